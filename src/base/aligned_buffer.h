@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+namespace verbatim {
+
+/// Owns zero-initialised memory straight from the operating system: page aligned, with huge pages asked for where
+/// they help, and physical memory taken only as pages are first touched.
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  /// Throws Error(kMachine) when the address space or memory limit does not allow it.
+  explicit AlignedBuffer(size_t bytes);
+  ~AlignedBuffer();
+  AlignedBuffer(AlignedBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+
+  std::byte* data() const { return data_; }
+  size_t size() const { return bytes_; }
+  template <typename T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+/// An AlignedBuffer of `count` elements of a plain type, which are zero at first.
+template <typename T>
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(size_t count) : memory_(count * sizeof(T)), count_(count) {}
+  T* data() const { return memory_.as<T>(); }
+  size_t size() const { return count_; }
+  std::span<T> span() const { return {data(), count_}; }
+  T& operator[](size_t i) const { return data()[i]; }
+  /// Makes room for at least `count` elements. The contents become zero if it has to grow, else stay.
+  void reserve(size_t count) {
+    if (count > count_) *this = Buffer(count);
+  }
+
+ private:
+  AlignedBuffer memory_;
+  size_t count_ = 0;
+};
+
+}  // namespace verbatim

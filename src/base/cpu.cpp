@@ -1,0 +1,153 @@
+#include "base/cpu.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/error.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace verbatim {
+
+namespace {
+
+std::string read_model_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) {
+      const size_t colon = line.find(": ");
+      if (colon != std::string::npos) return line.substr(colon + 2);
+    }
+  }
+  return "unknown";
+}
+
+#if defined(__x86_64__)
+
+constexpr bool bit(unsigned word, int index) {
+  return (word >> index & 1u) != 0;
+}
+
+/// The register states that the operating system saves (XCR0).
+uint64_t enabled_states() {
+  unsigned low = 0;
+  unsigned high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return static_cast<uint64_t>(high) << 32 | low;
+}
+
+/// Linux hands out the tile registers only to processes that ask (Documentation/x86/xstate.rst).
+bool request_amx_permission() {
+  constexpr long kArchReqXcompPerm = 0x1023;
+  constexpr long kXfeatureXtiledata = 18;
+  return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
+}
+
+CpuFeatures detect() {
+  CpuFeatures features;
+  features.model_name = read_model_name();
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return features;
+  const bool fma = bit(c, 12);
+  const bool osxsave = bit(c, 27);
+  const bool f16c = bit(c, 29);
+  if (!osxsave) return features;
+  const uint64_t states = enabled_states();
+  const bool ymm = (states & 0x6) == 0x6;
+  const bool zmm = (states & 0xe6) == 0xe6;
+  const bool tiles = (states & 0x60000) == 0x60000;
+
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return features;
+  features.avx2 = ymm && fma && f16c && bit(b, 5);
+  features.avx512 = features.avx2 && zmm && bit(b, 16) && bit(b, 17) && bit(b, 30) && bit(b, 31);
+  features.avx512_vnni = features.avx512 && bit(c, 11);
+  const bool amx_bits = bit(d, 22) && bit(d, 24) && bit(d, 25);
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) features.avx512_bf16 = features.avx512 && bit(a, 5);
+  features.amx =
+      amx_bits && tiles && features.avx512_vnni && features.avx512_bf16 && request_amx_permission();
+  return features;
+}
+
+#else
+
+CpuFeatures detect() {
+  CpuFeatures features;
+  features.model_name = read_model_name();
+  return features;
+}
+
+#endif
+
+constexpr Isa kAllIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx};
+
+}  // namespace
+
+const CpuFeatures& cpu_features() {
+  static const CpuFeatures features = detect();
+  return features;
+}
+
+bool supports(const CpuFeatures& features, Isa isa) {
+  switch (isa) {
+    case Isa::kScalar:
+      return true;
+    case Isa::kAvx2:
+      return features.avx2;
+    case Isa::kAvx512:
+      return features.avx512;
+    case Isa::kAmx:
+      return features.amx;
+  }
+  return false;
+}
+
+std::vector<Isa> available_isas(const CpuFeatures& features) {
+  std::vector<Isa> isas;
+  for (const Isa isa : kAllIsas) {
+    if (supports(features, isa)) isas.push_back(isa);
+  }
+  return isas;
+}
+
+std::string_view isa_name(Isa isa) {
+  switch (isa) {
+    case Isa::kScalar:
+      return "scalar";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kAmx:
+      return "amx";
+  }
+  return "unknown";
+}
+
+Isa parse_isa(std::string_view name) {
+  for (const Isa isa : kAllIsas) {
+    if (name == isa_name(isa)) return isa;
+  }
+  fail(ErrorKind::kUsage, "VERBATIM_ISA is \"{}\"; it can be scalar, avx2, avx512 or amx", name);
+}
+
+Isa preferred_isa() {
+  const CpuFeatures& features = cpu_features();
+  const char* forced = std::getenv("VERBATIM_ISA");
+  if (forced == nullptr || *forced == '\0') return available_isas(features).back();
+  const Isa isa = parse_isa(forced);
+  if (!supports(features, isa)) {
+    fail(ErrorKind::kMachine, "VERBATIM_ISA asks for {}, which this machine lacks; its best is {}", forced,
+         isa_name(available_isas(features).back()));
+  }
+  return isa;
+}
+
+}  // namespace verbatim

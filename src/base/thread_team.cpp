@@ -1,0 +1,92 @@
+#include "base/thread_team.h"
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace verbatim {
+
+namespace {
+
+inline void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// Long enough to bridge the gap between two matrices of a pass, short enough that a member which shares its core
+// with something else gives way within some microseconds.
+constexpr int kSpins = 200;
+constexpr int kYields = 200;
+
+/// Waits until done() holds: spins, then yields, then calls sleep() repeatedly.
+template <typename Done, typename Sleep>
+void wait_until(Done done, Sleep sleep) {
+  for (int i = 0; i < kSpins; ++i) {
+    if (done()) return;
+    pause_cpu();
+  }
+  for (int i = 0; i < kYields; ++i) {
+    if (done()) return;
+    std::this_thread::yield();
+  }
+  while (!done()) sleep();
+}
+
+}  // namespace
+
+ThreadTeam::ThreadTeam(int size) {
+  if (size < 1 || size > 4096) fail(ErrorKind::kUsage, "a thread count of {} is not possible (1 to 4096)", size);
+  workers_.reserve(static_cast<size_t>(size - 1));
+  for (int member = 1; member < size; ++member) {
+    workers_.emplace_back([this, member] { serve(member); });
+  }
+}
+
+ThreadTeam::~ThreadTeam() {
+  stop_.store(true, std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_release);
+  epoch_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadTeam::run_erased(Function function, void* context) {
+  if (workers_.empty()) {
+    function(context, 0, 1);
+    return;
+  }
+  function_ = function;
+  context_ = context;
+  remaining_.store(static_cast<int32_t>(workers_.size()), std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_release);
+  epoch_.notify_all();
+  function(context, 0, size());
+  int32_t left = 0;
+  wait_until([&] { return (left = remaining_.load(std::memory_order_acquire)) == 0; },
+             [&] { remaining_.wait(left, std::memory_order_acquire); });
+}
+
+void ThreadTeam::serve(int member) {
+  uint32_t seen = 0;
+  while (true) {
+    wait_until([&] { return epoch_.load(std::memory_order_acquire) != seen; },
+               [&] { epoch_.wait(seen, std::memory_order_acquire); });
+    ++seen;
+    if (stop_.load(std::memory_order_relaxed)) return;
+    function_(context_, member, size());
+    if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) remaining_.notify_one();
+  }
+}
+
+int hardware_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace verbatim

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace verbatim {
+
+/// A fixed team of threads for fork-join work that lasts microseconds. The caller is member 0 and works too; the
+/// others spin briefly, then yield, then sleep. A team serves one caller at a time. Results must not depend on the
+/// size of the team: members split independent outputs among themselves, never a sum.
+class ThreadTeam {
+ public:
+  /// `size` ≥ 1 members, the caller included.
+  explicit ThreadTeam(int size);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  int size() const { return static_cast<int>(workers_.size()) + 1; }
+
+  /// Calls work(member, size()) once on every member, and returns when all are done. `work` must not throw and
+  /// must not call run() again. Does not allocate.
+  template <typename Work>
+  void run(Work&& work) {
+    using Callable = std::remove_reference_t<Work>;
+    run_erased([](void* context, int member, int size) { (*static_cast<Callable*>(context))(member, size); },
+               const_cast<void*>(static_cast<const void*>(&work)));
+  }
+
+  /// Splits 0 .. count - 1 into one contiguous range per member and calls work(begin, end) on those that are not
+  /// empty. Stays on the calling thread when the count is 1.
+  template <typename Work>
+  void split(int64_t count, Work&& work) {
+    if (count <= 1 || workers_.empty()) {
+      if (count > 0) work(int64_t{0}, count);
+      return;
+    }
+    run([&](int member, int size) {
+      const int64_t begin = count * member / size;
+      const int64_t end = count * (member + 1) / size;
+      if (begin < end) work(begin, end);
+    });
+  }
+
+ private:
+  using Function = void (*)(void*, int, int);
+
+  void run_erased(Function function, void* context);
+  void serve(int member);
+
+  std::vector<std::thread> workers_;
+  Function function_ = nullptr;
+  void* context_ = nullptr;
+  alignas(64) std::atomic<uint32_t> epoch_{0};    // counts calls of run; a change wakes the workers
+  alignas(64) std::atomic<int32_t> remaining_{0};  // workers that have not finished the current call
+  alignas(64) std::atomic<bool> stop_{false};
+};
+
+/// The number of hardware threads that this process may run on, at least 1.
+int hardware_threads();
+
+}  // namespace verbatim

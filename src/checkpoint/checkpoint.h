@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/memory_map.h"
+#include "checkpoint/model_config.h"
+
+namespace verbatim {
+
+/// Element types of stored tensors.
+enum class DType {
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,  ///< GGUF: blocks of 32 elements, an F16 scale followed by 32 int8
+};
+
+std::string dtype_name(DType dtype);
+
+/// The bytes that `elements` elements of a type occupy (kQ8_0: elements must be a multiple of 32).
+size_t dtype_bytes(DType dtype, size_t elements);
+
+/// A tensor inside a mapped file. Shapes are in the row-major sense of PyTorch whatever the file's convention: a
+/// linear layer's weight is {outputs, inputs}.
+struct TensorView {
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> data;  ///< exactly the tensor's bytes; may be unaligned
+
+  /// The number of elements in a row (the last dimension).
+  int64_t columns() const { return shape.empty() ? 1 : shape.back(); }
+  int64_t rows() const;
+  /// Converts row r to float, exactly. `out` has columns() elements.
+  void read_row(int64_t r, std::span<float> out) const;
+};
+
+/// Where a checkpoint's vocabulary is. src/text/ loads it from here.
+struct TokenizerSource {
+  enum class Kind { kNone, kSentencePieceModel, kTokenizerJson, kGguf };
+  Kind kind = Kind::kNone;
+  std::filesystem::path path;  ///< the file: tokenizer.model, tokenizer.json or the .gguf
+};
+
+/// Everything a model directory or file holds, mapped and validated but not yet packed. Tensors go by their
+/// Hugging Face names ("model.layers.0.self_attn.q_proj.weight") whatever the file called them.
+struct Checkpoint {
+  std::filesystem::path path;
+  std::string format;  ///< "safetensors" or "gguf"
+  ModelConfig config;
+  std::map<std::string, TensorView> tensors;
+  TokenizerSource tokenizer;
+  std::vector<std::shared_ptr<const MemoryMap>> files;  ///< keep the tensors' bytes alive
+
+  /// The tensor of that name with exactly that shape. Throws Error(kBadInput) saying which tensor is missing or
+  /// what shape it has and should have.
+  const TensorView& tensor(const std::string& name, std::initializer_list<int64_t> shape) const;
+  bool has(const std::string& name) const { return tensors.contains(name); }
+};
+
+/// Opens a directory in Hugging Face layout or a .gguf file. Throws Error(kBadInput) for anything malformed, with
+/// the file, what is wrong in it and what to do.
+Checkpoint open_checkpoint(const std::filesystem::path& path);
+
+}  // namespace verbatim

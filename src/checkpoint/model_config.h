@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace verbatim {
+
+/// The families of decoders that the engine knows. They share one implementation; the config says what differs.
+enum class Architecture { kLlama, kMistral, kQwen2 };
+
+/// How positions beyond the trained context are squeezed into it.
+struct RopeScaling {
+  enum class Kind { kNone, kLinear, kLlama3 };
+  Kind kind = Kind::kNone;
+  float factor = 1.0f;
+  // Llama 3 only:
+  float low_frequency_factor = 1.0f;
+  float high_frequency_factor = 4.0f;
+  int32_t original_context = 8192;
+};
+
+/// The shape of a decoder-only transformer, from whatever file described it.
+struct ModelConfig {
+  Architecture architecture = Architecture::kLlama;
+  int32_t hidden_size = 0;
+  int32_t intermediate_size = 0;
+  int32_t layers = 0;
+  int32_t heads = 0;
+  int32_t kv_heads = 0;
+  int32_t head_dim = 0;
+  int32_t vocab_size = 0;
+  int32_t context = 0;  ///< the longest sequence the model was trained for (max_position_embeddings)
+  float rms_norm_epsilon = 1e-5f;
+  float rope_theta = 10000.0f;
+  RopeScaling rope_scaling;
+  /// A factor per rotated pair (head_dim / 2 of them) that divides its frequency; empty when there is none. GGUF
+  /// files state the Llama 3 scaling this way ("rope_freqs.weight").
+  std::vector<float> rope_frequency_factors;
+  /// Rows of the query and key matrices are stored so that neighbouring pairs rotate (GGUF's Llama layout) instead
+  /// of the two halves of a head (Hugging Face's layout).
+  bool rope_interleaved = false;
+  int32_t sliding_window = 0;  ///< a position sees itself and the sliding_window - 1 before it; 0: all before it
+  bool tied_embeddings = false;  ///< the output matrix is the embedding
+  bool qkv_bias = false;
+  std::optional<int32_t> bos_token;
+  std::vector<int32_t> eos_tokens;  ///< generation ends with any of these
+};
+
+/// Throws Error(kBadInput), naming `where`, unless every size is positive, sensible and consistent with the
+/// others (heads divisible by kv_heads, an even head_dim, nothing absurdly large).
+void validate(const ModelConfig& config, const std::string& where);
+
+/// "llama", "mistral" or "qwen2".
+std::string architecture_name(Architecture architecture);
+
+}  // namespace verbatim

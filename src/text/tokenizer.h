@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+
+namespace verbatim {
+
+using Token = int32_t;
+
+/// Turns text into tokens and back. Implementations are immutable and safe to share between threads.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  struct EncodeOptions {
+    bool add_bos = true;        ///< put the beginning-of-sequence token first if the model wants one
+    bool parse_special = true;  ///< recognise special tokens written out in the text ("<|im_start|>")
+  };
+
+  /// `text` must be valid UTF-8: throws Error(kBadInput) with the offset of the first bad byte otherwise.
+  virtual std::vector<Token> encode(std::string_view text, const EncodeOptions& options) const = 0;
+
+  /// The bytes that a token adds to a text. Not always whole UTF-8 characters; empty for control tokens. `first`
+  /// says that the token begins the text (SentencePiece vocabularies that add a leading space then drop it).
+  virtual std::string piece_bytes(Token token, bool first) const = 0;
+
+  /// The whole text of a token sequence, control tokens left out. Bytes that are not UTF-8 stay as they are.
+  std::string decode(const std::vector<Token>& tokens) const;
+
+  virtual int32_t vocab_size() const = 0;
+  virtual std::optional<Token> bos() const = 0;
+  virtual std::optional<Token> eos() const = 0;
+  virtual bool is_control(Token token) const = 0;
+  /// The id of a token by its exact vocabulary text ("<|im_end|>"), for chat formats and stop tokens.
+  virtual std::optional<Token> find(std::string_view text) const = 0;
+  /// One word for `inspect`: "sentencepiece", "byte-level bpe", ...
+  virtual std::string kind() const = 0;
+};
+
+/// Loads the vocabulary a checkpoint names. Throws Error(kBadInput) if it has none or it is malformed.
+std::shared_ptr<const Tokenizer> load_tokenizer(const TokenizerSource& source);
+
+/// Throws Error(kBadInput) with the offset of the first byte that is not valid UTF-8, naming `what` ("the prompt").
+void require_utf8(std::string_view text, std::string_view what);
+
+}  // namespace verbatim

@@ -1,0 +1,5 @@
+#include "base/float16.h"
+
+#include <gtest/gtest.h>
+
+TEST(Placeholder, Builds) {}
