@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/memory_map.h"
+#include "checkpoint/checkpoint.h"
+
+namespace verbatim {
+
+struct GgufArray;
+
+/// A metadata value. Integers of every width are widened, signed ones to int64_t and unsigned ones to
+/// uint64_t.
+struct GgufValue {
+  std::variant<bool, int64_t, uint64_t, double, std::string, std::shared_ptr<GgufArray>> value;
+};
+
+/// A metadata array. One of the three is filled, by element type; booleans count as integers.
+struct GgufArray {
+  std::vector<std::string> strings;
+  std::vector<int64_t> integers;
+  std::vector<double> floats;
+};
+
+/// A GGUF file of version 2 or 3, checked and mapped.
+struct GgufFile {
+  std::shared_ptr<const MemoryMap> file;
+  uint32_t version = 0;
+  std::map<std::string, GgufValue> metadata;
+  /// By the file's own names ("blk.0.attn_q.weight"). Shapes are row-major: {outputs, inputs}.
+  std::map<std::string, TensorView> tensors;
+};
+
+/// Throws Error(kBadInput) naming the file and what is wrong in it. A file without tensors is fine: it holds
+/// a vocabulary.
+GgufFile open_gguf(const std::filesystem::path& path);
+
+/// The same over bytes that the caller keeps alive; `where` names them in errors.
+GgufFile parse_gguf(std::span<const std::byte> bytes, const std::string& where);
+
+// Typed look-ups of metadata: nothing when the key is absent, Error(kBadInput) naming the key when its value
+// is of another type.
+
+std::optional<std::string> gguf_string(const GgufFile& gguf, const std::string& key);
+std::optional<int64_t> gguf_integer(const GgufFile& gguf, const std::string& key);
+/// Integers convert.
+std::optional<double> gguf_float(const GgufFile& gguf, const std::string& key);
+std::optional<bool> gguf_bool(const GgufFile& gguf, const std::string& key);
+/// nullptr when absent.
+std::shared_ptr<const GgufArray> gguf_array(const GgufFile& gguf, const std::string& key);
+
+}  // namespace verbatim
