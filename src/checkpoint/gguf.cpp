@@ -260,8 +260,30 @@ TensorEntry read_tensor_entry(Cursor& cursor) {
   return entry;
 }
 
+const GgufValue* find_value(const GgufFile& gguf, const std::string& key) {
+  const auto found = gguf.metadata.find(key);
+  return found == gguf.metadata.end() ? nullptr : &found->second;
+}
+
+[[noreturn]] void wrong_type(const std::string& where, const std::string& key, const char* expected) {
+  bad_input("{}: the metadata {} should be {}", where, printable(key), expected);
+}
+
+std::optional<int64_t> find_integer(const GgufFile& gguf, const std::string& key, const std::string& where) {
+  const GgufValue* found = find_value(gguf, key);
+  if (found == nullptr) return std::nullopt;
+  if (const auto* integer = std::get_if<int64_t>(&found->value)) return *integer;
+  if (const auto* natural = std::get_if<uint64_t>(&found->value)) return as_int64(*natural, where, key);
+  wrong_type(where, key, "an integer");
+}
+
+/// The file's name for errors.
+std::string place(const GgufFile& gguf) {
+  return gguf.file ? gguf.file->path().string() : "GGUF";
+}
+
 uint64_t data_alignment(const GgufFile& gguf, const std::string& where) {
-  const std::optional<int64_t> alignment = gguf_integer(gguf, "general.alignment");
+  const std::optional<int64_t> alignment = find_integer(gguf, "general.alignment", where);
   if (!alignment) return 32;
   if (*alignment < 1 || *alignment > (1 << 20) || !std::has_single_bit(static_cast<uint64_t>(*alignment))) {
     bad_input("{}: general.alignment is {}; it must be a power of two up to 1048576", where, *alignment);
@@ -291,19 +313,6 @@ void place_tensors(std::span<const std::byte> bytes, std::vector<TensorEntry>& e
     }
   }
   check_no_overlap(std::move(extents), where);
-}
-
-const GgufValue* find_value(const GgufFile& gguf, const std::string& key) {
-  const auto found = gguf.metadata.find(key);
-  return found == gguf.metadata.end() ? nullptr : &found->second;
-}
-
-std::string place(const GgufFile& gguf) {
-  return gguf.file ? gguf.file->path().string() : "GGUF";
-}
-
-[[noreturn]] void wrong_type(const GgufFile& gguf, const std::string& key, const char* expected) {
-  bad_input("{}: the metadata {} should be {}", place(gguf), printable(key), expected);
 }
 
 }  // namespace
@@ -340,15 +349,11 @@ std::optional<std::string> gguf_string(const GgufFile& gguf, const std::string& 
   const GgufValue* found = find_value(gguf, key);
   if (found == nullptr) return std::nullopt;
   if (const auto* text = std::get_if<std::string>(&found->value)) return *text;
-  wrong_type(gguf, key, "a string");
+  wrong_type(place(gguf), key, "a string");
 }
 
 std::optional<int64_t> gguf_integer(const GgufFile& gguf, const std::string& key) {
-  const GgufValue* found = find_value(gguf, key);
-  if (found == nullptr) return std::nullopt;
-  if (const auto* integer = std::get_if<int64_t>(&found->value)) return *integer;
-  if (const auto* natural = std::get_if<uint64_t>(&found->value)) return as_int64(*natural, place(gguf), key);
-  wrong_type(gguf, key, "an integer");
+  return find_integer(gguf, key, place(gguf));
 }
 
 std::optional<double> gguf_float(const GgufFile& gguf, const std::string& key) {
@@ -357,21 +362,21 @@ std::optional<double> gguf_float(const GgufFile& gguf, const std::string& key) {
   if (const auto* number = std::get_if<double>(&found->value)) return *number;
   if (const auto* integer = std::get_if<int64_t>(&found->value)) return static_cast<double>(*integer);
   if (const auto* natural = std::get_if<uint64_t>(&found->value)) return static_cast<double>(*natural);
-  wrong_type(gguf, key, "a number");
+  wrong_type(place(gguf), key, "a number");
 }
 
 std::optional<bool> gguf_bool(const GgufFile& gguf, const std::string& key) {
   const GgufValue* found = find_value(gguf, key);
   if (found == nullptr) return std::nullopt;
   if (const auto* boolean = std::get_if<bool>(&found->value)) return *boolean;
-  wrong_type(gguf, key, "true or false");
+  wrong_type(place(gguf), key, "true or false");
 }
 
 std::shared_ptr<const GgufArray> gguf_array(const GgufFile& gguf, const std::string& key) {
   const GgufValue* found = find_value(gguf, key);
   if (found == nullptr) return nullptr;
   if (const auto* array = std::get_if<std::shared_ptr<GgufArray>>(&found->value)) return *array;
-  wrong_type(gguf, key, "an array");
+  wrong_type(place(gguf), key, "an array");
 }
 
 }  // namespace verbatim

@@ -1,0 +1,99 @@
+#include "checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/error.h"
+#include "checkpoint/check_tensors.h"
+#include "checkpoint/gguf_model.h"
+#include "checkpoint/hf_config.h"
+#include "checkpoint/layout.h"
+#include "checkpoint/printable.h"
+#include "checkpoint/safetensors.h"
+
+namespace verbatim {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kPossible = "a model is a folder in Hugging Face layout or a .gguf file";
+
+bool is_gguf(const fs::path& path) {
+  if (path.extension() == ".gguf") return true;
+  char magic[4] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof(magic));
+  return std::string_view(magic, sizeof(magic)) == "GGUF";
+}
+
+/// Says why a folder without safetensors is no model, as far as its files tell.
+[[noreturn]] void explain_folder(const fs::path& folder) {
+  std::error_code failure;
+  std::string gguf;
+  bool pickled = false;
+  for (fs::directory_iterator it(folder, failure), end; !failure && it != end; it.increment(failure)) {
+    const std::string name = it->path().filename().string();
+    if (name.ends_with(".gguf")) gguf = name;
+    pickled = pickled || name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt");
+  }
+  const std::string where = folder.string();
+  if (failure) bad_input("cannot read the folder {}: {}", where, failure.message());
+  if (!gguf.empty())
+    bad_input("{} is a folder; give the file {} in it", where, (folder / printable(gguf)).string());
+  if (pickled) bad_input("{} has its weights as PyTorch pickles; convert them to safetensors", where);
+  bad_input("{} holds no model.safetensors; {}", where, kPossible);
+}
+
+Checkpoint open_folder(const fs::path& folder) {
+  std::error_code ignored;
+  if (!has_safetensors(folder)) explain_folder(folder);
+  if (!fs::exists(folder / "config.json", ignored)) {
+    bad_input("{} has weights but no config.json; {}", folder.string(), kPossible);
+  }
+  Checkpoint checkpoint;
+  checkpoint.path = folder;
+  checkpoint.format = "safetensors";
+  checkpoint.config = read_hf_config(folder);
+  checkpoint.tokenizer = find_tokenizer(folder);
+  SafetensorsModel model = open_safetensors(folder);
+  checkpoint.tensors = std::move(model.tensors);
+  checkpoint.files = std::move(model.files);
+  return checkpoint;
+}
+
+Checkpoint open_unchecked(const fs::path& path) {
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  if (status.type() == fs::file_type::not_found) bad_input("{} does not exist; {}", path.string(), kPossible);
+  if (failure) bad_input("cannot open {}: {}", path.string(), failure.message());
+  if (fs::is_directory(status)) return open_folder(path);
+  if (!fs::is_regular_file(status))
+    bad_input("{} is neither a file nor a folder; {}", path.string(), kPossible);
+  if (path.extension() == ".safetensors")
+    return open_folder(path.has_parent_path() ? path.parent_path() : ".");
+  if (is_gguf(path)) return gguf_checkpoint(open_gguf(path), path);
+  bad_input("{} is no model; {}", path.string(), kPossible);
+}
+
+}  // namespace
+
+const TensorView& Checkpoint::tensor(const std::string& name, std::initializer_list<int64_t> shape) const {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) {
+    bad_input("{}: tensor {} is missing; the model is incomplete", path.string(), printable(name));
+  }
+  const TensorView& view = found->second;
+  if (!std::equal(view.shape.begin(), view.shape.end(), shape.begin(), shape.end())) {
+    bad_input("{}: tensor {} has the shape {} but should have {}", path.string(), printable(name),
+              shape_text(view.shape), shape_text({shape.begin(), shape.size()}));
+  }
+  return view;
+}
+
+Checkpoint open_checkpoint(const fs::path& path) {
+  Checkpoint checkpoint = open_unchecked(path);
+  check_tensors(checkpoint);
+  return checkpoint;
+}
+
+}  // namespace verbatim

@@ -1,0 +1,240 @@
+#include "checkpoint/gguf_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "checkpoint/layout.h"
+#include "checkpoint/printable.h"
+
+namespace verbatim {
+
+namespace {
+
+/// Metadata look-ups under the architecture's prefix, in the widths of ModelConfig.
+class Fields {
+ public:
+  Fields(const GgufFile& gguf, std::string prefix, const std::string& where)
+      : gguf_(gguf), prefix_(std::move(prefix)), where_(where) {}
+
+  std::optional<int32_t> integer(const std::string& name) const { return any_integer(prefix_ + name); }
+
+  int32_t required_integer(const std::string& name) const {
+    const std::optional<int32_t> value = integer(name);
+    if (!value) bad_input("{}: the metadata {} is missing", where_, prefix_ + name);
+    return *value;
+  }
+
+  /// By its whole name.
+  std::optional<int32_t> any_integer(const std::string& key) const {
+    const std::optional<int64_t> value = gguf_integer(gguf_, key);
+    if (!value) return std::nullopt;
+    using Limits = std::numeric_limits<int32_t>;
+    if (*value < Limits::min() || *value > Limits::max())
+      bad_input("{}: {} is {}, too large", where_, key, *value);
+    return static_cast<int32_t>(*value);
+  }
+
+  std::optional<float> number(const std::string& name) const {
+    const std::optional<double> value = gguf_float(gguf_, prefix_ + name);
+    if (!value) return std::nullopt;
+    // Also false for NaN; converting anything beyond a float's range would be undefined.
+    if (!(std::abs(*value) <= static_cast<double>(std::numeric_limits<float>::max()))) {
+      bad_input("{}: {} should be a finite number", where_, prefix_ + name);
+    }
+    return static_cast<float>(*value);
+  }
+
+  std::optional<std::string> text(const std::string& name) const {
+    return gguf_string(gguf_, prefix_ + name);
+  }
+
+  const std::string& where() const { return where_; }
+
+ private:
+  const GgufFile& gguf_;
+  std::string prefix_;
+  const std::string& where_;
+};
+
+struct NamePair {
+  std::string_view gguf;
+  std::string_view hugging_face;
+};
+
+constexpr NamePair kModelNames[] = {
+    {"token_embd.weight", "model.embed_tokens.weight"},
+    {"output_norm.weight", "model.norm.weight"},
+    {"output.weight", "lm_head.weight"},
+    {"output.bias", "lm_head.bias"},
+};
+
+constexpr NamePair kLayerNames[] = {
+    {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
+    {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
+    {"attn_output", "self_attn.o_proj"}, {"ffn_norm", "post_attention_layernorm"},
+    {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
+    {"ffn_down", "mlp.down_proj"},
+};
+
+/// Names without a counterpart stay recognizable: in a layer, they are refused there later.
+std::string hugging_face_name(const std::string& name) {
+  for (const NamePair& pair : kModelNames) {
+    if (name == pair.gguf) return std::string(pair.hugging_face);
+  }
+  constexpr std::string_view kLayerPrefix = "blk.";
+  if (!name.starts_with(kLayerPrefix)) return name;
+  const size_t number_end = name.find('.', kLayerPrefix.size());
+  if (number_end == std::string::npos) return name;
+  const std::string layer = name.substr(kLayerPrefix.size(), number_end - kLayerPrefix.size());
+  const std::string rest = name.substr(number_end + 1);
+  const size_t kind = rest.rfind('.');  // .weight or .bias
+  for (const NamePair& pair : kLayerNames) {
+    if (kind != std::string::npos && rest.compare(0, kind, pair.gguf) == 0) {
+      return fmt::format("model.layers.{}.{}{}", layer, pair.hugging_face, rest.substr(kind));
+    }
+  }
+  return fmt::format("model.layers.{}.{}", layer, rest);
+}
+
+Architecture parse_architecture(const GgufFile& gguf, const std::string& where) {
+  const std::optional<std::string> name = gguf_string(gguf, "general.architecture");
+  if (!name) bad_input("{}: the metadata general.architecture is missing", where);
+  if (*name == "llama") return Architecture::kLlama;
+  if (*name == "qwen2") return Architecture::kQwen2;
+  bad_input("{}: the architecture {} is not supported; llama (Mistral included) and qwen2 are", where,
+            printable(*name));
+}
+
+RopeScaling parse_rope_scaling(const Fields& fields) {
+  RopeScaling scaling;
+  const std::optional<std::string> kind = fields.text("rope.scaling.type");
+  const std::optional<float> old_factor = fields.number("rope.scale_linear");
+  if (!kind && !old_factor) return scaling;
+  if (kind && *kind == "none") return scaling;
+  if (kind && *kind != "linear") {
+    bad_input("{}: RoPE scaling of type {} is not supported; none and linear are", fields.where(),
+              printable(*kind));
+  }
+  const float factor = fields.number("rope.scaling.factor").value_or(old_factor.value_or(0.0f));
+  if (factor == 0.0f || factor == 1.0f) return scaling;  // converters write 0 for "not scaled"
+  scaling.kind = RopeScaling::Kind::kLinear;
+  scaling.factor = factor;
+  return scaling;
+}
+
+void check_rope_dimensions(const Fields& fields, const ModelConfig& config) {
+  const int32_t rotated = fields.integer("rope.dimension_count").value_or(config.head_dim);
+  if (rotated != config.head_dim) {
+    bad_input("{}: RoPE over {} of the {} elements of a head is not supported", fields.where(), rotated,
+              config.head_dim);
+  }
+}
+
+int32_t head_size(const Fields& fields, const ModelConfig& config) {
+  const std::optional<int32_t> key = fields.integer("attention.key_length");
+  if (!key) {
+    if (config.heads < 1 || config.hidden_size % config.heads != 0) {
+      bad_input("{}: the size of a head is missing, and {} is no multiple of {} heads", fields.where(),
+                config.hidden_size, config.heads);
+    }
+    return config.hidden_size / config.heads;
+  }
+  if (fields.integer("attention.value_length").value_or(*key) != *key) {
+    bad_input("{}: keys and values of different lengths are not supported", fields.where());
+  }
+  return *key;
+}
+
+int32_t vocabulary_size(const GgufFile& gguf, const std::string& where) {
+  const auto embedding = gguf.tensors.find("token_embd.weight");
+  if (embedding == gguf.tensors.end()) bad_input("{}: tensor token_embd.weight is missing", where);
+  const int64_t rows = embedding->second.rows();
+  if (rows > std::numeric_limits<int32_t>::max()) bad_input("{}: token_embd.weight has {} rows", where, rows);
+  return static_cast<int32_t>(rows);
+}
+
+void parse_special_tokens(const Fields& fields, ModelConfig& config) {
+  const auto possible = [&config](const std::optional<int32_t>& id) {
+    return id && *id >= 0 && *id < config.vocab_size;
+  };
+  const std::optional<int32_t> bos = fields.any_integer("tokenizer.ggml.bos_token_id");
+  if (possible(bos)) config.bos_token = bos;
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
+    const std::optional<int32_t> id = fields.any_integer(key);
+    if (!possible(id)) continue;
+    std::vector<int32_t>& eos = config.eos_tokens;
+    if (std::find(eos.begin(), eos.end(), *id) == eos.end()) eos.push_back(*id);
+  }
+}
+
+std::vector<float> read_rope_factors(const GgufFile& gguf, const ModelConfig& config,
+                                     const std::string& where) {
+  const auto found = gguf.tensors.find("rope_freqs.weight");
+  if (found == gguf.tensors.end()) return {};
+  const TensorView& tensor = found->second;
+  if (tensor.shape.size() != 1 || tensor.columns() != config.head_dim / 2) {
+    bad_input("{}: tensor rope_freqs.weight has the shape {} but should have [{}]", where,
+              shape_text(tensor.shape), config.head_dim / 2);
+  }
+  std::vector<float> factors(static_cast<size_t>(tensor.columns()));
+  tensor.read_row(0, factors);
+  return factors;
+}
+
+ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
+  ModelConfig config;
+  config.architecture = parse_architecture(gguf, where);
+  const Fields fields(gguf, architecture_name(config.architecture) + ".", where);
+  if (fields.integer("expert_count").value_or(0) > 0) {
+    bad_input("{}: mixtures of experts are not supported", where);
+  }
+  config.hidden_size = fields.required_integer("embedding_length");
+  config.intermediate_size = fields.required_integer("feed_forward_length");
+  config.layers = fields.required_integer("block_count");
+  config.heads = fields.required_integer("attention.head_count");
+  config.kv_heads = fields.integer("attention.head_count_kv").value_or(config.heads);
+  config.head_dim = head_size(fields, config);
+  config.vocab_size = vocabulary_size(gguf, where);
+  config.context = fields.required_integer("context_length");
+  config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
+  const std::optional<float> epsilon = fields.number("attention.layer_norm_rms_epsilon");
+  if (!epsilon) bad_input("{}: the metadata attention.layer_norm_rms_epsilon is missing", where);
+  config.rms_norm_epsilon = *epsilon;
+  config.rope_theta = fields.number("rope.freq_base").value_or(config.rope_theta);
+  config.rope_scaling = parse_rope_scaling(fields);
+  config.rope_interleaved = config.architecture == Architecture::kLlama;
+  config.tied_embeddings = !gguf.tensors.contains("output.weight");
+  config.qkv_bias = gguf.tensors.contains("blk.0.attn_q.bias") || config.architecture == Architecture::kQwen2;
+  parse_special_tokens(fields, config);
+  validate(config, where);
+  check_rope_dimensions(fields, config);
+  config.rope_frequency_factors = read_rope_factors(gguf, config, where);
+  validate(config, where);
+  return config;
+}
+
+}  // namespace
+
+Checkpoint gguf_checkpoint(const GgufFile& gguf, const std::filesystem::path& path) {
+  const std::string where = path.string();
+  if (gguf.tensors.empty()) {
+    bad_input("{} holds a vocabulary but no weights; give a GGUF file of a whole model", where);
+  }
+  Checkpoint checkpoint;
+  checkpoint.path = path;
+  checkpoint.format = "gguf";
+  checkpoint.config = parse_config(gguf, where);
+  checkpoint.tokenizer = {TokenizerSource::Kind::kGguf, path};
+  if (gguf.file) checkpoint.files.push_back(gguf.file);
+  for (const auto& entry : gguf.tensors) {
+    if (entry.first == "rope_freqs.weight") continue;  // is in the config
+    if (!checkpoint.tensors.emplace(hugging_face_name(entry.first), entry.second).second) {
+      bad_input("{}: tensor {} is there under two names", where, printable(entry.first));
+    }
+  }
+  return checkpoint;
+}
+
+}  // namespace verbatim

@@ -1,0 +1,235 @@
+#include "checkpoint/hf_config.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/memory_map.h"
+#include "checkpoint/json_fields.h"
+#include "checkpoint/printable.h"
+
+namespace verbatim {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr size_t kLongestConfig = 16 << 20;
+constexpr int kDeepest = 32;
+
+Architecture parse_architecture(const JsonFields& fields) {
+  const std::optional<std::string> type = fields.text("model_type");
+  std::string name = type.value_or("");
+  if (!type) {  // some tools write the class only
+    const json* classes = fields.find("architectures");
+    if (classes != nullptr && classes->is_array() && !classes->empty() && classes->front().is_string()) {
+      name = classes->front().get<std::string>();
+    }
+  }
+  if (name == "llama" || name == "LlamaForCausalLM") return Architecture::kLlama;
+  if (name == "mistral" || name == "MistralForCausalLM") return Architecture::kMistral;
+  if (name == "qwen2" || name == "Qwen2ForCausalLM") return Architecture::kQwen2;
+  if (name.empty())
+    bad_input("{}: model_type is missing; it should be llama, mistral or qwen2", fields.where());
+  bad_input("{}: the model_type {} is not supported; llama, mistral and qwen2 are", fields.where(),
+            printable(name));
+}
+
+void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
+  const std::string& where = fields.where();
+  const std::string activation = fields.text("hidden_act").value_or("silu");
+  if (activation != "silu") {
+    bad_input("{}: hidden_act {} is not supported; silu is", where, printable(activation));
+  }
+  // Qwen2 has biases of its own and ignores this field.
+  if (architecture != Architecture::kQwen2 && fields.boolean("attention_bias").value_or(false)) {
+    bad_input("{}: attention_bias true, a bias on the attention's output, is not supported", where);
+  }
+  if (fields.boolean("mlp_bias").value_or(false)) bad_input("{}: mlp_bias true is not supported", where);
+  if (fields.number("partial_rotary_factor").value_or(1.0f) != 1.0f) {
+    bad_input("{}: a partial_rotary_factor other than 1 is not supported", where);
+  }
+  if (fields.find("quantization_config") != nullptr) {
+    bad_input(
+        "{}: quantized checkpoints (quantization_config) are not supported; use the original in F16 or BF16",
+        where);
+  }
+}
+
+RopeScaling parse_rope_scaling(const JsonFields& fields) {
+  RopeScaling scaling;
+  std::optional<std::string> kind = fields.text("rope_type");
+  if (!kind) kind = fields.text("type");
+  if (!kind && fields.find("factor") != nullptr) {
+    bad_input("{}: rope_scaling has a factor but no rope_type", fields.where());
+  }
+  if (!kind || *kind == "default") return scaling;
+  if (*kind == "linear") {
+    scaling.kind = RopeScaling::Kind::kLinear;
+    scaling.factor = fields.required_number("factor");
+    return scaling;
+  }
+  if (*kind == "llama3") {
+    scaling.kind = RopeScaling::Kind::kLlama3;
+    scaling.factor = fields.required_number("factor");
+    scaling.low_frequency_factor = fields.required_number("low_freq_factor");
+    scaling.high_frequency_factor = fields.required_number("high_freq_factor");
+    scaling.original_context = fields.required_integer("original_max_position_embeddings");
+    return scaling;
+  }
+  bad_input("{}: rope_scaling of type {} is not supported; default, linear and llama3 are", fields.where(),
+            printable(*kind));
+}
+
+/// Older files have rope_theta and rope_scaling, newer ones an object rope_parameters with both.
+void parse_rope(const JsonFields& fields, ModelConfig& config) {
+  config.rope_theta = fields.number("rope_theta").value_or(config.rope_theta);
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const json* value = fields.find(key);
+    if (value == nullptr) continue;
+    const JsonFields parameters(*value, fields.where());
+    config.rope_scaling = parse_rope_scaling(parameters);
+    config.rope_theta = parameters.number("rope_theta").value_or(config.rope_theta);
+    if (parameters.number("partial_rotary_factor").value_or(1.0f) != 1.0f) {
+      bad_input("{}: a partial_rotary_factor other than 1 is not supported", fields.where());
+    }
+  }
+}
+
+/// How many of the first layers attend to everything while the rest use the window.
+int32_t full_attention_layers(const JsonFields& fields, const ModelConfig& config) {
+  constexpr int32_t kDefault = 28;  // what Transformers assumes
+  const json* types = fields.find("layer_types");
+  if (types == nullptr)
+    return std::min(fields.integer("max_window_layers").value_or(kDefault), config.layers);
+  int32_t full = 0;
+  const bool valid = types->is_array() && types->size() == static_cast<size_t>(config.layers);
+  for (const json& type : valid ? *types : json::array()) full += type == "full_attention" ? 1 : 0;
+  if (!valid) bad_input("{}: layer_types should be a list with an entry per layer", fields.where());
+  return full;
+}
+
+int32_t parse_sliding_window(const JsonFields& fields, const ModelConfig& config) {
+  const bool stated = fields.has("sliding_window");
+  const int32_t window =
+      stated ? fields.integer("sliding_window").value_or(0) : 4096;  // as Transformers assumes
+  if (stated && window < 0) bad_input("{}: sliding_window is {}", fields.where(), window);
+  switch (config.architecture) {
+    case Architecture::kLlama:
+      return 0;
+    case Architecture::kMistral:
+      return window;
+    case Architecture::kQwen2:
+      break;
+  }
+  if (!fields.boolean("use_sliding_window").value_or(false)) return 0;
+  const int32_t full = full_attention_layers(fields, config);
+  if (full >= config.layers) return 0;
+  if (full <= 0) return window;
+  bad_input("{}: a sliding window in some layers only ({} of {} without) is not supported", fields.where(),
+            full, config.layers);
+}
+
+std::vector<int32_t> parse_token_ids(const JsonFields& fields, const char* key) {
+  const json* value = fields.find(key);
+  if (value == nullptr) return {};
+  std::vector<int32_t> ids;
+  for (const json& element : value->is_array() ? *value : json::array({*value})) {
+    const std::optional<int32_t> id = as_int32(element);
+    if (!id) bad_input("{}: {} should be a token id or a list of them", fields.where(), key);
+    if (std::find(ids.begin(), ids.end(), *id) == ids.end()) ids.push_back(*id);
+  }
+  return ids;
+}
+
+/// What the fields say replaces what is there already.
+void parse_special_tokens(const JsonFields& fields, ModelConfig& config) {
+  const std::vector<int32_t> bos = parse_token_ids(fields, "bos_token_id");
+  if (!bos.empty()) config.bos_token = bos.front();
+  const std::vector<int32_t> eos = parse_token_ids(fields, "eos_token_id");
+  if (!eos.empty()) config.eos_tokens = eos;
+}
+
+/// Ids that the model cannot produce: some files use -1 for "none".
+void drop_impossible_tokens(ModelConfig& config) {
+  const auto impossible = [&config](int32_t id) { return id < 0 || id >= config.vocab_size; };
+  if (config.bos_token && impossible(*config.bos_token)) config.bos_token.reset();
+  std::erase_if(config.eos_tokens, impossible);
+}
+
+}  // namespace
+
+ModelConfig parse_hf_config(std::string_view config_json,
+                            std::optional<std::string_view> generation_config_json,
+                            const std::string& where) {
+  const std::string file = where + "/config.json";
+  const json object = parse_json(config_json, kDeepest, file);
+  const JsonFields fields(object, file);
+
+  ModelConfig config;
+  config.architecture = parse_architecture(fields);
+  refuse_unsupported(fields, config.architecture);
+  config.hidden_size = fields.required_integer("hidden_size");
+  config.intermediate_size = fields.required_integer("intermediate_size");
+  config.layers = fields.required_integer("num_hidden_layers");
+  config.heads = fields.required_integer("num_attention_heads");
+  config.kv_heads = fields.integer("num_key_value_heads").value_or(config.heads);
+  config.vocab_size = fields.required_integer("vocab_size");
+  config.context = fields.required_integer("max_position_embeddings");
+  config.rms_norm_epsilon = fields.number("rms_norm_eps").value_or(1e-6f);  // as Transformers assumes
+  config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(false);
+  config.qkv_bias = config.architecture == Architecture::kQwen2;
+  if (const std::optional<int32_t> head_dim = fields.integer("head_dim")) {
+    config.head_dim = *head_dim;
+  } else if (config.heads > 0 && config.hidden_size % config.heads == 0) {
+    config.head_dim = config.hidden_size / config.heads;
+  } else {
+    bad_input("{}: head_dim is missing, and hidden_size {} is no multiple of num_attention_heads {}", file,
+              config.hidden_size, config.heads);
+  }
+  parse_rope(fields, config);
+  config.sliding_window = parse_sliding_window(fields, config);
+  parse_special_tokens(fields, config);
+
+  if (generation_config_json) {
+    const std::string generation_file = where + "/generation_config.json";
+    const json generation = parse_json(*generation_config_json, kDeepest, generation_file);
+    parse_special_tokens(JsonFields(generation, generation_file), config);
+  }
+  drop_impossible_tokens(config);
+  validate(config, file);
+  return config;
+}
+
+ModelConfig read_hf_config(const fs::path& folder) {
+  const auto open_text = [&folder](const char* name) {
+    auto file = std::make_unique<const MemoryMap>(folder / name);
+    if (file->bytes().size() > kLongestConfig)
+      bad_input("{}: too large for a configuration", file->path().string());
+    return file;
+  };
+  const auto text = [](const MemoryMap& file) {
+    return std::string_view(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  };
+  const auto config = open_text("config.json");
+  std::error_code ignored;
+  if (!fs::exists(folder / "generation_config.json", ignored)) {
+    return parse_hf_config(text(*config), std::nullopt, folder.string());
+  }
+  const auto generation = open_text("generation_config.json");
+  return parse_hf_config(text(*config), text(*generation), folder.string());
+}
+
+TokenizerSource find_tokenizer(const fs::path& folder) {
+  const auto present = [&folder](const char* name) {
+    std::error_code ignored;
+    return fs::is_regular_file(folder / name, ignored);
+  };
+  using Kind = TokenizerSource::Kind;
+  if (present("tokenizer.model")) return {Kind::kSentencePieceModel, folder / "tokenizer.model"};
+  if (present("tokenizer.json")) return {Kind::kTokenizerJson, folder / "tokenizer.json"};
+  if (present("vocab.json") && present("merges.txt")) return {Kind::kTokenizerJson, folder / "vocab.json"};
+  return {};
+}
+
+}  // namespace verbatim

@@ -1,0 +1,82 @@
+#include "checkpoint/model_config.h"
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace verbatim {
+
+namespace {
+
+void check_range(const char* what, int64_t value, int64_t lowest, int64_t highest, const std::string& where) {
+  if (value < lowest || value > highest) {
+    bad_input("{}: the {} is {}; it should be between {} and {}", where, what, value, lowest, highest);
+  }
+}
+
+void check_positive(const char* what, float value, const std::string& where) {
+  if (!std::isfinite(value) || value <= 0.0f) {
+    bad_input("{}: the {} is {}; it should be positive and finite", where, what, value);
+  }
+}
+
+void check_rope(const ModelConfig& config, const std::string& where) {
+  check_positive("RoPE theta", config.rope_theta, where);
+  const RopeScaling& scaling = config.rope_scaling;
+  check_positive("RoPE scaling factor", scaling.factor, where);
+  if (scaling.kind == RopeScaling::Kind::kLlama3) {
+    check_positive("RoPE low frequency factor", scaling.low_frequency_factor, where);
+    check_positive("RoPE high frequency factor", scaling.high_frequency_factor, where);
+    if (scaling.high_frequency_factor <= scaling.low_frequency_factor) {
+      bad_input("{}: the RoPE high frequency factor {} should be above the low one {}", where,
+                scaling.high_frequency_factor, scaling.low_frequency_factor);
+    }
+    check_range("original context of the RoPE scaling", scaling.original_context, 1, 1 << 24, where);
+  }
+  const std::vector<float>& factors = config.rope_frequency_factors;
+  if (!factors.empty() && factors.size() != static_cast<size_t>(config.head_dim) / 2) {
+    bad_input("{}: there are {} RoPE frequency factors for a head of {}; it should be half as many", where,
+              factors.size(), config.head_dim);
+  }
+  for (const float factor : factors) check_positive("RoPE frequency factor", factor, where);
+}
+
+}  // namespace
+
+void validate(const ModelConfig& config, const std::string& where) {
+  check_range("hidden size", config.hidden_size, 1, 1 << 16, where);
+  check_range("intermediate size", config.intermediate_size, 1, 1 << 20, where);
+  check_range("number of layers", config.layers, 1, 1024, where);
+  check_range("number of heads", config.heads, 1, 1024, where);
+  check_range("number of key-value heads", config.kv_heads, 1, config.heads, where);
+  check_range("head size", config.head_dim, 2, 1024, where);
+  check_range("vocabulary size", config.vocab_size, 1, 1 << 22, where);
+  check_range("context", config.context, 1, 1 << 24, where);
+  check_range("sliding window", config.sliding_window, 0, 1 << 24, where);
+  if (config.heads % config.kv_heads != 0) {
+    bad_input("{}: {} heads cannot share {} key-value heads evenly", where, config.heads, config.kv_heads);
+  }
+  if (config.head_dim % 2 != 0) {
+    bad_input("{}: the head size {} is odd, but RoPE rotates pairs", where, config.head_dim);
+  }
+  check_positive("RMS norm epsilon", config.rms_norm_epsilon, where);
+  check_rope(config, where);
+  if (config.bos_token) check_range("BOS token", *config.bos_token, 0, config.vocab_size - 1, where);
+  for (const int32_t token : config.eos_tokens) {
+    check_range("EOS token", token, 0, config.vocab_size - 1, where);
+  }
+}
+
+std::string architecture_name(Architecture architecture) {
+  switch (architecture) {
+    case Architecture::kLlama:
+      return "llama";
+    case Architecture::kMistral:
+      return "mistral";
+    case Architecture::kQwen2:
+      return "qwen2";
+  }
+  return "unknown";
+}
+
+}  // namespace verbatim
