@@ -1,0 +1,328 @@
+#include "support/synthetic_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/float16.h"
+#include "base/philox.h"
+
+namespace verbatim::test {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+/// Even noise between centre - spread and centre + spread.
+std::vector<float> noise(int64_t count, float centre, float spread, uint32_t seed, uint32_t stream) {
+  std::vector<float> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto words = philox({static_cast<uint32_t>(i), 0, 0, 0}, {seed, stream});
+    values[i] = centre + spread * (static_cast<float>(words[0] >> 8) * 0x1p-23f - 1.0f);
+  }
+  return values;
+}
+
+class TensorMaker {
+ public:
+  explicit TensorMaker(uint32_t seed) : seed_(seed) {}
+
+  void matrix(const std::string& name, int64_t outputs, int64_t inputs) {
+    const float spread = std::sqrt(3.0f / static_cast<float>(inputs));
+    add(name, {outputs, inputs}, 0.0f, spread);
+  }
+  void norm(const std::string& name, int64_t size) { add(name, {size}, 1.0f, 0.25f); }
+  void bias(const std::string& name, int64_t size) { add(name, {size}, 0.0f, 0.5f); }
+
+  std::vector<NamedTensor> take() { return std::move(tensors_); }
+
+ private:
+  void add(const std::string& name, std::vector<int64_t> shape, float centre, float spread) {
+    int64_t count = 1;
+    for (const int64_t size : shape) count *= size;
+    const auto stream = static_cast<uint32_t>(tensors_.size());
+    tensors_.push_back({name, std::move(shape), noise(count, centre, spread, seed_, stream)});
+  }
+
+  uint32_t seed_;
+  std::vector<NamedTensor> tensors_;
+};
+
+void write_file(const fs::path& path, const std::string& bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file << bytes;
+  if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
+}
+
+json tiny_config(const TinyModelOptions& options) {
+  json config = {
+      {"model_type", options.model_type},
+      {"hidden_size", options.hidden_size},
+      {"intermediate_size", options.intermediate_size},
+      {"num_hidden_layers", options.layers},
+      {"num_attention_heads", options.heads},
+      {"num_key_value_heads", options.kv_heads},
+      {"head_dim", options.head_dim},
+      {"vocab_size", options.vocab_size},
+      {"max_position_embeddings", options.context},
+      {"rms_norm_eps", 1e-5},
+      {"rope_theta", options.rope_theta},
+      {"tie_word_embeddings", options.tied},
+      {"hidden_act", "silu"},
+      {"bos_token_id", 1},
+      {"eos_token_id", 2},
+  };
+  config["sliding_window"] = options.sliding_window ? json(*options.sliding_window) : json();
+  if (options.model_type == "qwen2") {
+    config["use_sliding_window"] = options.sliding_window.has_value();
+    config["max_window_layers"] = options.sliding_window ? 0 : options.layers;
+  }
+  return config;
+}
+
+std::string dtype_text(DType dtype) {
+  if (dtype == DType::kQ8_0) throw std::invalid_argument("safetensors have no Q8_0");
+  return dtype_name(dtype);
+}
+
+uint32_t gguf_type(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return 0;
+    case DType::kF16:
+      return 1;
+    case DType::kQ8_0:
+      return 8;
+    case DType::kBF16:
+      return 30;
+  }
+  return 0;
+}
+
+std::string gguf_name(std::string name) {
+  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens", "token_embd"},
+                                                       {"model.norm", "output_norm"},
+                                                       {"lm_head", "output"},
+                                                       {"model.layers", "blk"},
+                                                       {"input_layernorm", "attn_norm"},
+                                                       {"self_attn.q_proj", "attn_q"},
+                                                       {"self_attn.k_proj", "attn_k"},
+                                                       {"self_attn.v_proj", "attn_v"},
+                                                       {"self_attn.o_proj", "attn_output"},
+                                                       {"post_attention_layernorm", "ffn_norm"},
+                                                       {"mlp.gate_proj", "ffn_gate"},
+                                                       {"mlp.up_proj", "ffn_up"},
+                                                       {"mlp.down_proj", "ffn_down"}};
+  for (const auto& [from, to] : parts) {
+    const size_t at = name.find(from);
+    if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+  }
+  return name;
+}
+
+/// From two rotating halves of each head to neighbouring pairs: row i of the first half moves to 2 i, row i
+/// of the second to 2 i + 1.
+std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim) {
+  const int64_t columns = tensor.shape.back();
+  std::vector<float> result(tensor.values.size());
+  for (int64_t row = 0; row < tensor.shape[0]; ++row) {
+    const int64_t head = row / head_dim;
+    const int64_t within = row % head_dim;
+    const int64_t half = head_dim / 2;
+    const int64_t target = head * head_dim + (within < half ? 2 * within : 2 * (within - half) + 1);
+    std::copy_n(tensor.values.begin() + row * columns, columns, result.begin() + target * columns);
+  }
+  return result;
+}
+
+std::string gguf_text(const std::string& text) {
+  return bytes_of<uint64_t>(text.size()) + text;
+}
+
+std::string encode_q8_0(const std::vector<float>& values) {
+  std::string bytes;
+  for (size_t begin = 0; begin < values.size(); begin += 32) {
+    float largest = 0.0f;
+    for (size_t i = begin; i < begin + 32; ++i) largest = std::max(largest, std::abs(values[i]));
+    const Float16 scale = to_float16(largest / 127.0f);
+    bytes += bytes_of(scale.bits);
+    for (size_t i = begin; i < begin + 32; ++i) {
+      const float steps = largest == 0.0f ? 0.0f : values[i] / to_float(scale);
+      bytes += static_cast<char>(static_cast<int8_t>(std::clamp(std::round(steps), -127.0f, 127.0f)));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
+  const int64_t hidden = options.hidden_size;
+  const int64_t query = int64_t{options.heads} * options.head_dim;
+  const int64_t key = int64_t{options.kv_heads} * options.head_dim;
+  TensorMaker maker(options.seed);
+  maker.matrix("model.embed_tokens.weight", options.vocab_size, hidden);
+  for (int32_t layer = 0; layer < options.layers; ++layer) {
+    const std::string prefix = "model.layers." + std::to_string(layer) + ".";
+    maker.norm(prefix + "input_layernorm.weight", hidden);
+    maker.matrix(prefix + "self_attn.q_proj.weight", query, hidden);
+    maker.matrix(prefix + "self_attn.k_proj.weight", key, hidden);
+    maker.matrix(prefix + "self_attn.v_proj.weight", key, hidden);
+    maker.matrix(prefix + "self_attn.o_proj.weight", hidden, query);
+    if (options.model_type == "qwen2") {
+      maker.bias(prefix + "self_attn.q_proj.bias", query);
+      maker.bias(prefix + "self_attn.k_proj.bias", key);
+      maker.bias(prefix + "self_attn.v_proj.bias", key);
+    }
+    maker.norm(prefix + "post_attention_layernorm.weight", hidden);
+    maker.matrix(prefix + "mlp.gate_proj.weight", options.intermediate_size, hidden);
+    maker.matrix(prefix + "mlp.up_proj.weight", options.intermediate_size, hidden);
+    maker.matrix(prefix + "mlp.down_proj.weight", hidden, options.intermediate_size);
+  }
+  maker.norm("model.norm.weight", hidden);
+  if (!options.tied) maker.matrix("lm_head.weight", options.vocab_size, hidden);
+  std::vector<NamedTensor> tensors = maker.take();
+  if (options.nan_weight) {
+    for (NamedTensor& tensor : tensors) {
+      if (tensor.name != "model.layers.0.mlp.down_proj.weight") continue;
+      tensor.values.front() = std::numeric_limits<float>::quiet_NaN();
+    }
+  }
+  return tensors;
+}
+
+std::string encode(DType dtype, const std::vector<float>& values) {
+  if (dtype == DType::kQ8_0) return encode_q8_0(values);
+  std::string bytes;
+  for (const float value : values) {
+    if (dtype == DType::kF32) bytes += bytes_of(value);
+    if (dtype == DType::kF16) bytes += bytes_of(to_float16(value).bits);
+    if (dtype == DType::kBF16) bytes += bytes_of(to_bfloat16(value).bits);
+  }
+  return bytes;
+}
+
+std::string safetensors_file(const std::string& header, const std::string& data) {
+  return bytes_of<uint64_t>(header.size()) + header + data;
+}
+
+std::string safetensors_file(const std::vector<NamedTensor>& tensors, DType dtype) {
+  json header = {{"__metadata__", {{"format", "pt"}}}};
+  std::string data;
+  for (const NamedTensor& tensor : tensors) {
+    const size_t begin = data.size();
+    data += encode(dtype, tensor.values);
+    header[tensor.name] = {
+        {"dtype", dtype_text(dtype)}, {"shape", tensor.shape}, {"data_offsets", {begin, data.size()}}};
+  }
+  return safetensors_file(header.dump(), data);
+}
+
+void write_tiny_llama(const fs::path& folder, const TinyModelOptions& options) {
+  fs::create_directories(folder);
+  write_file(folder / "config.json", tiny_config(options).dump(2));
+  const std::vector<NamedTensor> tensors = tiny_tensors(options);
+  if (options.shards <= 1) {
+    write_file(folder / "model.safetensors", safetensors_file(tensors, options.dtype));
+    return;
+  }
+  const auto shards = static_cast<size_t>(options.shards);
+  json index;
+  for (size_t shard = 0; shard < shards; ++shard) {
+    const std::string name =
+        "model-" + std::to_string(shard + 1) + "-of-" + std::to_string(shards) + ".safetensors";
+    const std::vector<NamedTensor> part(tensors.begin() + tensors.size() * shard / shards,
+                                        tensors.begin() + tensors.size() * (shard + 1) / shards);
+    write_file(folder / name, safetensors_file(part, options.dtype));
+    for (const NamedTensor& tensor : part) index["weight_map"][tensor.name] = name;
+  }
+  write_file(folder / "model.safetensors.index.json", index.dump());
+}
+
+void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
+  const bool qwen2 = options.model_type == "qwen2";
+  const std::string architecture = qwen2 ? "qwen2" : "llama";
+  const std::string prefix = architecture + ".";
+  GgufBuilder builder;
+  builder.text("general.architecture", architecture)
+      .number(prefix + "embedding_length", static_cast<uint32_t>(options.hidden_size))
+      .number(prefix + "feed_forward_length", static_cast<uint32_t>(options.intermediate_size))
+      .number(prefix + "block_count", static_cast<uint32_t>(options.layers))
+      .number(prefix + "attention.head_count", static_cast<uint32_t>(options.heads))
+      .number(prefix + "attention.head_count_kv", static_cast<uint32_t>(options.kv_heads))
+      .number(prefix + "attention.key_length", static_cast<uint32_t>(options.head_dim))
+      .number(prefix + "attention.layer_norm_rms_epsilon", 1e-5f)
+      .number(prefix + "rope.freq_base", options.rope_theta)
+      .number(prefix + "context_length", static_cast<uint32_t>(options.context))
+      .number("tokenizer.ggml.bos_token_id", 1u)
+      .number("tokenizer.ggml.eos_token_id", 2u);
+  if (options.sliding_window) {
+    builder.number(prefix + "attention.sliding_window", static_cast<uint32_t>(*options.sliding_window));
+  }
+  for (const NamedTensor& tensor : tiny_tensors(options)) {
+    const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
+                         tensor.name.find("k_proj") != std::string::npos;
+    const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : options.dtype;
+    const auto values = rotates && !qwen2 ? interleave_rows(tensor, options.head_dim) : tensor.values;
+    builder.tensor(gguf_name(tensor.name), tensor.shape, dtype, encode(dtype, values));
+  }
+  write_file(file, builder.build());
+}
+
+GgufBuilder& GgufBuilder::raw(const std::string& key, const std::string& type_and_value) {
+  metadata_ += gguf_text(key) + type_and_value;
+  ++metadata_count_;
+  return *this;
+}
+
+GgufBuilder& GgufBuilder::number(const std::string& key, uint32_t value) {
+  return raw(key, bytes_of<uint32_t>(4) + bytes_of(value));
+}
+
+GgufBuilder& GgufBuilder::number(const std::string& key, float value) {
+  return raw(key, bytes_of<uint32_t>(6) + bytes_of(value));
+}
+
+GgufBuilder& GgufBuilder::text(const std::string& key, const std::string& value) {
+  return raw(key, bytes_of<uint32_t>(8) + gguf_text(value));
+}
+
+GgufBuilder& GgufBuilder::boolean(const std::string& key, bool value) {
+  return raw(key, bytes_of<uint32_t>(7) + std::string(1, value ? '\1' : '\0'));
+}
+
+GgufBuilder& GgufBuilder::texts(const std::string& key, const std::vector<std::string>& values) {
+  std::string bytes = bytes_of<uint32_t>(9) + bytes_of<uint32_t>(8) + bytes_of<uint64_t>(values.size());
+  for (const std::string& value : values) bytes += gguf_text(value);
+  return raw(key, bytes);
+}
+
+GgufBuilder& GgufBuilder::raw_tensor(const std::string& name, const std::vector<uint64_t>& dimensions,
+                                     uint32_t type, uint64_t offset) {
+  entries_ += gguf_text(name) + bytes_of(static_cast<uint32_t>(dimensions.size()));
+  for (const uint64_t size : dimensions) entries_ += bytes_of(size);
+  entries_ += bytes_of(type) + bytes_of(offset);
+  ++tensor_count_;
+  return *this;
+}
+
+GgufBuilder& GgufBuilder::tensor(const std::string& name, std::vector<int64_t> shape, DType dtype,
+                                 const std::string& bytes) {
+  raw_tensor(name, std::vector<uint64_t>(shape.rbegin(), shape.rend()), gguf_type(dtype), data_.size());
+  data_ += bytes;
+  data_.resize((data_.size() + 31) / 32 * 32);
+  return *this;
+}
+
+std::string GgufBuilder::build(uint32_t version, uint64_t alignment) const {
+  std::string file = "GGUF" + bytes_of(version) + bytes_of(tensor_count_) + bytes_of(metadata_count_);
+  file += metadata_ + entries_;
+  file.resize((file.size() + alignment - 1) / alignment * alignment);
+  return file + data_;
+}
+
+}  // namespace verbatim::test

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+
+namespace verbatim::test {
+
+// Small models and model files made up on the spot, for tests of loaders and of whole models.
+
+/// What write_tiny_llama makes. Weights are drawn from the seed alone: the same for every dtype, up to
+/// rounding.
+struct TinyModelOptions {
+  std::string model_type =
+      "llama";                 ///< or "mistral", or "qwen2", which has biases on queries, keys and values
+  DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
+  int32_t hidden_size = 128;
+  int32_t intermediate_size = 256;
+  int32_t layers = 2;
+  int32_t heads = 4;
+  int32_t kv_heads = 2;
+  int32_t head_dim = 32;
+  int32_t vocab_size = 256;
+  int32_t context = 256;
+  float rope_theta = 10000.0f;
+  std::optional<int32_t> sliding_window = std::nullopt;
+  bool tied = false;
+  int32_t shards = 1;       ///< above 1: that many files and an index
+  bool nan_weight = false;  ///< one element of the first layer's down_proj is NaN
+  uint32_t seed = 1;
+};
+
+/// Writes config.json and the weights as safetensors into the folder, which is made if need be. Without
+/// tokenizer.
+void write_tiny_llama(const std::filesystem::path& folder, const TinyModelOptions& options = {});
+
+/// Writes the same model as a GGUF file: norms and biases in F32, the query and key rows of a Llama permuted
+/// as that format wants them. Without vocabulary, so a Qwen2 or Llama only (a Mistral is a Llama there).
+void write_tiny_gguf(const std::filesystem::path& file, const TinyModelOptions& options = {});
+
+/// A tensor before it is stored.
+struct NamedTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+
+/// The weights that both of the above store, under their Hugging Face names.
+std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options);
+
+/// The bytes of values as a dtype, rounded to nearest. kQ8_0 wants a multiple of 32 values.
+std::string encode(DType dtype, const std::vector<float>& values);
+
+/// The bytes of a safetensors file with this header and data, whatever they say.
+std::string safetensors_file(const std::string& header, const std::string& data);
+
+/// The bytes of a correct safetensors file.
+std::string safetensors_file(const std::vector<NamedTensor>& tensors, DType dtype);
+
+/// Builds the bytes of a GGUF file, piece by piece; the pieces may lie.
+class GgufBuilder {
+ public:
+  GgufBuilder& number(const std::string& key, uint32_t value);
+  GgufBuilder& number(const std::string& key, float value);
+  GgufBuilder& text(const std::string& key, const std::string& value);
+  GgufBuilder& boolean(const std::string& key, bool value);
+  GgufBuilder& texts(const std::string& key, const std::vector<std::string>& values);
+  /// Any value: the bytes after the key, the type first.
+  GgufBuilder& raw(const std::string& key, const std::string& type_and_value);
+  /// Row-major shape; placed after the tensors before it.
+  GgufBuilder& tensor(const std::string& name, std::vector<int64_t> shape, DType dtype,
+                      const std::string& bytes);
+  /// An entry as given, for data that tensor() has put there or not: the fastest dimension first.
+  GgufBuilder& raw_tensor(const std::string& name, const std::vector<uint64_t>& dimensions, uint32_t type,
+                          uint64_t offset);
+  std::string build(uint32_t version = 3, uint64_t alignment = 32) const;
+
+ private:
+  uint64_t metadata_count_ = 0;
+  uint64_t tensor_count_ = 0;
+  std::string metadata_;
+  std::string entries_;
+  std::string data_;
+};
+
+/// The little-endian bytes of a plain value.
+template <typename T>
+std::string bytes_of(T value) {
+  return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+}  // namespace verbatim::test
