@@ -1,0 +1,110 @@
+#include "sampling/gumbel.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/philox.h"
+#include "sampling/logits.h"
+
+namespace verbatim {
+
+namespace {
+
+// The last word of the counter: other users of the same seed take other domains.
+constexpr uint32_t kGumbelDomain = 0x47554d42;
+
+// No noise exceeds -log(-log(1 - 2^-33)) = 22.8739.
+constexpr double kLargestNoise = 22.88;
+
+constexpr size_t kBlock = 64;
+using BlockWords = std::array<uint32_t, kBlock>;
+
+std::array<uint32_t, 2> key_of(NoisePlace place) {
+  return {static_cast<uint32_t>(place.seed), static_cast<uint32_t>(place.seed >> 32)};
+}
+
+std::array<uint32_t, 4> counter_of(NoisePlace place, uint32_t quad) {
+  const auto position = static_cast<uint64_t>(place.position);
+  return {quad, static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), kGumbelDomain};
+}
+
+double noise_from(uint32_t word) {
+  const double u = (static_cast<double>(word) + 0.5) * 0x1p-32;  // never 0 and never 1
+  return -std::log(-std::log(u));
+}
+
+/// The random words of the tokens first .. first + kBlock - 1.
+void fill_words(NoisePlace place, size_t first, BlockWords& words) {
+  for (size_t i = 0; i < kBlock; i += 4) {
+    const auto four = philox(counter_of(place, static_cast<uint32_t>((first + i) / 4)), key_of(place));
+    std::copy(four.begin(), four.end(), words.begin() + static_cast<ptrdiff_t>(i));
+  }
+}
+
+/// The best token so far, and what another one needs to beat it. Both bounds err on the side of looking
+/// again.
+struct Leader {
+  double temperature;
+  double score;
+  int32_t token;
+
+  /// Rounding of scores, and of what is computed from them here, stays well below this.
+  double slack(double scaled) const { return 1e-3 + 1e-14 * (std::abs(score) + std::abs(scaled)); }
+
+  /// A logit below this loses even with the largest noise.
+  float lowest_logit() const {
+    const double lowest = (score - kLargestNoise - slack(0.0)) * temperature;
+    return static_cast<float>(lowest - 1e-6 * std::abs(lowest));
+  }
+
+  /// A random word below this loses with any logit up to `largest`: noise above n has probability
+  /// 1 - exp(-exp(-n)), which is less than exp(-n).
+  uint32_t lowest_word(float largest) const {
+    const double scaled = static_cast<double>(largest) / temperature;
+    const double needed = score - scaled - slack(scaled);
+    if (!(needed > 0.0)) return 0;
+    return static_cast<uint32_t>((1.0 - softmax_weight(static_cast<float>(-needed))) * 0x1p32 *
+                                 (1.0 - 0x1p-32));
+  }
+
+  void challenge(double other_score, int32_t other_token) {
+    if (other_score > score || (other_score == score && other_token < token)) {
+      score = other_score;
+      token = other_token;
+    }
+  }
+};
+
+}  // namespace
+
+double gumbel(NoisePlace place, int32_t token) {
+  const auto index = static_cast<uint32_t>(token);
+  return noise_from(philox(counter_of(place, index / 4), key_of(place))[index % 4]);
+}
+
+int32_t gumbel_argmax(std::span<const float> logits, float temperature, NoisePlace place, const Cut& cut,
+                      int32_t likeliest) {
+  const auto scaled = [&](size_t token) { return static_cast<double>(logits[token]) / temperature; };
+  const auto start = static_cast<size_t>(likeliest);
+  Leader leader{temperature, scaled(start) + gumbel(place, likeliest), likeliest};
+
+  BlockWords words;
+  float threshold = std::max(cut.logit, leader.lowest_logit());
+  for (size_t first = 0; first < logits.size(); first += kBlock) {
+    const auto block = logits.subspan(first, std::min(kBlock, logits.size() - first));
+    const float largest = largest_logit(block);
+    if (largest < threshold) continue;
+    fill_words(place, first, words);
+    const uint32_t lowest_word = leader.lowest_word(largest);
+    for (size_t i = 0; i < block.size(); ++i) {
+      const auto token = static_cast<int32_t>(first + i);
+      if (words[i] < lowest_word || !cut.keeps(block[i], token)) continue;
+      leader.challenge(scaled(first + i) + noise_from(words[i]), token);
+    }
+    threshold = std::max(cut.logit, leader.lowest_logit());
+  }
+  return leader.token;
+}
+
+}  // namespace verbatim

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "sampling/filters.h"
+
+namespace verbatim {
+
+/// Where noise is asked for. The same seed, position and token always give the same noise.
+struct NoisePlace {
+  uint64_t seed;
+  int64_t position;
+};
+
+/// Standard Gumbel noise, -log(-log(u)): adding it to logit / temperature and taking the largest sum draws a
+/// token with its softmax probability.
+double gumbel(NoisePlace place, int32_t token);
+
+/// The token with the largest logit / temperature + gumbel(place, token) among those that `cut` keeps, the
+/// smaller one among equals. `likeliest` is the first token with the largest logit, which is finite. Computes
+/// noise only where it could decide.
+int32_t gumbel_argmax(std::span<const float> logits, float temperature, NoisePlace place, const Cut& cut,
+                      int32_t likeliest);
+
+}  // namespace verbatim

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "sampling/lanes.h"
+
+namespace verbatim {
+
+/// The largest of `logits`, NaN left out; minus infinity when there is no other number.
+float largest_logit(std::span<const float> logits);
+
+/// The first token whose logit equals `value`, or the number of logits if there is none.
+int32_t first_token_with(std::span<const float> logits, float value);
+
+/// Whether some logit is at least `value`. The number of logits is a multiple of 16.
+inline bool any_at_least(std::span<const float> logits, float value) {
+  const FloatLanes bound = all_lanes(value);
+  MaskLanes found{};
+  for (size_t i = 0; i < logits.size(); i += kLaneCount) found |= load_lanes(logits.data() + i) >= bound;
+  return any_lane(found);
+}
+
+/// e^x for x <= 0 in every lane, to about one part in ten million, exactly 1 at 0; 0 for NaN and below -87.
+/// Plain arithmetic, so that it is fast and every machine finds the same bits.
+FloatLanes softmax_weights(FloatLanes x);
+float softmax_weight(float x);
+
+/// The sum of softmax_weight((logit - largest) / temperature), in an order that depends on the number of
+/// logits alone.
+double softmax_total(std::span<const float> logits, float largest, float temperature);
+
+}  // namespace verbatim

@@ -1,0 +1,72 @@
+#include "sampling/sampler.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "sampling/gumbel.h"
+#include "sampling/logits.h"
+
+namespace verbatim {
+
+namespace {
+
+void check(const SamplingOptions& options) {
+  const auto refuse = [](const char* setting, auto value, const char* range) {
+    fail(ErrorKind::kUsage, "{} is {}; it must be {}", setting, value, range);
+  };
+  // Written so that NaN fails every test.
+  if (!(options.repetition_penalty > 0.0f) || std::isinf(options.repetition_penalty)) {
+    refuse("repetition penalty", options.repetition_penalty, "a number above 0 (1 is off)");
+  }
+  if (!(options.temperature >= 0.0f) || std::isinf(options.temperature)) {
+    refuse("temperature", options.temperature, "a number of at least 0 (0 takes the most likely token)");
+  }
+  if (options.top_k < 0) refuse("top-k", options.top_k, "at least 0 (0 is off)");
+  if (!(options.top_p > 0.0f && options.top_p <= 1.0f)) {
+    refuse("top-p", options.top_p, "above 0 and at most 1 (1 is off)");
+  }
+  if (!(options.min_p >= 0.0f && options.min_p <= 1.0f)) {
+    refuse("min-p", options.min_p, "between 0 and 1 (0 is off)");
+  }
+}
+
+}  // namespace
+
+Sampler::Sampler(const SamplingOptions& options) : options_(options) {
+  check(options_);
+}
+
+std::span<const float> Sampler::penalized(std::span<const float> logits, std::span<const int32_t> history) {
+  if (options_.repetition_penalty == 1.0f || history.empty()) return logits;
+  penalized_.assign(logits.begin(), logits.end());
+  for (const int32_t token : history) {
+    if (token < 0 || static_cast<size_t>(token) >= logits.size()) {
+      fail(ErrorKind::kUsage, "token {} of the history lies outside the vocabulary of {} tokens", token,
+           logits.size());
+    }
+    // From the original logit, so that a token that occurs twice is penalised once.
+    const auto index = static_cast<size_t>(token);
+    const float logit = logits[index];
+    penalized_[index] =
+        logit > 0.0f ? logit / options_.repetition_penalty : logit * options_.repetition_penalty;
+  }
+  return penalized_;
+}
+
+int32_t Sampler::sample(std::span<const float> logits, int64_t position, std::span<const int32_t> history) {
+  logits = penalized(logits, history);
+  const float largest = largest_logit(logits);
+  if (largest == -std::numeric_limits<float>::infinity()) {
+    bad_input(
+        "the model gave no usable logit for position {}: all {} are NaN or minus infinity; check its weights",
+        position, logits.size());
+  }
+  const int32_t likeliest = first_token_with(logits, largest);
+  // No noise or filter matters beside an infinite logit.
+  if (options_.temperature == 0.0f || std::isinf(largest)) return likeliest;
+  const Cut cut = find_cut(logits, largest, options_, candidates_);
+  return gumbel_argmax(logits, options_.temperature, {options_.seed, position}, cut, likeliest);
+}
+
+}  // namespace verbatim
