@@ -1,0 +1,99 @@
+#include "base/cpu.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+
+#include "verbatim/error.h"
+
+namespace verbatim {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Sets VERBATIM_ISA for the length of a test.
+class ForcedIsa {
+ public:
+  explicit ForcedIsa(const char* value) {
+    if (const char* before = std::getenv(kName)) before_ = before;
+    setenv(kName, value, 1);
+  }
+  ~ForcedIsa() {
+    if (before_) {
+      setenv(kName, before_->c_str(), 1);
+    } else {
+      unsetenv(kName);
+    }
+  }
+  ForcedIsa(const ForcedIsa&) = delete;
+  ForcedIsa& operator=(const ForcedIsa&) = delete;
+
+ private:
+  static constexpr const char* kName = "VERBATIM_ISA";
+  std::optional<std::string> before_;
+};
+
+TEST(Isa, NamesAndParsingAreInverse) {
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx})
+    EXPECT_EQ(parse_isa(isa_name(isa)), isa);
+  EXPECT_EQ(isa_name(Isa::kAvx512), "avx512");
+}
+
+TEST(Isa, UnknownNamesAreRefused) {
+  for (const char* name : {"", "AVX2", "sse", "amx "}) {
+    try {
+      parse_isa(name);
+      ADD_FAILURE() << name << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    }
+  }
+}
+
+TEST(Isa, DependsOnTheFeatures) {
+  CpuFeatures features;
+  EXPECT_THAT(available_isas(features), ElementsAre(Isa::kScalar));
+  features.avx2 = true;
+  EXPECT_TRUE(supports(features, Isa::kAvx2));
+  EXPECT_FALSE(supports(features, Isa::kAvx512));
+  features.avx512 = true;
+  features.amx = true;
+  EXPECT_THAT(available_isas(features), ElementsAre(Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx));
+}
+
+TEST(Cpu, FeaturesImplyTheLesserOnes) {
+  const CpuFeatures& features = cpu_features();
+  EXPECT_FALSE(features.model_name.empty());
+  EXPECT_LE(features.avx512, features.avx2);
+  EXPECT_LE(features.avx512_vnni, features.avx512);
+  EXPECT_LE(features.avx512_bf16, features.avx512);
+  EXPECT_LE(features.amx, features.avx512_vnni && features.avx512_bf16);
+}
+
+TEST(PreferredIsa, IsTheHighestUnlessForced) {
+  const ForcedIsa unset("");
+  EXPECT_EQ(preferred_isa(), available_isas(cpu_features()).back());
+  const ForcedIsa forced("scalar");
+  EXPECT_EQ(preferred_isa(), Isa::kScalar);
+}
+
+TEST(PreferredIsa, RefusesWhatIsUnknown) {
+  const ForcedIsa forced("avx1024");
+  EXPECT_THROW(preferred_isa(), Error);
+}
+
+TEST(PreferredIsa, RefusesWhatTheMachineLacks) {
+  if (cpu_features().amx) GTEST_SKIP() << "this machine lacks nothing";
+  const ForcedIsa forced("amx");
+  try {
+    preferred_isa();
+    FAIL() << "amx was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kMachine);
+  }
+}
+
+}  // namespace
+}  // namespace verbatim

@@ -1,0 +1,120 @@
+#include "base/thread_team.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <vector>
+
+#include "verbatim/error.h"
+
+namespace verbatim {
+namespace {
+
+// More members than most machines that run this have processors.
+constexpr int kLargest = 8;
+
+TEST(ThreadTeam, RunsEveryMemberOnce) {
+  for (int size = 1; size <= kLargest; ++size) {
+    ThreadTeam team(size);
+    EXPECT_EQ(team.size(), size);
+    std::vector<int> calls(
+        static_cast<size_t>(size));  // plain: run() itself must order the writes and the reads
+    for (int i = 1; i <= 500; ++i) {
+      team.run([&](int member, int members) {
+        EXPECT_EQ(members, size);
+        ++calls[static_cast<size_t>(member)];
+      });
+      ASSERT_EQ(calls, std::vector<int>(calls.size(), i));
+    }
+  }
+}
+
+TEST(ThreadTeam, SurvivesManyRuns) {
+  constexpr int kRuns = 100000;
+  ThreadTeam team(2);
+  int64_t counts[2] = {};
+  int64_t sum = 0;
+  for (int i = 0; i < kRuns; ++i) {
+    team.run([&](int member, int) { counts[member] += i; });
+    sum += i;
+  }
+  EXPECT_EQ(counts[0], sum);
+  EXPECT_EQ(counts[1], sum);
+}
+
+TEST(ThreadTeam, PassesResultsFromOneRunToTheNext) {
+  ThreadTeam team(4);
+  std::vector<int> values(4, 1);
+  std::vector<int> next(4);
+  for (int i = 0; i < 2000; ++i) {
+    team.run([&](int member, int size) {
+      const auto neighbour = static_cast<size_t>((member + 1) % size);
+      next[static_cast<size_t>(member)] = values[neighbour] + 1;
+    });
+    values.swap(next);
+  }
+  EXPECT_EQ(values, std::vector<int>(4, 2001));
+}
+
+TEST(ThreadTeam, WakesMembersThatSleep) {
+  ThreadTeam team(3);
+  int calls[3] = {};
+  for (int i = 1; i <= 30; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(i % 4));
+    team.run([&](int member, int) {
+      // Every member in turn makes the others, the caller among them, wait long enough to sleep.
+      if (member == i % 3) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ++calls[member];
+    });
+    for (const int count : calls) ASSERT_EQ(count, i);
+  }
+}
+
+TEST(ThreadTeam, EndsAtOnceAndWhileAsleep) {
+  for (int i = 0; i < 200; ++i) ThreadTeam team(4);
+  ThreadTeam team(4);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+TEST(ThreadTeam, SplitsIntoRangesThatCoverEveryIndexOnce) {
+  for (int size = 1; size <= kLargest; ++size) {
+    ThreadTeam team(size);
+    for (const int64_t count : {0, 1, 2, 3, 7, 8, 9, 16, 63, 64, 1000}) {
+      std::vector<int> visits(static_cast<size_t>(count));
+      team.split(count, [&](int64_t begin, int64_t end) {
+        ASSERT_LT(begin, end);
+        for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+      });
+      EXPECT_EQ(visits, std::vector<int>(visits.size(), 1)) << count << " among " << size;
+    }
+  }
+}
+
+TEST(ThreadTeam, LeavesASingleIndexToTheCaller) {
+  ThreadTeam team(2);
+  std::thread::id where;
+  team.split(1, [&](int64_t, int64_t) { where = std::this_thread::get_id(); });
+  EXPECT_EQ(where, std::this_thread::get_id());
+}
+
+TEST(ThreadTeam, RunsTemporaryAndConstantCallables) {
+  ThreadTeam team(2);
+  std::vector<int> seen(2);
+  const auto constant = [&](int member, int) { seen[static_cast<size_t>(member)] += 1; };
+  team.run(constant);
+  team.run([&](int member, int) mutable { seen[static_cast<size_t>(member)] += 1; });
+  EXPECT_EQ(seen, std::vector<int>(2, 2));
+}
+
+TEST(ThreadTeam, RefusesImpossibleSizes) {
+  EXPECT_THROW(ThreadTeam(0), Error);
+  EXPECT_THROW(ThreadTeam(-1), Error);
+  EXPECT_THROW(ThreadTeam(100000), Error);
+}
+
+TEST(HardwareThreads, IsAtLeastOne) {
+  EXPECT_GE(hardware_threads(), 1);
+}
+
+}  // namespace
+}  // namespace verbatim
