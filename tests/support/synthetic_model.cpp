@@ -198,6 +198,7 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
 std::string encode(DType dtype, const std::vector<float>& values) {
   if (dtype == DType::kQ8_0) return encode_q8_0(values);
   std::string bytes;
+  bytes.reserve(dtype_bytes(dtype, values.size()));
   for (const float value : values) {
     if (dtype == DType::kF32) bytes += bytes_of(value);
     if (dtype == DType::kF16) bytes += bytes_of(to_float16(value).bits);

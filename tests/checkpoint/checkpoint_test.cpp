@@ -1,0 +1,263 @@
+#include "checkpoint/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/bad_input.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::expect_bad_input;
+using test::NamedTensor;
+using test::TemporaryFolder;
+using test::TinyModelOptions;
+
+std::vector<float> row_of(const Checkpoint& checkpoint, const std::string& name, int64_t r) {
+  const TensorView& tensor = checkpoint.tensors.at(name);
+  std::vector<float> row(static_cast<size_t>(tensor.columns()));
+  tensor.read_row(r, row);
+  return row;
+}
+
+/// Everything that was written is there as it was, up to the rounding of the dtype.
+void expect_tensors(const Checkpoint& checkpoint, const TinyModelOptions& options, float tolerance) {
+  for (const NamedTensor& tensor : test::tiny_tensors(options)) {
+    ASSERT_TRUE(checkpoint.has(tensor.name)) << tensor.name;
+    ASSERT_EQ(checkpoint.tensors.at(tensor.name).shape, tensor.shape) << tensor.name;
+    const int64_t columns = tensor.shape.back();
+    const std::vector<float> row = row_of(checkpoint, tensor.name, 0);
+    for (int64_t c = 0; c < columns; ++c) {
+      ASSERT_NEAR(row[c], tensor.values[c], tolerance * std::abs(tensor.values[c])) << tensor.name;
+    }
+  }
+}
+
+/// For tests that write many models.
+TinyModelOptions very_small(const std::string& model_type = "llama") {
+  TinyModelOptions options;
+  options.model_type = model_type;
+  options.hidden_size = 8;
+  options.intermediate_size = 16;
+  options.head_dim = 4;
+  options.vocab_size = 16;
+  return options;
+}
+
+void edit_config(const fs::path& folder, const std::string& key, const json& value) {
+  json config = json::parse(test::read_file(folder / "config.json"));
+  config[key] = value;
+  std::ofstream(folder / "config.json") << config;
+}
+
+/// Writes the tiny model's weights again after a change.
+template <typename Change>
+void edit_tensors(const fs::path& folder, const TinyModelOptions& options, Change&& change) {
+  std::vector<NamedTensor> tensors = test::tiny_tensors(options);
+  change(tensors);
+  std::ofstream(folder / "model.safetensors", std::ios::binary)
+      << test::safetensors_file(tensors, options.dtype);
+}
+
+TEST(Checkpoint, OpensEveryFamilyAndDtype) {
+  for (const char* type : {"llama", "mistral", "qwen2"}) {
+    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+      const TemporaryFolder folder;
+      const TinyModelOptions options = {.model_type = type, .dtype = dtype};
+      test::write_tiny_llama(folder.path(), options);
+      const Checkpoint checkpoint = open_checkpoint(folder.path());
+      EXPECT_EQ(checkpoint.format, "safetensors");
+      EXPECT_EQ(checkpoint.path, folder.path());
+      EXPECT_EQ(architecture_name(checkpoint.config.architecture), type);
+      EXPECT_EQ(checkpoint.tokenizer.kind, TokenizerSource::Kind::kNone);
+      const float tolerance = dtype == DType::kF32 ? 0.0f : dtype == DType::kF16 ? 0x1p-10f : 0x1p-8f;
+      expect_tensors(checkpoint, options, tolerance);
+    }
+  }
+}
+
+TEST(Checkpoint, OpensTiedWindowedAndShardedModels) {
+  const TemporaryFolder folder;
+  const TinyModelOptions options = {.model_type = "mistral", .sliding_window = 16, .tied = true, .shards = 4};
+  test::write_tiny_llama(folder.path(), options);
+  const Checkpoint checkpoint = open_checkpoint(folder.path());
+  EXPECT_TRUE(checkpoint.config.tied_embeddings);
+  EXPECT_EQ(checkpoint.config.sliding_window, 16);
+  EXPECT_EQ(checkpoint.files.size(), 4u);
+  EXPECT_FALSE(checkpoint.has("lm_head.weight"));
+  expect_tensors(checkpoint, options, 0x1p-8f);
+}
+
+TEST(Checkpoint, OpensTheSameModelAsGguf) {
+  for (const char* type : {"llama", "qwen2"}) {
+    for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
+      const TemporaryFolder folder;
+      const TinyModelOptions options = {.model_type = type, .dtype = dtype};
+      test::write_tiny_gguf(folder.path() / "tiny.gguf", options);
+      const Checkpoint checkpoint = open_checkpoint(folder.path() / "tiny.gguf");
+      EXPECT_EQ(checkpoint.format, "gguf");
+      EXPECT_EQ(checkpoint.config.rope_interleaved, checkpoint.config.architecture == Architecture::kLlama);
+      for (const NamedTensor& tensor : test::tiny_tensors(options)) {
+        const std::vector<float> row = row_of(checkpoint, tensor.name, 0);  // row 0 stays where it is
+        for (size_t c = 0; c < row.size(); ++c) {
+          ASSERT_NEAR(row[c], tensor.values[c], dtype == DType::kF32 ? 0.0f : 0.002f) << tensor.name;
+        }
+      }
+      // The second half of a head comes to lie between the rows of the first.
+      const std::vector<float> moved = row_of(checkpoint, "model.layers.0.self_attn.q_proj.weight", 1);
+      const NamedTensor query = test::tiny_tensors(options)[2];
+      const int64_t from = checkpoint.config.rope_interleaved ? options.head_dim / 2 : 1;
+      EXPECT_NEAR(moved[5], query.values[from * options.hidden_size + 5], 0.002f);
+    }
+  }
+}
+
+TEST(Checkpoint, KeepsNanWeights) {
+  const TemporaryFolder folder;
+  test::write_tiny_llama(folder.path(), {.nan_weight = true});
+  EXPECT_TRUE(
+      std::isnan(row_of(open_checkpoint(folder.path()), "model.layers.0.mlp.down_proj.weight", 0)[0]));
+}
+
+TEST(Checkpoint, TakesTheFolderOfASafetensorsFile) {
+  const TemporaryFolder folder;
+  test::write_tiny_llama(folder.path());
+  EXPECT_EQ(open_checkpoint(folder.path() / "model.safetensors").path, folder.path());
+}
+
+TEST(Checkpoint, RefusesAModelTruncatedAnywhere) {
+  const TemporaryFolder folder;
+  test::write_tiny_llama(folder.path(), very_small());
+  const std::string whole = test::read_file(folder.path() / "model.safetensors");
+  for (size_t length = 1; length < whole.size(); length = length * 9 / 8 + 1) {
+    folder.write("model.safetensors", whole.substr(0, length));
+    expect_bad_input([&] { open_checkpoint(folder.path()); }, {"model.safetensors"});
+  }
+  folder.write("model.safetensors", "");
+  expect_bad_input([&] { open_checkpoint(folder.path()); }, {"model.safetensors", "empty"});
+}
+
+TEST(Checkpoint, NamesAMissingTensor) {
+  const TemporaryFolder folder;
+  const TinyModelOptions options = very_small("qwen2");
+  test::write_tiny_llama(folder.path(), options);
+  for (const NamedTensor& tensor : test::tiny_tensors(options)) {
+    edit_tensors(folder.path(), options, [&](std::vector<NamedTensor>& tensors) {
+      std::erase_if(tensors, [&](const NamedTensor& other) { return other.name == tensor.name; });
+    });
+    expect_bad_input([&] { open_checkpoint(folder.path()); },
+                     {folder.path().string(), "tensor " + tensor.name + " is missing"});
+  }
+}
+
+TEST(Checkpoint, NamesATensorOfTheWrongShape) {
+  const TemporaryFolder folder;
+  test::write_tiny_llama(folder.path());
+  edit_config(folder.path(), "intermediate_size", 512);
+  expect_bad_input(
+      [&] { open_checkpoint(folder.path()); },
+      {folder.path().string(), "model.layers.0.mlp.gate_proj.weight", "[256, 128]", "[512, 128]"});
+  test::write_tiny_llama(folder.path());
+  edit_config(folder.path(), "vocab_size", 255);
+  expect_bad_input([&] { open_checkpoint(folder.path()); },
+                   {"model.embed_tokens.weight", "[256, 128]", "[255, 128]"});
+}
+
+TEST(Checkpoint, RefusesTensorsItWouldLeaveOut) {
+  const TemporaryFolder folder;
+  test::write_tiny_llama(folder.path());
+  edit_tensors(folder.path(), {}, [](std::vector<NamedTensor>& tensors) {
+    tensors.push_back({"model.layers.1.self_attn.o_proj.bias", {1}, {1.0f}});
+  });
+  expect_bad_input([&] { open_checkpoint(folder.path()); },
+                   {folder.path().string(), "model.layers.1.self_attn.o_proj.bias", "llama"});
+}
+
+TEST(Checkpoint, ExplainsWhatIsNoModel) {
+  const TemporaryFolder folder;
+  const std::string name = folder.path().string();
+  const auto expect_refused = [](const fs::path& path, std::initializer_list<std::string> parts) {
+    expect_bad_input([&] { open_checkpoint(path); }, parts);
+  };
+  expect_refused(folder.path() / "absent", {name + "/absent does not exist", "Hugging Face", ".gguf"});
+  expect_refused("", {"does not exist"});
+  expect_refused("/dev/null", {"/dev/null is neither"});
+  expect_refused(folder.path(), {name, "no model.safetensors", ".gguf"});
+  expect_refused(folder.write("notes.txt", "hello"), {"notes.txt is no model", ".gguf"});
+  expect_refused(folder.write("broken.gguf", "hello"), {"broken.gguf is not a GGUF file"});
+  expect_refused(folder.path(), {name, "broken.gguf"});
+  fs::remove(folder.path() / "broken.gguf");
+  folder.write("pytorch_model.bin", "x");
+  expect_refused(folder.path(), {name, "pickles", "safetensors"});
+  folder.write("model.safetensors", "x");
+  expect_refused(folder.path(), {name, "no config.json"});
+  folder.write("config.json", "{}");
+  expect_refused(folder.path(), {"config.json", "model_type"});
+}
+
+TEST(Checkpoint, OpensTheReferenceModels) {
+  const fs::path models = test::shared_models();
+  SKIP_WITHOUT(models);
+  const Checkpoint target = open_checkpoint(models / "target");
+  EXPECT_EQ(target.config.hidden_size, 512);
+  EXPECT_EQ(target.config.intermediate_size, 1408);
+  EXPECT_EQ(target.config.layers, 8);
+  EXPECT_EQ(target.config.heads, 8);
+  EXPECT_EQ(target.config.kv_heads, 4);
+  EXPECT_EQ(target.config.head_dim, 64);
+  EXPECT_EQ(target.config.vocab_size, 4096);
+  EXPECT_EQ(target.config.context, 1024);
+  EXPECT_TRUE(target.config.tied_embeddings);
+  EXPECT_EQ(target.config.bos_token, 1);
+  EXPECT_EQ(target.config.eos_tokens, std::vector<int32_t>{2});
+  EXPECT_EQ(target.tokenizer.kind, TokenizerSource::Kind::kSentencePieceModel);
+  EXPECT_EQ(target.tensor("model.layers.7.self_attn.k_proj.weight", {256, 512}).dtype, DType::kBF16);
+  const Checkpoint draft = open_checkpoint(models / "draft");
+  EXPECT_EQ(draft.config.hidden_size, 128);
+  EXPECT_EQ(draft.config.layers, 4);
+}
+
+TEST(Checkpoint, OpensTheDefaultModel) {
+  const fs::path model = test::default_model();
+  SKIP_WITHOUT(model);
+  EXPECT_EQ(open_checkpoint(model).config.layers, 8);
+}
+
+TEST(Checkpoint, OpensTrainedGgufModels) {
+  const fs::path models = test::shared_data() / "models";
+  SKIP_WITHOUT(models);
+  const std::pair<const char*, int32_t> files[] = {{"stories260K/stories260K-f32.gguf", 172},
+                                                   {"llama2xs/llama2xs-f32.gguf", 192}};
+  for (const auto& [name, intermediate] : files) {
+    const Checkpoint checkpoint = open_checkpoint(models / name);
+    EXPECT_EQ(checkpoint.config.hidden_size, 64);
+    EXPECT_EQ(checkpoint.config.intermediate_size, intermediate);
+    EXPECT_EQ(checkpoint.config.layers, 5);
+    EXPECT_EQ(checkpoint.config.heads, 8);
+    EXPECT_EQ(checkpoint.config.kv_heads, 4);
+    EXPECT_EQ(checkpoint.config.head_dim, 8);
+    EXPECT_EQ(checkpoint.config.vocab_size, 512);
+    EXPECT_TRUE(checkpoint.config.tied_embeddings);
+    EXPECT_TRUE(checkpoint.config.rope_interleaved);
+    EXPECT_EQ(checkpoint.config.bos_token, 1);
+    EXPECT_EQ(checkpoint.config.eos_tokens, std::vector<int32_t>{2});
+    EXPECT_EQ(checkpoint.tensors.size(), 47u);
+  }
+}
+
+TEST(Checkpoint, SaysThatAVocabularyIsNoModel) {
+  const fs::path file = test::shared_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-llama-spm.gguf";
+  SKIP_WITHOUT(file);
+  expect_bad_input([&] { open_checkpoint(file); },
+                   {"ggml-vocab-llama-spm.gguf", "vocabulary but no weights"});
+}
+
+}  // namespace
+}  // namespace verbatim

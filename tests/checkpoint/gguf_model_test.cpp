@@ -1,0 +1,197 @@
+#include "checkpoint/gguf_model.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "checkpoint/bad_input.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+using test::expect_bad_input;
+using test::GgufBuilder;
+
+/// Metadata and tensors of a tiny model as far as the config needs them; single entries can be left out.
+class TinyGguf {
+ public:
+  std::map<std::string, std::function<void(GgufBuilder&, const std::string&)>> metadata;
+
+  TinyGguf() {
+    text("general.architecture", "llama");
+    number("llama.embedding_length", 64u);
+    number("llama.feed_forward_length", 128u);
+    number("llama.block_count", 1u);
+    number("llama.attention.head_count", 4u);
+    number("llama.attention.head_count_kv", 2u);
+    number("llama.attention.layer_norm_rms_epsilon", 1e-5f);
+    number("llama.context_length", 512u);
+    number("llama.rope.dimension_count", 16u);
+  }
+
+  template <typename T>
+  void number(const std::string& key, T value) {
+    metadata[key] = [value](GgufBuilder& builder, const std::string& name) { builder.number(name, value); };
+  }
+  void text(const std::string& key, const std::string& value) {
+    metadata[key] = [value](GgufBuilder& builder, const std::string& name) { builder.text(name, value); };
+  }
+  void tensor(const std::string& name, const std::vector<int64_t>& shape, float value = 0.0f) {
+    int64_t count = 1;
+    for (const int64_t size : shape) count *= size;
+    const std::string bytes =
+        test::encode(DType::kF32, std::vector<float>(static_cast<size_t>(count), value));
+    tensors_.push_back([=](GgufBuilder& builder) { builder.tensor(name, shape, DType::kF32, bytes); });
+  }
+
+  Checkpoint open(bool embedding = true) const {
+    GgufBuilder builder;
+    for (const auto& entry : metadata) entry.second(builder, entry.first);
+    if (embedding) {
+      builder.tensor("token_embd.weight", {100, 64}, DType::kF32, std::string(100 * 64 * 4, '\0'));
+    }
+    for (const auto& add : tensors_) add(builder);
+    const std::string bytes = builder.build();
+    return gguf_checkpoint(parse_gguf(std::as_bytes(std::span(bytes)), "some.gguf"), "some.gguf");
+  }
+
+  void expect_refused(std::initializer_list<std::string> parts) const {
+    expect_bad_input([&] { open(); }, parts);
+  }
+
+ private:
+  std::vector<std::function<void(GgufBuilder&)>> tensors_;
+};
+
+TEST(GgufModel, ReadsTheConfig) {
+  TinyGguf file;
+  file.number("tokenizer.ggml.bos_token_id", 1u);
+  file.number("tokenizer.ggml.eos_token_id", 2u);
+  file.number("tokenizer.ggml.eot_token_id", 3u);
+  file.number("llama.attention.sliding_window", 128u);
+  file.number("llama.rope.freq_base", 1e6f);
+  const Checkpoint checkpoint = file.open();
+  const ModelConfig& config = checkpoint.config;
+  EXPECT_EQ(checkpoint.format, "gguf");
+  EXPECT_EQ(checkpoint.tokenizer.kind, TokenizerSource::Kind::kGguf);
+  EXPECT_EQ(config.architecture, Architecture::kLlama);
+  EXPECT_EQ(config.hidden_size, 64);
+  EXPECT_EQ(config.intermediate_size, 128);
+  EXPECT_EQ(config.layers, 1);
+  EXPECT_EQ(config.heads, 4);
+  EXPECT_EQ(config.kv_heads, 2);
+  EXPECT_EQ(config.head_dim, 16);
+  EXPECT_EQ(config.vocab_size, 100);
+  EXPECT_EQ(config.context, 512);
+  EXPECT_EQ(config.rms_norm_epsilon, 1e-5f);
+  EXPECT_EQ(config.rope_theta, 1e6f);
+  EXPECT_TRUE(config.rope_interleaved);
+  EXPECT_TRUE(config.tied_embeddings);
+  EXPECT_FALSE(config.qkv_bias);
+  EXPECT_EQ(config.sliding_window, 128);
+  EXPECT_EQ(config.bos_token, 1);
+  EXPECT_EQ(config.eos_tokens, (std::vector<int32_t>{2, 3}));
+}
+
+TEST(GgufModel, NamesTensorsAsHuggingFaceDoes) {
+  TinyGguf file;
+  const std::pair<const char*, const char*> names[] = {
+      {"output_norm.weight", "model.norm.weight"},
+      {"output.weight", "lm_head.weight"},
+      {"blk.0.attn_norm.weight", "model.layers.0.input_layernorm.weight"},
+      {"blk.0.attn_q.weight", "model.layers.0.self_attn.q_proj.weight"},
+      {"blk.0.attn_k.bias", "model.layers.0.self_attn.k_proj.bias"},
+      {"blk.12.attn_v.weight", "model.layers.12.self_attn.v_proj.weight"},
+      {"blk.0.attn_output.weight", "model.layers.0.self_attn.o_proj.weight"},
+      {"blk.0.ffn_norm.weight", "model.layers.0.post_attention_layernorm.weight"},
+      {"blk.0.ffn_gate.weight", "model.layers.0.mlp.gate_proj.weight"},
+      {"blk.0.ffn_up.weight", "model.layers.0.mlp.up_proj.weight"},
+      {"blk.0.ffn_down.weight", "model.layers.0.mlp.down_proj.weight"},
+      {"blk.0.attn_q_norm.weight", "model.layers.0.attn_q_norm.weight"},
+      {"other", "other"},
+  };
+  for (const auto& pair : names) file.tensor(pair.first, {2});
+  const Checkpoint checkpoint = file.open();
+  for (const auto& pair : names) EXPECT_TRUE(checkpoint.has(pair.second)) << pair.first;
+  EXPECT_TRUE(checkpoint.has("model.embed_tokens.weight"));
+  EXPECT_FALSE(checkpoint.config.tied_embeddings);
+}
+
+TEST(GgufModel, ReadsRopeScaling) {
+  TinyGguf file;
+  file.text("llama.rope.scaling.type", "none");
+  EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kNone);
+  file.text("llama.rope.scaling.type", "linear");
+  file.number("llama.rope.scaling.factor", 4.0f);
+  EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kLinear);
+  EXPECT_EQ(file.open().config.rope_scaling.factor, 4.0f);
+  file.text("llama.rope.scaling.type", "yarn");
+  file.expect_refused({"some.gguf", "yarn", "none and linear"});
+}
+
+TEST(GgufModel, ReadsRopeFactors) {
+  TinyGguf file;
+  file.tensor("rope_freqs.weight", {8}, 2.0f);
+  const Checkpoint checkpoint = file.open();
+  EXPECT_EQ(checkpoint.config.rope_frequency_factors, std::vector<float>(8, 2.0f));
+  EXPECT_FALSE(checkpoint.has("rope_freqs.weight"));
+  TinyGguf longer;
+  longer.tensor("rope_freqs.weight", {16}, 2.0f);
+  longer.expect_refused({"some.gguf", "rope_freqs.weight", "[16]", "[8]"});
+  TinyGguf zero;
+  zero.tensor("rope_freqs.weight", {8}, 0.0f);
+  zero.expect_refused({"some.gguf", "frequency factor"});
+}
+
+TEST(GgufModel, RefusesWhatTheEngineLacks) {
+  TinyGguf file;
+  file.text("general.architecture", "gpt2");
+  file.expect_refused({"some.gguf", "gpt2", "llama", "qwen2"});
+  file = TinyGguf();
+  file.number("llama.rope.dimension_count", 8u);
+  file.expect_refused({"some.gguf", "8 of the 16"});
+  file = TinyGguf();
+  file.number("llama.expert_count", 8u);
+  file.expect_refused({"some.gguf", "experts"});
+  file = TinyGguf();
+  file.number("llama.attention.key_length", 16u);
+  file.number("llama.attention.value_length", 32u);
+  file.expect_refused({"some.gguf", "different lengths"});
+}
+
+TEST(GgufModel, RefusesMissingAndMistypedMetadata) {
+  for (const auto& entry : TinyGguf().metadata) {
+    const std::string& key = entry.first;
+    TinyGguf file;
+    file.metadata.erase(key);
+    if (!key.ends_with("head_count_kv") && !key.ends_with("dimension_count")) {
+      file.expect_refused({"some.gguf", key.substr(key.find('.') + 1), "missing"});
+    }
+    if (key == "general.architecture") {
+      file.number(key, 1u);
+    } else {
+      file.text(key, "x");
+    }
+    expect_bad_input([&] { file.open(); }, {key});
+    if (key.ends_with("_count") || key.ends_with("_length")) {
+      file.number(key, 0xffffffffu);
+      file.expect_refused({"some.gguf", key, "too large"});
+    }
+  }
+  expect_bad_input([] { TinyGguf().open(false); }, {"some.gguf", "no weights"});
+  TinyGguf file;
+  file.tensor("other", {1});
+  expect_bad_input([&] { file.open(false); }, {"some.gguf", "token_embd.weight is missing"});
+}
+
+TEST(GgufModel, RefusesANameTwice) {
+  TinyGguf file;
+  file.tensor("output_norm.weight", {64});
+  file.tensor("model.norm.weight", {64});
+  file.expect_refused({"some.gguf", "output_norm.weight", "two names"});
+}
+
+}  // namespace
+}  // namespace verbatim

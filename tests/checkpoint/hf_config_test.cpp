@@ -1,0 +1,256 @@
+#include "checkpoint/hf_config.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/bad_input.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+using nlohmann::json;
+using test::expect_bad_input;
+
+json base_config(const std::string& model_type = "llama") {
+  return {{"model_type", model_type}, {"hidden_size", 64},
+          {"intermediate_size", 128}, {"num_hidden_layers", 4},
+          {"num_attention_heads", 4}, {"num_key_value_heads", 2},
+          {"vocab_size", 100},        {"rms_norm_eps", 1e-5},
+          {"rope_theta", 500000.0},   {"max_position_embeddings", 512},
+          {"bos_token_id", 1},        {"eos_token_id", 2},
+          {"sliding_window", nullptr}};
+}
+
+ModelConfig parse(const json& config, std::optional<std::string> generation = std::nullopt) {
+  std::optional<std::string_view> view;
+  if (generation) view = *generation;
+  return parse_hf_config(config.dump(), view, "model");
+}
+
+/// The base with one field replaced, or removed if the value is discarded.
+json with(const std::string& key, const json& value, const std::string& model_type = "llama") {
+  json config = base_config(model_type);
+  config[key] = value;
+  return config;
+}
+
+json without(const std::string& key) {
+  json config = base_config();
+  config.erase(key);
+  return config;
+}
+
+void expect_refused(const json& config, std::initializer_list<std::string> parts) {
+  expect_bad_input([&] { parse(config); }, {"model/config.json"});
+  expect_bad_input([&] { parse(config); }, parts);
+}
+
+TEST(HfConfig, ReadsALlama) {
+  const ModelConfig config = parse(base_config());
+  EXPECT_EQ(config.architecture, Architecture::kLlama);
+  EXPECT_EQ(config.hidden_size, 64);
+  EXPECT_EQ(config.intermediate_size, 128);
+  EXPECT_EQ(config.layers, 4);
+  EXPECT_EQ(config.heads, 4);
+  EXPECT_EQ(config.kv_heads, 2);
+  EXPECT_EQ(config.head_dim, 16);
+  EXPECT_EQ(config.vocab_size, 100);
+  EXPECT_EQ(config.context, 512);
+  EXPECT_EQ(config.rms_norm_epsilon, 1e-5f);
+  EXPECT_EQ(config.rope_theta, 500000.0f);
+  EXPECT_EQ(config.rope_scaling.kind, RopeScaling::Kind::kNone);
+  EXPECT_FALSE(config.rope_interleaved);
+  EXPECT_EQ(config.sliding_window, 0);
+  EXPECT_FALSE(config.tied_embeddings);
+  EXPECT_FALSE(config.qkv_bias);
+  EXPECT_EQ(config.bos_token, 1);
+  EXPECT_EQ(config.eos_tokens, std::vector<int32_t>{2});
+}
+
+TEST(HfConfig, FillsInWhatTransformersAssumes) {
+  EXPECT_EQ(parse(without("num_key_value_heads")).kv_heads, 4);
+  EXPECT_EQ(parse(without("rope_theta")).rope_theta, 10000.0f);
+  EXPECT_EQ(parse(without("rms_norm_eps")).rms_norm_epsilon, 1e-6f);
+  EXPECT_EQ(parse(with("head_dim", nullptr)).head_dim, 16);
+  EXPECT_EQ(parse(with("head_dim", 32)).head_dim, 32);
+  EXPECT_TRUE(parse(with("tie_word_embeddings", true)).tied_embeddings);
+  EXPECT_EQ(parse(with("max_position_embeddings", 512.0)).context, 512);
+}
+
+TEST(HfConfig, KnowsTheFamilyByTypeOrClass) {
+  json config = without("model_type");
+  config["architectures"] = {"MistralForCausalLM"};
+  EXPECT_EQ(parse(config).architecture, Architecture::kMistral);
+  expect_refused(without("model_type"), {"model_type is missing", "llama, mistral or qwen2"});
+  expect_refused(with("model_type", "gpt2"), {"gpt2", "llama, mistral and qwen2"});
+  expect_refused(with("model_type", "a\nb"), {"a?b"});
+  expect_refused(with("model_type", 3), {"model_type should be a string"});
+}
+
+TEST(HfConfig, ReadsTheWindowOfAMistral) {
+  EXPECT_EQ(parse(with("sliding_window", 32, "mistral")).sliding_window, 32);
+  EXPECT_EQ(parse(with("sliding_window", nullptr, "mistral")).sliding_window, 0);
+  json unstated = base_config("mistral");
+  unstated.erase("sliding_window");
+  EXPECT_EQ(parse(unstated).sliding_window, 4096);
+  expect_refused(with("sliding_window", -1, "mistral"), {"sliding_window"});
+  expect_refused(with("sliding_window", "all", "mistral"), {"sliding_window"});
+}
+
+TEST(HfConfig, ReadsTheWindowAndBiasesOfAQwen2) {
+  json config = with("sliding_window", 64, "qwen2");
+  EXPECT_TRUE(parse(config).qkv_bias);
+  EXPECT_EQ(parse(config).sliding_window, 0);
+  config["use_sliding_window"] = false;
+  EXPECT_EQ(parse(config).sliding_window, 0);
+  config["use_sliding_window"] = true;
+  config["max_window_layers"] = 4;  // that many of 4 attend to everything
+  EXPECT_EQ(parse(config).sliding_window, 0);
+  config["max_window_layers"] = 0;
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  config["max_window_layers"] = 2;
+  expect_refused(config, {"sliding window in some layers only"});
+  config["layer_types"] = std::vector<std::string>(4, "sliding_attention");
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  config["layer_types"][0] = "full_attention";
+  expect_refused(config, {"sliding window in some layers only"});
+  config["layer_types"] = "full_attention";
+  expect_refused(config, {"layer_types"});
+}
+
+TEST(HfConfig, RefusesFeaturesTheEngineLacks) {
+  expect_refused(with("attention_bias", true), {"attention_bias"});
+  expect_refused(with("mlp_bias", true), {"mlp_bias"});
+  expect_refused(with("hidden_act", "gelu"), {"hidden_act gelu"});
+  expect_refused(with("partial_rotary_factor", 0.5), {"partial_rotary_factor"});
+  expect_refused(with("quantization_config", {{"quant_method", "gptq"}}), {"quantization_config"});
+}
+
+TEST(HfConfig, ReadsRopeScaling) {
+  EXPECT_EQ(parse(with("rope_scaling", nullptr)).rope_scaling.kind, RopeScaling::Kind::kNone);
+  EXPECT_EQ(parse(with("rope_scaling", {{"rope_type", "default"}})).rope_scaling.kind,
+            RopeScaling::Kind::kNone);
+  const RopeScaling linear = parse(with("rope_scaling", {{"type", "linear"}, {"factor", 4}})).rope_scaling;
+  EXPECT_EQ(linear.kind, RopeScaling::Kind::kLinear);
+  EXPECT_EQ(linear.factor, 4.0f);
+  const json llama3 = {{"rope_type", "llama3"},
+                       {"factor", 8.0},
+                       {"low_freq_factor", 1.0},
+                       {"high_freq_factor", 4.0},
+                       {"original_max_position_embeddings", 4096}};
+  const RopeScaling scaling = parse(with("rope_scaling", llama3)).rope_scaling;
+  EXPECT_EQ(scaling.kind, RopeScaling::Kind::kLlama3);
+  EXPECT_EQ(scaling.factor, 8.0f);
+  EXPECT_EQ(scaling.low_frequency_factor, 1.0f);
+  EXPECT_EQ(scaling.high_frequency_factor, 4.0f);
+  EXPECT_EQ(scaling.original_context, 4096);
+}
+
+TEST(HfConfig, ReadsRopeParameters) {
+  const ModelConfig config =
+      parse(with("rope_parameters", {{"rope_theta", 1e6}, {"rope_type", "linear"}, {"factor", 2.0}}));
+  EXPECT_EQ(config.rope_theta, 1e6f);
+  EXPECT_EQ(config.rope_scaling.kind, RopeScaling::Kind::kLinear);
+  EXPECT_EQ(parse(with("rope_parameters", {{"rope_theta", 1e6}})).rope_scaling.kind,
+            RopeScaling::Kind::kNone);
+}
+
+TEST(HfConfig, RefusesOtherRopeScalings) {
+  for (const char* kind : {"yarn", "dynamic", "longrope", "mrope"}) {
+    expect_refused(with("rope_scaling", {{"type", kind}, {"factor", 4.0}}),
+                   {kind, "default, linear and llama3"});
+  }
+  expect_refused(with("rope_scaling", {{"factor", 4.0}}), {"no rope_type"});
+  expect_refused(with("rope_scaling", {{"type", "linear"}}), {"factor is missing"});
+  expect_refused(with("rope_scaling", {{"type", "linear"}, {"factor", 0.0}}), {"factor"});
+  expect_refused(with("rope_scaling", {{"type", "llama3"}, {"factor", 8.0}}), {"low_freq_factor is missing"});
+  expect_refused(with("rope_scaling", 4), {"JSON object"});
+}
+
+TEST(HfConfig, TakesSpecialTokensFromTheGenerationConfigFirst) {
+  EXPECT_EQ(parse(base_config(), R"({"eos_token_id":[7,8,7]})").eos_tokens, (std::vector<int32_t>{7, 8}));
+  EXPECT_EQ(parse(base_config(), R"({"eos_token_id":7,"bos_token_id":9})").bos_token, 9);
+  EXPECT_EQ(parse(base_config(), R"({"temperature":0.7})").eos_tokens, std::vector<int32_t>{2});
+  EXPECT_EQ(parse(base_config(), R"({"eos_token_id":null})").eos_tokens, std::vector<int32_t>{2});
+  EXPECT_TRUE(parse(without("eos_token_id")).eos_tokens.empty());
+  EXPECT_EQ(parse(without("bos_token_id")).bos_token, std::nullopt);
+  expect_bad_input([] { parse(base_config(), "{"); }, {"model/generation_config.json", "not valid JSON"});
+  expect_bad_input([] { parse(base_config(), R"({"eos_token_id":"x"})"); },
+                   {"model/generation_config.json", "eos_token_id"});
+}
+
+TEST(HfConfig, IgnoresSpecialTokensOutsideTheVocabulary) {
+  EXPECT_EQ(parse(with("bos_token_id", -1)).bos_token, std::nullopt);
+  EXPECT_EQ(parse(with("bos_token_id", 100)).bos_token, std::nullopt);
+  EXPECT_EQ(parse(with("eos_token_id", {-1, 99, 100})).eos_tokens, std::vector<int32_t>{99});
+}
+
+TEST(HfConfig, RefusesMissingAndMistypedFields) {
+  for (const char* key : {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+                          "vocab_size", "max_position_embeddings"}) {
+    expect_refused(without(key), {key, "missing"});
+    expect_refused(with(key, nullptr), {key, "missing"});
+    for (const json& value : {json("64"), json(true), json(64.5), json(1e300), json(int64_t{1} << 31),
+                              json(~uint64_t{0}), json::array(), json::object()}) {
+      expect_refused(with(key, value), {key, "an integer"});
+    }
+  }
+  expect_refused(with("rms_norm_eps", "small"), {"rms_norm_eps"});
+  expect_refused(with("rope_theta", 1e300), {"rope_theta", "finite"});
+  expect_refused(with("tie_word_embeddings", 1), {"tie_word_embeddings", "true or false"});
+}
+
+TEST(HfConfig, RefusesSizesThatMakeNoSense) {
+  for (const char* key : {"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads",
+                          "num_key_value_heads", "head_dim", "vocab_size", "max_position_embeddings"}) {
+    expect_refused(with(key, 0), {});
+    expect_refused(with(key, -4), {});
+    expect_refused(with(key, 2147483647), {});
+  }
+  expect_refused(with("num_key_value_heads", 3), {"4 heads", "3 key-value heads"});
+  expect_refused(with("head_dim", 15), {"15", "odd"});
+  expect_refused(with("num_attention_heads", 5), {"head_dim"});
+  expect_refused(with("rms_norm_eps", 0), {"epsilon"});
+  expect_refused(with("rms_norm_eps", -1e-5), {"epsilon"});
+  expect_refused(with("rope_theta", 0), {"theta"});
+}
+
+TEST(HfConfig, RefusesWhatIsNotJson) {
+  const auto expect_text_refused = [](const std::string& text, std::initializer_list<std::string> parts) {
+    expect_bad_input([&] { parse_hf_config(text, std::nullopt, "model"); }, {"model/config.json"});
+    expect_bad_input([&] { parse_hf_config(text, std::nullopt, "model"); }, parts);
+  };
+  expect_text_refused("", {"not valid JSON"});
+  expect_text_refused("{\n\"a\": tru\n}", {"not valid JSON at byte"});
+  expect_text_refused("[]", {"a JSON object"});
+  expect_text_refused("null", {"a JSON object"});
+  expect_text_refused(R"({"hidden_size": NaN})", {"not valid JSON"});
+  expect_text_refused(R"({"hidden_size": 1e999})", {"number that is too large"});
+  expect_text_refused("{\"a\":\"\xff\"}", {"not valid JSON"});
+  expect_text_refused(R"({"a":1,"a":2})", {"a is there twice"});
+  for (const char* opening : {"[", "{\"a\":"}) {
+    std::string deep;
+    for (int i = 0; i < 100'000; ++i) deep += opening;
+    expect_text_refused(deep, {"nests deeper"});
+  }
+}
+
+TEST(HfConfig, FindsTheTokenizer) {
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(find_tokenizer(folder.path()).kind, TokenizerSource::Kind::kNone);
+  folder.write("vocab.json", "{}");
+  EXPECT_EQ(find_tokenizer(folder.path()).kind, TokenizerSource::Kind::kNone);
+  folder.write("merges.txt", "");
+  EXPECT_EQ(find_tokenizer(folder.path()).kind, TokenizerSource::Kind::kTokenizerJson);
+  EXPECT_EQ(find_tokenizer(folder.path()).path, folder.path() / "vocab.json");
+  folder.write("tokenizer.json", "{}");
+  EXPECT_EQ(find_tokenizer(folder.path()).path, folder.path() / "tokenizer.json");
+  folder.write("tokenizer.model", "");
+  EXPECT_EQ(find_tokenizer(folder.path()).kind, TokenizerSource::Kind::kSentencePieceModel);
+  EXPECT_EQ(find_tokenizer(folder.path()).path, folder.path() / "tokenizer.model");
+}
+
+}  // namespace
+}  // namespace verbatim
