@@ -26,8 +26,9 @@ class Tokenizer {
   /// `text` must be valid UTF-8: throws Error(kBadInput) with the offset of the first bad byte otherwise.
   virtual std::vector<Token> encode(std::string_view text, const EncodeOptions& options) const = 0;
 
-  /// The bytes that a token adds to a text. Not always whole UTF-8 characters; empty for control tokens. `first`
-  /// says that the token begins the text (SentencePiece vocabularies that add a leading space then drop it).
+  /// The bytes that a token adds to a text. Not always whole UTF-8 characters; empty for control tokens.
+  /// `first` says that the token begins the text (SentencePiece vocabularies that add a leading space then
+  /// drop it).
   virtual std::string piece_bytes(Token token, bool first) const = 0;
 
   /// The whole text of a token sequence, control tokens left out. Bytes that are not UTF-8 stay as they are.
@@ -46,7 +47,8 @@ class Tokenizer {
 /// Loads the vocabulary a checkpoint names. Throws Error(kBadInput) if it has none or it is malformed.
 std::shared_ptr<const Tokenizer> load_tokenizer(const TokenizerSource& source);
 
-/// Throws Error(kBadInput) with the offset of the first byte that is not valid UTF-8, naming `what` ("the prompt").
+/// Throws Error(kBadInput) with the offset of the first byte that is not valid UTF-8, naming `what` ("the
+/// prompt").
 void require_utf8(std::string_view text, std::string_view what);
 
 }  // namespace verbatim

@@ -1,12 +1,26 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace verbatim {
 
-/// The offset of the first byte of `text` that is not part of a valid UTF-8 character (overlong forms, surrogates and
-/// values above U+10FFFF are invalid), or npos if all is valid.
+/// The offset of the first byte of `text` that is not part of a valid UTF-8 character (overlong forms,
+/// surrogates and values above U+10FFFF are invalid), or npos if all is valid.
 size_t find_invalid_utf8(std::string_view text);
+
+/// How many bytes at the end of `text` are a UTF-8 character cut short that further bytes could still
+/// complete: 0 to 3.
+size_t incomplete_utf8_suffix(std::string_view text);
+
+/// The bytes that a character of valid UTF-8 occupies, by its first byte.
+inline size_t utf8_length(char lead) {
+  const auto byte = static_cast<unsigned char>(lead);
+  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+/// The character at `offset` of a valid UTF-8 text.
+uint32_t utf8_character(std::string_view text, size_t offset);
 
 }  // namespace verbatim

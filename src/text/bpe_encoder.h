@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+
+#include "text/added_tokens.h"
+#include "text/bpe_merge.h"
+#include "text/normalizer.h"
+#include "text/piece_tokenizer.h"
+#include "text/pre_tokenizer.h"
+
+namespace verbatim {
+
+/// Byte-pair encoding, in both of its dialects: over bytes (GPT-2) and over characters (SentencePiece).
+struct BpeModel {
+  std::shared_ptr<const Vocabulary> vocabulary;
+  Normalizer normalizer;
+  AddedTokens normalized_added;  ///< looked for after normalization
+  PreTokenizer pre_tokenizer;
+  MergeTable merges;
+  bool byte_level = false;     ///< words are bytes, written in GPT-2's way
+  bool byte_fallback = false;  ///< a character without a token is written as byte tokens
+  bool fuse_unknown = false;   ///< neighbouring characters without any token give one unknown token
+  bool ignore_merges = false;  ///< a word that is a token as a whole is not built by merges
+};
+
+std::unique_ptr<SegmentEncoder> make_bpe_encoder(BpeModel model);
+
+}  // namespace verbatim

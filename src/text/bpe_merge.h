@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "text/tokenizer.h"
+
+namespace verbatim {
+
+/// What two neighbouring tokens may become. Lower ranks go first.
+struct Merge {
+  int32_t rank = 0;
+  Token result = -1;
+};
+
+/// The pairs of tokens that byte-pair encoding merges: a hash table made for fast look-up.
+class MergeTable {
+ public:
+  /// Makes room for `count` pairs.
+  void reserve(size_t count);
+  /// A later merge of the same pair replaces the earlier one.
+  void add(Token left, Token right, Merge merge);
+  /// nullptr when the pair does not merge.
+  const Merge* find(Token left, Token right) const;
+
+ private:
+  struct Slot {
+    uint64_t key = 0;  // both tokens; 0 is an empty slot, see key_of
+    Merge merge;
+  };
+  static uint64_t key_of(Token left, Token right);
+  size_t home(uint64_t key) const;
+
+  std::vector<Slot> slots_;
+  size_t count_ = 0;
+};
+
+/// Merges the tokens of one word in place: always the pair of the lowest rank, the leftmost of equals, until
+/// none is left. Takes O(n log n) time. An object keeps its working memory for the next word, and serves one
+/// thread.
+class PairMerger {
+ public:
+  explicit PairMerger(const MergeTable& table) : table_(&table) {}
+  /// The tokens from `begin` to the end of `tokens` are the word.
+  void merge(std::vector<Token>& tokens, size_t begin);
+
+ private:
+  struct Candidate {
+    int32_t rank;
+    uint32_t position;
+    Token left;
+    Token right;
+  };
+  static bool later(const Candidate& a, const Candidate& b) {
+    return a.rank != b.rank ? a.rank > b.rank : a.position > b.position;
+  }
+
+  void merge_short(std::vector<Token>& tokens, size_t begin);
+  void merge_long(std::vector<Token>& tokens, size_t begin);
+
+  const MergeTable* table_;
+  std::vector<Candidate> heap_;
+  std::vector<uint32_t> next_;
+  std::vector<uint32_t> previous_;
+};
+
+}  // namespace verbatim

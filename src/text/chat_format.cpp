@@ -1,0 +1,115 @@
+#include "text/chat_format.h"
+
+#include "base/error.h"
+
+namespace verbatim {
+
+namespace {
+
+ChatFormat chatml() {
+  ChatFormat format;
+  format.name = "chatml";
+  format.system_begin = "<|im_start|>system\n";
+  format.system_end = "<|im_end|>\n";
+  format.reply_end = "<|im_end|>\n";
+  format.user_begin = "<|im_start|>user\n";
+  format.user_end = "<|im_end|>\n<|im_start|>assistant\n";
+  format.stop_tokens = {"<|im_end|>"};
+  return format;
+}
+
+ChatFormat llama3() {
+  ChatFormat format;
+  format.name = "llama-3";
+  format.system_begin = "<|start_header_id|>system<|end_header_id|>\n\n";
+  format.system_end = "<|eot_id|>";
+  format.reply_end = "<|eot_id|>";
+  format.user_begin = "<|start_header_id|>user<|end_header_id|>\n\n";
+  format.user_end = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n";
+  format.stop_tokens = {"<|eot_id|>", "<|eom_id|>"};
+  return format;
+}
+
+ChatFormat llama2() {
+  ChatFormat format;
+  format.name = "llama-2";
+  format.system_inside_user = true;
+  format.system_begin = "<<SYS>>\n";
+  format.system_end = "\n<</SYS>>\n\n";
+  format.reply_end = "</s><s>";
+  format.user_begin = "[INST] ";
+  format.user_end = " [/INST]";
+  format.stop_tokens = {"</s>"};
+  return format;
+}
+
+ChatFormat mistral() {
+  ChatFormat format;
+  format.name = "mistral";
+  format.system_inside_user = true;
+  format.system_end = "\n\n";
+  format.reply_end = "</s>";
+  format.user_begin = "[INST] ";
+  format.user_end = " [/INST]";
+  format.stop_tokens = {"</s>"};
+  return format;
+}
+
+// For models that were never taught to converse: the shape of questions and answers in common training texts.
+ChatFormat plain() {
+  ChatFormat format;
+  format.name = "plain";
+  format.system_end = "\n\n";
+  format.reply_end = "\n\n";
+  format.user_begin = "Question: ";
+  format.user_end = "\nAnswer:";
+  format.stop_strings = {"\nQuestion:"};
+  return format;
+}
+
+std::vector<ChatFormat> all_formats() {
+  return {chatml(), llama3(), llama2(), mistral(), plain()};
+}
+
+}  // namespace
+
+ChatFormat detect_chat_format(const Tokenizer& tokenizer) {
+  if (tokenizer.find("<|im_start|>")) return chatml();
+  if (tokenizer.find("<|start_header_id|>")) return llama3();
+  if (tokenizer.find("[INST]")) return mistral();
+  return plain();
+}
+
+ChatFormat chat_format(std::string_view name) {
+  std::string known;
+  for (ChatFormat& format : all_formats()) {
+    if (format.name == name) return std::move(format);
+    known += (known.empty() ? "" : ", ") + format.name;
+  }
+  fail(ErrorKind::kUsage, "there is no chat format '{}' (there are: {})", name, known);
+}
+
+std::string render_user_turn(const ChatFormat& format, std::string_view system, std::string_view user,
+                             bool first_turn) {
+  std::string text;
+  if (!first_turn) text += format.reply_end;
+  const bool with_system = first_turn && !system.empty();
+  const std::string system_text =
+      with_system ? format.system_begin + std::string(system) + format.system_end : std::string();
+  if (!format.system_inside_user) text += system_text;
+  text += format.user_begin;
+  if (format.system_inside_user) text += system_text;
+  text += user;
+  text += format.user_end;
+  return text;
+}
+
+std::vector<std::string> stop_strings(const ChatFormat& format) {
+  return format.stop_strings;
+}
+
+std::vector<std::string> stop_tokens(const ChatFormat& format) {
+  return format.stop_tokens;
+}
+
+}  // namespace verbatim

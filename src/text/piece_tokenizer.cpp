@@ -1,0 +1,71 @@
+#include "text/piece_tokenizer.h"
+
+#include "base/error.h"
+
+namespace verbatim {
+
+namespace {
+
+// Positions within a text are kept in 32 bits while pairs are merged.
+constexpr size_t kLongestText = size_t{1} << 30;
+
+class PieceTokenizer final : public Tokenizer {
+ public:
+  PieceTokenizer(std::shared_ptr<const Vocabulary> vocabulary, AddedTokens added,
+                 std::unique_ptr<SegmentEncoder> encoder, std::string kind)
+      : vocabulary_(std::move(vocabulary)),
+        added_(std::move(added)),
+        encoder_(std::move(encoder)),
+        kind_(std::move(kind)) {}
+
+  std::vector<Token> encode(std::string_view text, const EncodeOptions& options) const override {
+    require_utf8(text, "the text");
+    if (text.size() > kLongestText)
+      bad_input("the text has {} bytes; at most {} fit", text.size(), kLongestText);
+    std::vector<Token> tokens;
+    if (options.add_bos && vocabulary_->add_bos && vocabulary_->bos) tokens.push_back(*vocabulary_->bos);
+    bool first = true;
+    for (const TextSegment& segment : added_.split(text, options.parse_special)) {
+      if (segment.token >= 0) {
+        tokens.push_back(segment.token);
+      } else {
+        encoder_->encode(segment.text, first, tokens);
+      }
+      first = false;
+    }
+    return tokens;
+  }
+
+  std::string piece_bytes(Token token, bool first) const override {
+    if (!vocabulary_->has(token)) return {};
+    const std::string& bytes = vocabulary_->pieces[token].bytes;
+    const bool drop = first && vocabulary_->drop_first_space && !bytes.empty() && bytes[0] == ' ';
+    return drop ? bytes.substr(1) : bytes;
+  }
+
+  int32_t vocab_size() const override { return static_cast<int32_t>(vocabulary_->pieces.size()); }
+  std::optional<Token> bos() const override { return vocabulary_->bos; }
+  std::optional<Token> eos() const override { return vocabulary_->eos; }
+  bool is_control(Token token) const override {
+    return vocabulary_->has(token) && vocabulary_->pieces[token].kind == PieceKind::kControl;
+  }
+  std::optional<Token> find(std::string_view text) const override { return vocabulary_->find(text); }
+  std::string kind() const override { return kind_; }
+
+ private:
+  std::shared_ptr<const Vocabulary> vocabulary_;
+  AddedTokens added_;
+  std::unique_ptr<SegmentEncoder> encoder_;
+  std::string kind_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> make_tokenizer(std::shared_ptr<const Vocabulary> vocabulary,
+                                                AddedTokens added, std::unique_ptr<SegmentEncoder> encoder,
+                                                std::string kind) {
+  return std::make_shared<PieceTokenizer>(std::move(vocabulary), std::move(added), std::move(encoder),
+                                          std::move(kind));
+}
+
+}  // namespace verbatim

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "text/added_tokens.h"
+#include "text/vocabulary.h"
+
+namespace verbatim {
+
+/// Turns plain text, without special tokens, into tokens. Immutable and safe to share between threads.
+class SegmentEncoder {
+ public:
+  virtual ~SegmentEncoder() = default;
+  /// Appends the tokens of `segment`, which is valid UTF-8 and not empty. `first` says that it begins the
+  /// text.
+  virtual void encode(std::string_view segment, bool first, std::vector<Token>& tokens) const = 0;
+};
+
+/// A tokenizer made of its parts: the vocabulary, the tokens to find in the raw text, and what encodes the
+/// rest. `kind` is its name for `inspect`.
+std::shared_ptr<const Tokenizer> make_tokenizer(std::shared_ptr<const Vocabulary> vocabulary,
+                                                AddedTokens added, std::unique_ptr<SegmentEncoder> encoder,
+                                                std::string kind);
+
+}  // namespace verbatim

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/pattern.h"
+
+namespace verbatim {
+
+/// What becomes of the matches when a text is split.
+enum class SplitBehavior {
+  kIsolated,            ///< each is a word of its own
+  kRemoved,             ///< they go
+  kMergedWithPrevious,  ///< each ends the word before it
+  kMergedWithNext,      ///< each begins the word after it
+  kContiguous,          ///< neighbouring ones form one word
+};
+
+/// One step on the way from a text to words.
+struct PreTokenizerStep {
+  enum class Kind {
+    kSplit,        ///< cuts every word at the matches of `pattern`
+    kPrefixSpace,  ///< puts a space before every word that does not begin with one
+    kMark,         ///< writes every space as `mark`, and puts one first as `mark_first` says
+  };
+  enum class MarkFirst { kNever, kTextStart, kAlways };
+
+  Kind kind = Kind::kSplit;
+  Pattern pattern;
+  SplitBehavior behavior = SplitBehavior::kIsolated;
+  bool invert = false;  ///< what lies between the matches counts as the matches
+  std::string mark;
+  MarkFirst mark_first = MarkFirst::kNever;
+};
+
+using PreTokenizer = std::vector<PreTokenizerStep>;
+
+/// A text and the ranges of it that are words.
+struct Words {
+  std::string text;
+  std::vector<TextRange> ranges;
+};
+
+/// Cuts a text (valid UTF-8) into words, which are encoded one by one. `first` says that it begins the whole
+/// text.
+Words split_words(const PreTokenizer& pre_tokenizer, std::string text, bool first);
+
+/// The step that cuts at a regular expression. Throws Error(kBadInput), naming `where`, if it is malformed.
+PreTokenizerStep split_step(const std::string& pattern, SplitBehavior behavior, const std::string& where);
+
+}  // namespace verbatim

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace verbatim {
+
+/// One field of a serialized protocol buffer message.
+struct ProtobufField {
+  uint32_t number = 0;
+  uint32_t wire_type = 0;  ///< 0 varint, 1 eight bytes, 2 length-delimited, 5 four bytes
+  uint64_t value = 0;      ///< of a number, its bits
+  std::string_view bytes;  ///< of a length-delimited field
+};
+
+/// Walks through the fields of a message.
+class ProtobufReader {
+ public:
+  /// `bytes` must outlive the reader; `where` names them in errors.
+  ProtobufReader(std::string_view bytes, const std::string& where) : rest_(bytes), where_(&where) {}
+  /// False at the end. Throws Error(kBadInput) for anything malformed.
+  bool next(ProtobufField& field);
+
+ private:
+  uint64_t read_varint();
+  std::string_view take(uint64_t count);
+
+  std::string_view rest_;
+  const std::string* where_;
+};
+
+}  // namespace verbatim

@@ -1,0 +1,44 @@
+#include "text/tokenizer.h"
+
+#include "base/error.h"
+#include "checkpoint/gguf.h"
+#include "text/gguf_tokenizer.h"
+#include "text/sentencepiece_tokenizer.h"
+#include "text/tokenizer_json.h"
+#include "text/utf8.h"
+
+namespace verbatim {
+
+std::string Tokenizer::decode(const std::vector<Token>& tokens) const {
+  std::string text;
+  bool first = true;
+  for (const Token token : tokens) {
+    if (is_control(token)) continue;
+    text += piece_bytes(token, first);
+    first = false;
+  }
+  return text;
+}
+
+void require_utf8(std::string_view text, std::string_view what) {
+  const size_t offset = find_invalid_utf8(text);
+  if (offset == std::string_view::npos) return;
+  bad_input("{} is not valid UTF-8 at byte {} (0x{:02x}): convert it to UTF-8 first", what, offset,
+            static_cast<unsigned>(static_cast<unsigned char>(text[offset])));
+}
+
+std::shared_ptr<const Tokenizer> load_tokenizer(const TokenizerSource& source) {
+  switch (source.kind) {
+    case TokenizerSource::Kind::kSentencePieceModel:
+      return load_sentencepiece(source.path);
+    case TokenizerSource::Kind::kTokenizerJson:
+      return load_tokenizer_json(source.path);
+    case TokenizerSource::Kind::kGguf:
+      return make_gguf_tokenizer(open_gguf(source.path), source.path.string());
+    case TokenizerSource::Kind::kNone:
+      break;
+  }
+  bad_input("the model has no vocabulary: put its tokenizer.model or tokenizer.json into its folder");
+}
+
+}  // namespace verbatim

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "text/tokenizer.h"
+#include "text/tokenizer_config.h"
+
+namespace verbatim {
+
+struct TokenizerJsonOptions {
+  std::string where = "tokenizer.json";  ///< names the file in errors
+  TokenizerConfig config;                ///< the settings beside it
+};
+
+/// A Hugging Face tokenizer.json whose model is BPE. Throws Error(kBadInput) for any other model, for a step
+/// that is not supported, and for whatever is malformed.
+std::shared_ptr<const Tokenizer> parse_tokenizer_json(std::string_view json,
+                                                      const TokenizerJsonOptions& options);
+
+/// A byte-level vocabulary in GPT-2's two files: the contents of vocab.json and merges.txt.
+std::shared_ptr<const Tokenizer> parse_vocab_json(std::string_view vocab, std::string_view merges,
+                                                  const TokenizerJsonOptions& options);
+
+/// Loads a tokenizer.json, or a vocab.json and the merges.txt beside it, with the settings beside them.
+std::shared_ptr<const Tokenizer> load_tokenizer_json(const std::filesystem::path& path);
+
+}  // namespace verbatim
