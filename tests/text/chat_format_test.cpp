@@ -1,0 +1,67 @@
+#include "text/chat_format.h"
+
+#include <gtest/gtest.h>
+
+#include "text/tokenizer_json.h"
+#include "tokenizer_support.h"
+
+namespace verbatim {
+namespace {
+
+std::string detected(const std::string& token) {
+  const auto tokenizer = parse_tokenizer_json(
+      R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}, "added_tokens": [{"id": 1, "special": true, "content": ")" +
+          token + R"("}]})",
+      {});
+  return detect_chat_format(*tokenizer).name;
+}
+
+TEST(ChatFormat, IsDetectedByTheSpecialTokens) {
+  EXPECT_EQ(detected("<|im_start|>"), "chatml");
+  EXPECT_EQ(detected("<|start_header_id|>"), "llama-3");
+  EXPECT_EQ(detected("[INST]"), "mistral");
+  EXPECT_EQ(detected("<s>"), "plain");
+}
+
+TEST(ChatFormat, EveryFormatGoesByItsName) {
+  for (const char* name : {"chatml", "llama-3", "llama-2", "mistral", "plain"}) {
+    const ChatFormat format = chat_format(name);
+    EXPECT_EQ(format.name, name);
+    EXPECT_FALSE(stop_tokens(format).empty() && stop_strings(format).empty()) << "something must end a reply";
+  }
+  try {
+    chat_format("alpaca");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_STREQ(error.what(),
+                 "there is no chat format 'alpaca' (there are: chatml, llama-3, llama-2, mistral, plain)");
+  }
+}
+
+TEST(ChatFormat, TurnsJoinedWithRepliesFormTheConversation) {
+  const auto conversation = [](const char* name) {
+    const ChatFormat format = chat_format(name);
+    return render_user_turn(format, "S", "U1", true) + "R1" + render_user_turn(format, "S", "U2", false);
+  };
+  EXPECT_EQ(
+      conversation("chatml"),
+      "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU1<|im_end|>\n<|im_start|>assistant\nR1<|im_end|>\n"
+      "<|im_start|>user\nU2<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(conversation("llama-3"),
+            "<|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user<|end_header_id|"
+            ">\n\nU1"
+            "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nR1<|eot_id|><|start_header_id|>user"
+            "<|end_header_id|>\n\nU2<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n");
+  EXPECT_EQ(conversation("llama-2"), "[INST] <<SYS>>\nS\n<</SYS>>\n\nU1 [/INST]R1</s><s>[INST] U2 [/INST]");
+  EXPECT_EQ(conversation("mistral"), "[INST] S\n\nU1 [/INST]R1</s>[INST] U2 [/INST]");
+  EXPECT_EQ(conversation("plain"), "S\n\nQuestion: U1\nAnswer:R1\n\nQuestion: U2\nAnswer:");
+}
+
+TEST(ChatFormat, WithoutASystemTextNothingStandsForIt) {
+  EXPECT_EQ(render_user_turn(chat_format("llama-2"), "", "U", true), "[INST] U [/INST]");
+  EXPECT_EQ(render_user_turn(chat_format("plain"), "", "U", true), "Question: U\nAnswer:");
+}
+
+}  // namespace
+}  // namespace verbatim
