@@ -1,0 +1,145 @@
+#pragma once
+
+#include "kernels/kernel_table.h"
+
+namespace verbatim::generic {
+
+// Element-wise kernels over V, sixteen floats of an instruction set. Reductions go through sixteen running
+// values and one fixed tree, so their order depends on the length of the row alone.
+
+/// e^x within a few units in the last place; 0 below the smallest normal result, never more than e^88.
+template <typename V>
+[[gnu::always_inline]] inline V exponential(V x) {
+  const V lowest = V::set(-87.0f);
+  const V clamped = min(max(x, lowest), V::set(88.0f));
+  const V n = round(clamped * V::set(1.44269504088896341f));
+  // ln 2 in two parts, the first exact in few bits, keeps the remainder accurate.
+  V r = fma(n, V::set(-0.693359375f), clamped);
+  r = fma(n, V::set(2.12194440e-4f), r);
+  V polynomial = V::set(1.9875691500e-4f);
+  polynomial = fma(polynomial, r, V::set(1.3981999507e-3f));
+  polynomial = fma(polynomial, r, V::set(8.3334519073e-3f));
+  polynomial = fma(polynomial, r, V::set(4.1665795894e-2f));
+  polynomial = fma(polynomial, r, V::set(1.6666665459e-1f));
+  polynomial = fma(polynomial, r, V::set(5.0000001201e-1f));
+  const V result = fma(polynomial * r, r, r + V::set(1.0f));
+  return zero_where_below(scale_by_power(result, n), x, lowest);
+}
+
+template <typename V>
+void to_bf16(const float* x, int64_t n, BFloat16* out) {
+  for (int64_t i = 0; i < n; i += 16) V::load(x + i).store(out + i);
+}
+
+template <typename V>
+void quantize_int8(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums) {
+  for (int64_t g = 0; g < n / 32; ++g) {
+    const V a = V::load(x + g * 32);
+    const V b = V::load(x + g * 32 + 16);
+    const float largest = reduce_max(max(absolute(a), absolute(b)));
+    const V inverse = V::set(largest > 0.0f ? 127.0f / largest : 0.0f);
+    const V limit = V::set(127.0f);
+    const V code_a = min(max(round(a * inverse), V::set(-127.0f)), limit);
+    const V code_b = min(max(round(b * inverse), V::set(-127.0f)), limit);
+    code_a.store_int8(codes + g * 32);
+    code_b.store_int8(codes + g * 32 + 16);
+    scales[g] = largest / 254.0f;
+    sums[g] = static_cast<int32_t>(reduce_add(code_a + code_b));  // integers below 2^24: exact
+  }
+}
+
+template <typename V>
+void rms_norm(const float* x, const float* weight, int64_t n, int64_t length, float epsilon, float* out) {
+  V squares = V::set(0.0f);
+  for (int64_t i = 0; i < n; i += 16) {
+    const V value = V::load(x + i);
+    squares = fma(value, value, squares);
+  }
+  const float mean = reduce_add(squares) / static_cast<float>(length);
+  const V factor = V::set(1.0f / __builtin_sqrtf(mean + epsilon));
+  for (int64_t i = 0; i < n; i += 16) (V::load(x + i) * factor * V::load(weight + i)).store(out + i);
+}
+
+template <typename V>
+void silu_gate(const float* gate, const float* up, int64_t n, float* out) {
+  const V one = V::set(1.0f);
+  for (int64_t i = 0; i < n; i += 16) {
+    const V g = V::load(gate + i);
+    (g / (one + exponential(V::set(0.0f) - g)) * V::load(up + i)).store(out + i);
+  }
+}
+
+template <typename V>
+void add(float* x, const float* y, int64_t n) {
+  for (int64_t i = 0; i < n; i += 16) (V::load(x + i) + V::load(y + i)).store(x + i);
+}
+
+template <typename V>
+void scale(float* x, int64_t n, float factor) {
+  for (int64_t i = 0; i < n; i += 16) (V::load(x + i) * V::set(factor)).store(x + i);
+}
+
+template <typename V>
+void rotate(float* x, const float* cosine, const float* sine, int64_t half) {
+  int64_t i = 0;
+  for (; i + 16 <= half; i += 16) {
+    const V first = V::load(x + i);
+    const V second = V::load(x + half + i);
+    const V c = V::load(cosine + i);
+    const V s = V::load(sine + i);
+    (first * c - second * s).store(x + i);
+    (second * c + first * s).store(x + half + i);
+  }
+  for (; i < half; ++i) {
+    const float first = x[i];
+    const float second = x[half + i];
+    x[i] = first * cosine[i] - second * sine[i];
+    x[half + i] = second * cosine[i] + first * sine[i];
+  }
+}
+
+template <typename V>
+float softmax_chunk(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,
+                    SoftmaxState* state, BFloat16* probabilities) {
+  constexpr float kMinusInfinity = -__builtin_inff();
+  V largest = V::set(kMinusInfinity);
+  for (int64_t i = 0; i < n; i += 16) {
+    V value = V::load(scores + i) * V::set(scale);
+    if (i < visible_begin || i + 16 > visible_end) {
+      value.store(scores + i);
+      for (int64_t j = i; j < i + 16; ++j) {
+        if (j < visible_begin || j >= visible_end) scores[j] = kMinusInfinity;
+      }
+      value = V::load(scores + i);
+    } else {
+      value.store(scores + i);
+    }
+    largest = max(largest, value);
+  }
+  const float chunk_maximum = reduce_max(largest);
+  const float maximum = state->maximum > chunk_maximum ? state->maximum : chunk_maximum;
+  V total = V::set(0.0f);
+  for (int64_t i = 0; i < n; i += 16) {
+    exponential(V::load(scores + i) - V::set(maximum)).store(probabilities + i);
+    total = total + V::load(probabilities + i);
+  }
+  const float correction = reduce_first(exponential(V::set(state->maximum - maximum)));
+  state->sum = state->sum * correction + reduce_add(total);
+  state->maximum = maximum;
+  return correction;
+}
+
+/// Fills in the entries of a table that come from V alone.
+template <typename V>
+constexpr void set_elementwise(KernelTable* table) {
+  table->to_bf16 = to_bf16<V>;
+  table->quantize_int8 = quantize_int8<V>;
+  table->rms_norm = rms_norm<V>;
+  table->silu_gate = silu_gate<V>;
+  table->add = add<V>;
+  table->scale = scale<V>;
+  table->rotate = rotate<V>;
+  table->softmax_chunk = softmax_chunk<V>;
+}
+
+}  // namespace verbatim::generic

@@ -1,0 +1,85 @@
+#pragma once
+
+#include "kernels/generic/panel_loop.h"
+
+namespace verbatim::generic {
+
+/// Panels of floats or halves, one multiply-add per weight in the order of k.
+template <typename V, typename Weight>
+struct FloatMicro {
+  static constexpr int kPanels = V::kMicroPanels;
+
+  template <int kRows, int kPanelBlock>
+  static void block(const PanelProduct<float, Weight>& p, int64_t row, int64_t panel) {
+    V sums[kRows][kPanelBlock];
+    float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
+    for (int r = 0; r < kRows; ++r) {
+      for (int j = 0; j < kPanelBlock; ++j) {
+        sums[r][j] = p.accumulate ? V::load(c + r * p.c_stride + j * kPanelWidth) : V::set(0.0f);
+      }
+    }
+    const float* const a = p.a + row * p.a_stride;
+    const Weight* const weights = p.panels + panel * p.panel_stride;
+    for (int64_t k = 0; k < p.k; ++k) {
+      for (int j = 0; j < kPanelBlock; ++j) {
+        const V w = V::load(weights + j * p.panel_stride + k * kPanelWidth);
+        for (int r = 0; r < kRows; ++r) sums[r][j] = fma(V::set(a[r * p.a_stride + k]), w, sums[r][j]);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int j = 0; j < kPanelBlock; ++j) sums[r][j].store(c + r * p.c_stride + j * kPanelWidth);
+    }
+  }
+};
+
+/// BF16 panels in pairs, widened to float. A product of two BF16 numbers is exact in float, so fused and
+/// separate multiply-add agree and every instruction set that uses this gives the same bits.
+template <typename V>
+struct Bf16Micro {
+  static constexpr int kPanels = V::kMicroPanels;
+
+  template <int kRows, int kPanelBlock>
+  static void block(const PanelProduct<BFloat16, BFloat16>& p, int64_t row, int64_t panel) {
+    V sums[kRows][kPanelBlock];
+    float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
+    for (int r = 0; r < kRows; ++r) {
+      for (int j = 0; j < kPanelBlock; ++j) {
+        sums[r][j] = p.accumulate ? V::load(c + r * p.c_stride + j * kPanelWidth) : V::set(0.0f);
+      }
+    }
+    const BFloat16* const a = p.a + row * p.a_stride;
+    const BFloat16* const weights = p.panels + panel * p.panel_stride;
+    for (int64_t k = 0; k < p.k; k += 2) {
+      for (int j = 0; j < kPanelBlock; ++j) {
+        V even;
+        V odd;
+        V::load_pairs(weights + j * p.panel_stride + k * kPanelWidth, &even, &odd);
+        for (int r = 0; r < kRows; ++r) {
+          const BFloat16* const pair = a + r * p.a_stride + k;
+          sums[r][j] = fma(V::set(to_float(pair[0])), even, sums[r][j]);
+          sums[r][j] = fma(V::set(to_float(pair[1])), odd, sums[r][j]);
+        }
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int j = 0; j < kPanelBlock; ++j) sums[r][j].store(c + r * p.c_stride + j * kPanelWidth);
+    }
+  }
+};
+
+template <typename V>
+void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product) {
+  for_each_block<Bf16Micro<V>>(product);
+}
+
+template <typename V>
+void panels_f16(const PanelProduct<float, Float16>& product) {
+  for_each_block<FloatMicro<V, Float16>>(product);
+}
+
+template <typename V>
+void panels_f32(const PanelProduct<float, float>& product) {
+  for_each_block<FloatMicro<V, float>>(product);
+}
+
+}  // namespace verbatim::generic

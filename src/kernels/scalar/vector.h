@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/float16.h"
+
+#define VERBATIM_INLINE [[gnu::always_inline]] inline
+
+namespace verbatim::scalar {
+
+/// Sixteen floats in plain C++: the reference for the other instruction sets' vectors.
+struct F32x16 {
+  static constexpr int kMicroPanels = 1;
+  float lane[16];
+
+  VERBATIM_INLINE static F32x16 set(float value) {
+    F32x16 v;
+    for (float& x : v.lane) x = value;
+    return v;
+  }
+  VERBATIM_INLINE static F32x16 load(const float* from) {
+    F32x16 v;
+    std::memcpy(v.lane, from, sizeof v.lane);
+    return v;
+  }
+  VERBATIM_INLINE static F32x16 load(const BFloat16* from) {
+    F32x16 v;
+    for (int i = 0; i < 16; ++i) v.lane[i] = to_float(from[i]);
+    return v;
+  }
+  VERBATIM_INLINE static F32x16 load(const Float16* from) {
+    F32x16 v;
+    for (int i = 0; i < 16; ++i) v.lane[i] = to_float(from[i]);
+    return v;
+  }
+  /// Splits sixteen pairs: the first elements of all pairs, and the second.
+  VERBATIM_INLINE static void load_pairs(const BFloat16* from, F32x16* even, F32x16* odd) {
+    for (int i = 0; i < 16; ++i) {
+      uint32_t pair;
+      std::memcpy(&pair, from + 2 * i, sizeof pair);
+      even->lane[i] = std::bit_cast<float>(pair << 16);
+      odd->lane[i] = std::bit_cast<float>(pair & 0xffff0000u);
+    }
+  }
+  /// 2^(exponent - 127) for each of sixteen biased exponents; 0 for the exponent 0.
+  VERBATIM_INLINE static F32x16 from_exponents(const uint8_t* exponents) {
+    F32x16 v;
+    for (int i = 0; i < 16; ++i) v.lane[i] = std::bit_cast<float>(static_cast<uint32_t>(exponents[i]) << 23);
+    return v;
+  }
+  VERBATIM_INLINE void store(float* to) const { std::memcpy(to, lane, sizeof lane); }
+  VERBATIM_INLINE void store(BFloat16* to) const {
+    for (int i = 0; i < 16; ++i) to[i] = to_bfloat16(lane[i]);
+  }
+  /// The lanes hold integers from -127 to 127.
+  VERBATIM_INLINE void store_int8(int8_t* to) const {
+    for (int i = 0; i < 16; ++i) to[i] = static_cast<int8_t>(lane[i]);
+  }
+};
+
+#define VERBATIM_LANES(name, expression)                          \
+  VERBATIM_INLINE F32x16 name(const F32x16& a, const F32x16& b) { \
+    F32x16 v;                                                     \
+    for (int i = 0; i < 16; ++i) v.lane[i] = expression;          \
+    return v;                                                     \
+  }
+VERBATIM_LANES(operator+, a.lane[i] + b.lane[i])
+VERBATIM_LANES(operator-, a.lane[i] - b.lane[i])
+VERBATIM_LANES(operator*, a.lane[i] * b.lane[i])
+VERBATIM_LANES(operator/, a.lane[i] / b.lane[i])
+// With a NaN the second operand comes out, as the processors' instructions do it.
+VERBATIM_LANES(max, a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i])
+VERBATIM_LANES(min, a.lane[i] < b.lane[i] ? a.lane[i] : b.lane[i])
+#undef VERBATIM_LANES
+
+/// a · b + c. Rounded twice here and once where the processor has the fused instruction.
+VERBATIM_INLINE F32x16 fma(const F32x16& a, const F32x16& b, const F32x16& c) {
+  return a * b + c;
+}
+
+VERBATIM_INLINE F32x16 absolute(const F32x16& a) {
+  F32x16 v;
+  for (int i = 0; i < 16; ++i) v.lane[i] = __builtin_fabsf(a.lane[i]);
+  return v;
+}
+
+/// To the nearest integer, ties to even, for magnitudes below 2^22.
+VERBATIM_INLINE F32x16 round(const F32x16& a) {
+  const F32x16 magic = F32x16::set(12582912.0f);  // 1.5 · 2^23: the sum's last bit is worth one
+  return (a + magic) - magic;
+}
+
+/// a · 2^n for integers n in -126 .. 127 and results in the normal range.
+VERBATIM_INLINE F32x16 scale_by_power(const F32x16& a, const F32x16& n) {
+  F32x16 v;
+  for (int i = 0; i < 16; ++i) {
+    const int32_t exponent = static_cast<int32_t>(n.lane[i]);
+    v.lane[i] =
+        std::bit_cast<float>(std::bit_cast<uint32_t>(a.lane[i]) + (static_cast<uint32_t>(exponent) << 23));
+  }
+  return v;
+}
+
+VERBATIM_INLINE F32x16 zero_where_below(const F32x16& a, const F32x16& x, const F32x16& limit) {
+  F32x16 v;
+  for (int i = 0; i < 16; ++i) v.lane[i] = x.lane[i] < limit.lane[i] ? 0.0f : a.lane[i];
+  return v;
+}
+
+/// The sum over a fixed tree: halves, quarters, pairs.
+VERBATIM_INLINE float reduce_add(F32x16 v) {
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) v.lane[i] = v.lane[i] + v.lane[i + width];
+  }
+  return v.lane[0];
+}
+
+VERBATIM_INLINE float reduce_max(F32x16 v) {
+  for (int width = 8; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) v.lane[i] = v.lane[i] > v.lane[i + width] ? v.lane[i] : v.lane[i + width];
+  }
+  return v.lane[0];
+}
+
+VERBATIM_INLINE float reduce_first(const F32x16& v) {
+  return v.lane[0];
+}
+
+}  // namespace verbatim::scalar
