@@ -1,0 +1,278 @@
+#include "model/decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "kernels/attention.h"
+#include "kernels/dispatch.h"
+
+namespace verbatim {
+
+namespace {
+
+/// Fewer rows than this are quicker to treat on the calling thread than to hand out.
+constexpr int64_t kRowsToShare = 4;
+
+/// A run of rows of one sequence that attend together, for every key-value head.
+struct RowBlock {
+  int64_t first;
+  int64_t count;
+};
+
+}  // namespace
+
+/// One evaluation: the operations of the transformer in order, each over all rows.
+struct Decoder::Pass {
+  const Decoder& decoder;
+  const ModelConfig& config;
+  std::span<const Row> rows;
+  Reading reading;
+  std::span<DenseCache* const> caches;
+  DecoderWorkspace& work;
+  ThreadTeam& team;
+  const KernelTable& kernel = kernels();
+
+  int64_t count = static_cast<int64_t>(rows.size());
+  int64_t hidden_width = round_up<int64_t>(config.hidden_size, kInnerStep);
+  int64_t group = config.heads / config.kv_heads;
+  int64_t head_width = round_up<int64_t>(config.head_dim, kInnerStep);
+  int64_t query_columns = int64_t{config.heads} * config.head_dim;
+  int64_t kv_columns = int64_t{config.kv_heads} * config.head_dim;
+  Matrix<float> hidden{work.hidden.data(), count, hidden_width};
+  Matrix<float> normed{work.normed.data(), count, hidden_width};
+
+  template <typename Work>
+  void each_row(Work&& do_row) {
+    const auto range = [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) do_row(r);
+    };
+    if (count < kRowsToShare) {
+      range(0, count);
+    } else {
+      team.split(count, range);
+    }
+  }
+
+  Matrix<float> multiply(const LinearWeight& weight, Matrix<const float> x) {
+    const Matrix<float> y(work.projected.data(), x.rows, weight.padded_columns());
+    linear(weight, reading, x, y, work.linear, team);
+    return y;
+  }
+
+  void embed() {
+    each_row([&](int64_t r) {
+      const Row& row = rows[static_cast<size_t>(r)];
+      decoder.weights_.embedding.read_row(row.token,
+                                          {hidden.row(r), static_cast<size_t>(config.hidden_size)});
+      decoder.rope_.angles(row.position, work.cosine.data() + r * decoder.rope_.half(),
+                           work.sine.data() + r * decoder.rope_.half());
+      work.positions[static_cast<size_t>(r)] = row.position;
+    });
+  }
+
+  void norm(const Buffer<float>& weight) {
+    each_row([&](int64_t r) {
+      kernel.rms_norm(hidden.row(r), weight.data(), hidden_width, config.hidden_size, config.rms_norm_epsilon,
+                      normed.row(r));
+    });
+  }
+
+  void add_to_hidden(Matrix<const float> y) {
+    each_row(
+        [&](int64_t r) { kernel.add(hidden.row(r), y.row(r), round_up<int64_t>(config.hidden_size, 16)); });
+  }
+
+  /// Adds biases, rotates queries and keys, lays the queries out by key-value head and stores keys and
+  /// values.
+  void place_heads(const LayerWeights& layer, int64_t layer_index, Matrix<float> qkv) {
+    const int64_t half = decoder.rope_.half();
+    each_row([&](int64_t r) {
+      float* const q = qkv.row(r);
+      if (layer.qkv_bias.size() > 0) {
+        kernel.add(q, layer.qkv_bias.data(), round_up<int64_t>(query_columns + 2 * kv_columns, 16));
+      }
+      const float* const cosine = work.cosine.data() + r * half;
+      const float* const sine = work.sine.data() + r * half;
+      for (int64_t h = 0; h < config.heads + config.kv_heads; ++h) {
+        kernel.rotate(q + h * config.head_dim, cosine, sine, half);
+      }
+      for (int64_t h = 0; h < config.heads; ++h) {
+        BFloat16* const query =
+            work.queries.data() + ((h / group * count + r) * group + h % group) * head_width;
+        for (int64_t d = 0; d < config.head_dim; ++d) query[d] = to_bfloat16(q[h * config.head_dim + d]);
+        std::fill(query + config.head_dim, query + head_width, BFloat16{0});
+      }
+      const Row& row = rows[static_cast<size_t>(r)];
+      DenseCache& cache = *caches[static_cast<size_t>(row.sequence)];
+      const float* const k = q + query_columns;
+      const float* const v = k + kv_columns;
+      for (int64_t h = 0; h < config.kv_heads; ++h) {
+        cache.write(layer_index, h, row.position, k + h * config.head_dim, v + h * config.head_dim);
+      }
+    });
+  }
+
+  /// Calls attend() on every block of rows of a sequence and every key-value head. Threads take whole blocks.
+  void attention(int64_t layer_index, Matrix<float> out) {
+    const int64_t rows_per_block = attention_rows_per_block(group);
+    const int64_t blocks = block_count(rows_per_block);
+    const int64_t items = blocks * config.kv_heads;
+    const auto range = [&](int64_t begin, int64_t end, AttentionScratch& scratch) {
+      for (int64_t item = begin; item < end; ++item) {
+        const RowBlock block = find_block(item % blocks, rows_per_block);
+        const int64_t head = item / blocks;
+        const Row& row = rows[static_cast<size_t>(block.first)];
+        attend({.queries = work.queries.data() + (head * count + block.first) * group * head_width,
+                .positions = work.positions.data() + block.first,
+                .rows = block.count,
+                .group = group,
+                .head_dim = config.head_dim,
+                .width = head_width,
+                .window = config.sliding_window,
+                .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim)),
+                .cache = caches[static_cast<size_t>(row.sequence)]->head(layer_index, head),
+                .out = out.row(block.first) + head * group * config.head_dim,
+                .out_stride = out.stride},
+               scratch);
+      }
+    };
+    team.run([&](int member, int size) {
+      range(items * member / size, items * (member + 1) / size, work.attention[static_cast<size_t>(member)]);
+    });
+  }
+
+  /// Walks the runs of rows with the same sequence, cut into blocks, and calls visit(block) until it returns
+  /// false.
+  template <typename Visit>
+  void walk_blocks(int64_t rows_per_block, Visit&& visit) const {
+    for (int64_t first = 0; first < count;) {
+      int64_t end = first + 1;
+      while (end < count && end - first < rows_per_block &&
+             rows[static_cast<size_t>(end)].sequence == rows[static_cast<size_t>(first)].sequence) {
+        ++end;
+      }
+      if (!visit(RowBlock{first, end - first})) return;
+      first = end;
+    }
+  }
+
+  int64_t block_count(int64_t rows_per_block) const {
+    int64_t blocks = 0;
+    walk_blocks(rows_per_block, [&](RowBlock) {
+      ++blocks;
+      return true;
+    });
+    return blocks;
+  }
+
+  RowBlock find_block(int64_t index, int64_t rows_per_block) const {
+    RowBlock found{};
+    walk_blocks(rows_per_block, [&](RowBlock block) {
+      found = block;
+      return index-- > 0;
+    });
+    return found;
+  }
+
+  void layer(int64_t index) {
+    const LayerWeights& weights = decoder.weights_.layers[static_cast<size_t>(index)];
+    norm(weights.attention_norm);
+    place_heads(weights, index, multiply(weights.qkv, normed));
+    const Matrix<float> heads(work.gathered.data(), count, weights.output.padded_k());
+    clear_padding(heads, weights.output.k);
+    attention(index, heads);
+    add_to_hidden(multiply(weights.output, heads));
+
+    norm(weights.mlp_norm);
+    const Matrix<float> gate_up = multiply(weights.gate_up, normed);
+    const Matrix<float> activated(work.gathered.data(), count, weights.down.padded_k());
+    each_row([&](int64_t r) { activate(gate_up.row(r), activated.row(r)); });
+    clear_padding(activated, weights.down.k);
+    add_to_hidden(multiply(weights.down, activated));
+  }
+
+  /// out = silu(gate) · up. Gate and up lie side by side, so the last step may read past them into each
+  /// other; what it writes past the end is cleared with the padding.
+  void activate(float* gate_up, float* out) const {
+    kernel.silu_gate(gate_up, gate_up + config.intermediate_size,
+                     round_up<int64_t>(config.intermediate_size, 16), out);
+  }
+
+  /// Zeroes the columns from `used` on: matrices read whole inner steps.
+  static void clear_padding(Matrix<float> x, int64_t used) {
+    if (used == x.columns) return;
+    for (int64_t r = 0; r < x.rows; ++r) std::fill(x.row(r) + used, x.row(r) + x.columns, 0.0f);
+  }
+
+  Matrix<const float> logits(int64_t first_row) {
+    const LinearWeight& head = decoder.weights_.head;
+    const Matrix<const float> x = Matrix<const float>(normed).slice(first_row, count - first_row);
+    const Matrix<float> y(work.logits.data(), x.rows, head.padded_columns());
+    linear(head, reading, x, y, work.linear, team);
+    return {y.data, y.rows, config.vocab_size, y.stride};
+  }
+};
+
+Decoder::Decoder(const ModelConfig& config, DecoderWeights weights)
+    : config_(config), weights_(std::move(weights)), rope_(config) {}
+
+namespace {
+
+/// Makes room for a pass of `rows` rows, `logits_rows` of which want logits.
+void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWeights& weights, int64_t rows,
+             int64_t logits_rows, int members) {
+  const LayerWeights& layer = weights.layers.front();
+  const int64_t head_width = round_up<int64_t>(config.head_dim, kInnerStep);
+  const int64_t widest = std::max({layer.qkv.padded_columns(), layer.output.padded_columns(),
+                                   layer.gate_up.padded_columns(), layer.down.padded_columns()});
+  const int64_t gathered = std::max(layer.output.padded_k(), layer.down.padded_k());
+  if (rows > work.rows) {
+    work.rows = rows;
+    work.hidden = Buffer<float>(static_cast<size_t>(rows * layer.qkv.padded_k()));
+    work.normed = Buffer<float>(static_cast<size_t>(rows * layer.qkv.padded_k()));
+    // The activation may read a step past the end of the last row.
+    work.projected = Buffer<float>(static_cast<size_t>(rows * widest + kInnerStep));
+    work.gathered = Buffer<float>(static_cast<size_t>(rows * gathered));
+    work.queries = Buffer<BFloat16>(static_cast<size_t>(rows * config.heads * head_width));
+    work.cosine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));
+    work.sine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));
+    work.positions = Buffer<int32_t>(static_cast<size_t>(rows));
+    work.linear.reserve(rows, std::max<int64_t>(config.hidden_size, gathered));
+  }
+  work.logits.reserve(static_cast<size_t>(logits_rows * weights.head.padded_columns()));
+  if (static_cast<int>(work.attention.size()) < members) work.attention.resize(static_cast<size_t>(members));
+}
+
+}  // namespace
+
+Matrix<const float> Decoder::forward(std::span<const Row> rows, Reading reading,
+                                     std::span<DenseCache* const> caches, int64_t first_logits_row,
+                                     DecoderWorkspace& workspace, ThreadTeam& team) const {
+  for (const Row& row : rows) {
+    if (row.token < 0 || row.token >= config_.vocab_size) {
+      bad_input("token {} is outside the vocabulary of {} tokens", row.token, config_.vocab_size);
+    }
+    if (row.position < 0 || row.position >= caches[static_cast<size_t>(row.sequence)]->capacity()) {
+      bad_input("position {} is outside the cache of {} positions", row.position,
+                caches[static_cast<size_t>(row.sequence)]->capacity());
+    }
+  }
+  const auto count = static_cast<int64_t>(rows.size());
+  reserve(workspace, config_, weights_, count, count - first_logits_row, team.size());
+  Pass pass{.decoder = *this,
+            .config = config_,
+            .rows = rows,
+            .reading = reading,
+            .caches = caches,
+            .work = workspace,
+            .team = team};
+  pass.embed();
+  for (int64_t i = 0; i < config_.layers; ++i) pass.layer(i);
+  if (first_logits_row >= count) return {};
+  pass.norm(weights_.final_norm);
+  return pass.logits(first_logits_row);
+}
+
+}  // namespace verbatim
