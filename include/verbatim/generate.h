@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "verbatim/model.h"
+#include "verbatim/recipe.h"
+#include "verbatim/sampling.h"
+
+namespace verbatim {
+
+struct GenerateOptions {
+  SamplingOptions sampling;
+  int64_t max_tokens = 128;
+  bool ignore_eos = false;
+  /// Generation ends before the first of these strings in the text. None is empty.
+  std::vector<std::string> stop;
+  /// Generation also ends with any of these tokens, whose text is left out.
+  std::vector<int32_t> stop_tokens;
+  /// Prompt tokens per pass. Changes speed and memory, never the text.
+  int64_t prefill_chunk = 512;
+};
+
+enum class FinishReason { kLength, kEndOfSequence, kStopString, kContext, kCancelled };
+
+/// "length", "eos", "stop", "context" or "cancelled".
+std::string_view finish_reason_name(FinishReason reason);
+
+struct Stats {
+  int64_t prompt_tokens = 0;  ///< newly evaluated for this call
+  int64_t generated_tokens = 0;
+  int64_t drafted = 0;        ///< tokens proposed by the drafter
+  int64_t accepted = 0;       ///< of those, tokens that verification kept
+  int64_t target_passes = 0;  ///< passes in the full reading while decoding
+  int64_t draft_passes = 0;
+  double seconds_prefill = 0;  ///< until the first token is known
+  double seconds_decode = 0;   ///< all the rest
+  double seconds_draft = 0;    ///< of the decoding time
+  double seconds_verify = 0;   ///< of the decoding time
+  FinishReason finish = FinishReason::kLength;
+
+  /// Accepted over drafted tokens; 0 when none was drafted.
+  double acceptance_rate() const;
+  /// Tokens gained per pass of the target while decoding (1 for plain decoding).
+  double mean_accepted_length() const;
+  /// Tokens after the first, per second of decoding; 0 when there are none.
+  double tokens_per_second() const;
+};
+
+struct GenerateResult {
+  std::string text;
+  std::vector<int32_t> tokens;  ///< the generated ones, a final end-of-sequence token included
+  Stats stats;
+};
+
+/// One sequence of tokens with its cache. Not for use from several threads at once; different sessions of a
+/// model may run on different threads.
+class Session {
+ public:
+  /// `capacity` is the most tokens the sequence may reach, at most the model's context (0 means the context);
+  /// `threads` 0 takes every processor this process may run on.
+  Session(const Model& model, int64_t capacity = 0, int32_t threads = 0);
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  /// Called with each piece of text as it becomes final, in whole UTF-8 characters. Returning false cancels.
+  using OnText = std::function<bool(std::string_view)>;
+
+  /// Appends a prompt's tokens to the sequence and generates from there. What earlier calls left in the cache
+  /// is not evaluated again. Throws Error(kBadInput) when the sequence is empty or does not fit,
+  /// Error(kUsage) when the recipe needs weights that the model was loaded without.
+  ///
+  /// The same sequence, options and seed give the same tokens with every lossless recipe, chunk size and
+  /// number of threads.
+  GenerateResult generate(const std::vector<int32_t>& prompt, const GenerateOptions& options,
+                          const Recipe& recipe, const OnText& on_text = {});
+
+  /// Forgets the tokens from `length` on, so that the next prompt continues from there.
+  void truncate(int64_t length);
+
+  /// Every token so far: prompts and what was generated.
+  const std::vector<int32_t>& tokens() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace verbatim

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace verbatim {
+
+struct ModelData;
+
+struct ModelOptions {
+  /// Also pack the weights in MXFP4, for recipes that draft with them.
+  bool mxfp4 = false;
+  /// Threads to pack with; 0 takes every processor this process may run on.
+  int32_t threads = 0;
+  /// Called now and then during loading with the fraction done, from 0 to 1.
+  std::function<void(double)> progress;
+};
+
+/// A model that is loaded and packed. Copies share the weights; all members may be called from several
+/// threads.
+class Model {
+ public:
+  /// Opens a directory in Hugging Face layout or a .gguf file. Throws Error(kBadInput) with one line that
+  /// says what is wrong, where, and what to do.
+  static Model load(const std::filesystem::path& path, const ModelOptions& options = {});
+
+  /// Token ids of a text, the beginning-of-sequence token included if the model wants it. Throws
+  /// Error(kBadInput) for text that is not valid UTF-8.
+  std::vector<int32_t> encode(std::string_view text, bool add_bos = true) const;
+  /// The text of tokens; control tokens are left out.
+  std::string decode(const std::vector<int32_t>& tokens) const;
+
+  int32_t context() const;  ///< the longest sequence, in tokens
+  int32_t vocab_size() const;
+  /// Things about the files that deserve a person's attention but did not stop the loading, a line each.
+  const std::vector<std::string>& warnings() const;
+
+  const ModelData& data() const { return *data_; }
+
+ private:
+  explicit Model(std::shared_ptr<const ModelData> data) : data_(std::move(data)) {}
+  std::shared_ptr<const ModelData> data_;
+};
+
+}  // namespace verbatim

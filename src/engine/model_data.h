@@ -1,0 +1,25 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "model/decoder.h"
+#include "text/tokenizer.h"
+
+namespace verbatim {
+
+/// What a Model shares between its copies.
+struct ModelData {
+  Checkpoint checkpoint;
+  Decoder decoder;
+  std::shared_ptr<const Tokenizer> tokenizer;  ///< null when the checkpoint has none
+  bool has_mxfp4 = false;
+  std::vector<std::string> warnings;
+
+  /// The tokenizer. Throws Error(kBadInput) when the checkpoint has none.
+  const Tokenizer& text() const;
+};
+
+}  // namespace verbatim
