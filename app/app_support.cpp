@@ -1,0 +1,158 @@
+#include "app_support.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace verbatim::app {
+
+namespace {
+
+std::atomic<bool> interrupt_seen = false;
+bool progress_shown = false;
+
+void on_interrupt(int) {
+  interrupt_seen.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void add_model(CLI::App& command, CommonOptions& options) {
+  command.add_option("MODEL", options.model, "A directory in Hugging Face layout or a .gguf file")
+      ->required();
+}
+
+void add_decoding(CLI::App& command, CommonOptions& options) {
+  command
+      .add_option("--recipe", options.recipe, "How to decode: a name from `verbatim recipes` or a .toml file")
+      ->capture_default_str();
+  command
+      .add_option("--draft-length", options.draft_length,
+                  "The most tokens to draft per step (default: the recipe's)")
+      ->check(CLI::Range(1, 64));
+  command
+      .add_option("--draft-threshold", options.draft_threshold,
+                  "Stop drafting after a token less probable than this (default: the recipe's)")
+      ->check(CLI::Range(0.0, 1.0));
+  command.add_option("--temperature", options.sampling.temperature, "0 takes the most likely token")
+      ->capture_default_str();
+  command.add_option("--top-k", options.sampling.top_k, "Keep the k most likely tokens; 0 is off")
+      ->capture_default_str();
+  command
+      .add_option("--top-p", options.sampling.top_p, "Keep the likeliest tokens that reach this probability")
+      ->capture_default_str();
+  command
+      .add_option("--min-p", options.sampling.min_p,
+                  "Keep tokens at least this fraction as likely as the likeliest")
+      ->capture_default_str();
+  command
+      .add_option("--repetition-penalty", options.sampling.repetition_penalty,
+                  "Make tokens already there less likely; 1 is off")
+      ->capture_default_str();
+  command.add_option("--seed", options.sampling.seed, "The same seed gives the same text")
+      ->capture_default_str();
+  command.add_option("--threads", options.threads, "Threads to compute with (default: all processors)")
+      ->check(CLI::Range(1, 4096));
+}
+
+Recipe chosen_recipe(const CommonOptions& options) {
+  Recipe recipe = load_recipe(options.recipe);
+  if (recipe.drafter == Recipe::Drafter::kNone) return recipe;
+  if (options.draft_length > 0) recipe.draft_length = options.draft_length;
+  if (options.draft_threshold >= 0.0f) recipe.draft_threshold = options.draft_threshold;
+  return recipe;
+}
+
+Model load_model(const std::string& path, bool mxfp4, int32_t threads) {
+  ModelOptions options;
+  options.mxfp4 = mxfp4;
+  options.threads = threads;
+  options.progress = [](double fraction) { show_progress("packing the weights", fraction); };
+  Model model = Model::load(path, options);
+  end_progress();
+  for (const std::string& warning : model.warnings()) fmt::print(stderr, "verbatim: warning: {}\n", warning);
+  return model;
+}
+
+void show_progress(const std::string& what, double fraction) {
+  static const auto start = std::chrono::steady_clock::now();
+  static const bool terminal = isatty(STDERR_FILENO) == 1;
+  if (!terminal || std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;
+  constexpr int kWidth = 30;
+  const int filled = static_cast<int>(fraction * kWidth);
+  fmt::print(stderr, "\r{} [{:=<{}}{: <{}}] {:3.0f} %", what, "", filled, "", kWidth - filled,
+             fraction * 100.0);
+  progress_shown = true;
+}
+
+void end_progress() {
+  if (progress_shown) fmt::print(stderr, "\r\033[K");
+  progress_shown = false;
+}
+
+InterruptGuard::InterruptGuard() {
+  interrupt_seen = false;
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESETHAND;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+InterruptGuard::~InterruptGuard() {
+  signal(SIGINT, SIG_DFL);
+}
+
+bool interrupted() {
+  return interrupt_seen.load(std::memory_order_relaxed);
+}
+
+int64_t peak_resident_bytes() {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+std::string read_text(const std::string& path) {
+  std::ostringstream contents;
+  if (path == "-") {
+    contents << std::cin.rdbuf();
+    return contents.str();
+  }
+  if (!std::filesystem::is_regular_file(path)) bad_input("{} is not a file that can be read", path);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) bad_input("cannot open {}", path);
+  contents << file.rdbuf();
+  return contents.str();
+}
+
+std::string human_bytes(double bytes) {
+  const char* const units[] = {"B", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  while (bytes >= 1000.0 && unit < 4) {
+    bytes /= 1000.0;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, units[unit]);
+}
+
+std::string summary(const Stats& stats, const Recipe& recipe) {
+  std::string line =
+      fmt::format("{} prompt tokens in {:.2f} s; {} tokens at {:.1f} tokens/s with {}", stats.prompt_tokens,
+                  stats.seconds_prefill, stats.generated_tokens, stats.tokens_per_second(), recipe.name);
+  if (stats.drafted > 0) {
+    line += fmt::format(" ({:.0f} % of {} drafts accepted, {:.2f} tokens per pass)",
+                        100.0 * stats.acceptance_rate(), stats.drafted, stats.mean_accepted_length());
+  }
+  return line + fmt::format("; stopped by {}", finish_reason_name(stats.finish));
+}
+
+}  // namespace verbatim::app

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "verbatim/verbatim.h"
+
+namespace verbatim::app {
+
+/// Options that several commands share.
+struct CommonOptions {
+  std::string model;
+  std::string recipe = "ml-specqd";
+  int32_t draft_length = 0;       // 0: the recipe's
+  float draft_threshold = -1.0f;  // negative: the recipe's
+  int32_t threads = 0;
+  SamplingOptions sampling;
+};
+
+/// Adds MODEL.
+void add_model(CLI::App& command, CommonOptions& options);
+/// Adds --recipe, --draft-length, --draft-threshold, --threads and the sampling options.
+void add_decoding(CLI::App& command, CommonOptions& options);
+
+/// The recipe that the options name, with what they override.
+Recipe chosen_recipe(const CommonOptions& options);
+
+/// Loads a model with a progress bar and prints its warnings to stderr.
+Model load_model(const std::string& path, bool mxfp4, int32_t threads);
+
+/// A progress bar on stderr: nothing unless that is a terminal, and nothing in the first second.
+void show_progress(const std::string& what, double fraction);
+/// Removes the bar.
+void end_progress();
+
+/// Ctrl-C sets a flag while one of these lives; a second one ends the program as usual.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+};
+/// Whether Ctrl-C was pressed since the last InterruptGuard began.
+bool interrupted();
+
+/// The most memory this process has had resident, in bytes.
+int64_t peak_resident_bytes();
+
+/// The whole of a file, or of standard input for "-". Throws Error(kBadInput).
+std::string read_text(const std::string& path);
+
+/// "1.50 MB"
+std::string human_bytes(double bytes);
+
+/// "generated 128 tokens at 95.2 tokens/s; ..." for people.
+std::string summary(const Stats& stats, const Recipe& recipe);
+
+}  // namespace verbatim::app

@@ -1,0 +1,115 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app_support.h"
+#include "base/error.h"
+#include "commands.h"
+
+namespace verbatim::app {
+
+namespace {
+
+struct Options {
+  CommonOptions common;
+  std::string prompt;
+  std::string prompt_file;
+  GenerateOptions generate;
+  bool json = false;
+};
+
+void print_json(const Options& options, const Recipe& recipe, const GenerateResult& result,
+                double seconds_load) {
+  const Stats& stats = result.stats;
+  nlohmann::ordered_json object;
+  object["text"] = result.text;
+  object["tokens"] = result.tokens;
+  object["prompt_tokens"] = stats.prompt_tokens;
+  object["generated_tokens"] = stats.generated_tokens;
+  object["finish_reason"] = finish_reason_name(stats.finish);
+  object["recipe"] = recipe.name;
+  object["lossless"] = recipe.lossless();
+  object["seed"] = options.common.sampling.seed;
+  object["seconds"] = {
+      {"load", seconds_load}, {"prefill", stats.seconds_prefill}, {"decode", stats.seconds_decode}};
+  object["tokens_per_second"] = stats.tokens_per_second();
+  object["drafted"] = stats.drafted;
+  object["accepted"] = stats.accepted;
+  object["acceptance_rate"] = stats.acceptance_rate();
+  object["mean_accepted_length"] = stats.mean_accepted_length();
+  object["target_passes"] = stats.target_passes;
+  object["draft_passes"] = stats.draft_passes;
+  object["seconds_draft"] = stats.seconds_draft;
+  object["seconds_verify"] = stats.seconds_verify;
+  object["peak_rss_bytes"] = peak_resident_bytes();
+  // A vocabulary can produce bytes that are no UTF-8; JSON cannot hold them.
+  fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+void generate(Options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const Recipe recipe = chosen_recipe(options.common);
+  const std::string prompt = options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
+  if (prompt.empty()) bad_input("the prompt is empty: give some text with -p TEXT or -f FILE");
+  for (const std::string& stop : options.generate.stop) {
+    if (stop.empty()) fail(ErrorKind::kUsage, "a --stop string cannot be empty");
+  }
+  options.generate.sampling = options.common.sampling;
+  const Model model = load_model(options.common.model, recipe.needs_mxfp4(), options.common.threads);
+  const std::vector<int32_t> tokens = model.encode(prompt);
+  const auto room = static_cast<int64_t>(tokens.size()) + options.generate.max_tokens;
+  Session session(model, room, options.common.threads);
+  const double seconds_load = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+
+  const InterruptGuard guard;
+  const bool stream = !options.json;
+  const GenerateResult result =
+      session.generate(tokens, options.generate, recipe, [&](std::string_view piece) {
+        if (stream) {
+          std::fwrite(piece.data(), 1, piece.size(), stdout);
+          std::fflush(stdout);
+        }
+        return !interrupted();
+      });
+  if (options.json) {
+    print_json(options, recipe, result, seconds_load);
+    return;
+  }
+  if (isatty(STDOUT_FILENO) == 1) fmt::print("\n");
+  fmt::print(stderr, "{}\n", summary(result.stats, recipe));
+}
+
+}  // namespace
+
+void add_generate(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* const command = program.add_subcommand("generate", "Continue a text");
+  add_model(*command, options->common);
+  auto* const prompt = command->add_option("-p,--prompt", options->prompt, "The text to continue");
+  auto* const file =
+      command->add_option("-f,--file", options->prompt_file, "A file with the text; - is standard input");
+  prompt->excludes(file);
+  file->excludes(prompt);
+  command->add_option("-n,--max-tokens", options->generate.max_tokens, "Tokens to generate at most")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
+  add_decoding(*command, options->common);
+  command->add_option("--stop", options->generate.stop, "End before this text; may be given several times");
+  command->add_option("--prefill-chunk", options->generate.prefill_chunk, "Prompt tokens per pass")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  command->add_flag("--ignore-eos", options->generate.ignore_eos, "Go on after the end-of-sequence token");
+  command->add_flag("--json", options->json, "Print one JSON object with the text and statistics");
+  command->footer(
+      "Examples:\n"
+      "  verbatim generate models/target -p 'def fibonacci(n):'\n"
+      "  verbatim generate model.gguf -p 'Once upon a time' -n 200 --temperature 0.8 --seed 7\n"
+      "  verbatim generate models/target -f prompt.txt --recipe plain --json");
+  command->callback([options] { generate(*options); });
+}
+
+}  // namespace verbatim::app
