@@ -15,6 +15,7 @@ FloatLanes larger(FloatLanes a, FloatLanes b) {
   return a > b ? a : b;
 }  // b where a is NaN
 
+/// softmax_weight in every lane.
 inline FloatLanes weights_of(FloatLanes x) {
   const FloatLanes lowest = all_lanes(-87.0f);
   const FloatLanes shift =

@@ -21,9 +21,8 @@ inline bool any_at_least(std::span<const float> logits, float value) {
   return any_lane(found);
 }
 
-/// e^x for x <= 0 in every lane, to about one part in ten million, exactly 1 at 0; 0 for NaN and below -87.
-/// Plain arithmetic, so that it is fast and every machine finds the same bits.
-FloatLanes softmax_weights(FloatLanes x);
+/// e^x for x <= 0, to about one part in ten million, exactly 1 at 0; 0 for NaN and below -87. Plain
+/// arithmetic rather than std::exp, so that many are fast together and every machine finds the same bits.
 float softmax_weight(float x);
 
 /// The sum of softmax_weight((logit - largest) / temperature), in an order that depends on the number of

@@ -131,7 +131,7 @@ TEST(Sampler, EqualsItsDefinition) {
   }
 }
 
-/// Draws from softmax(logits / temperature) and returns the chi-square statistic against `weights`.
+/// Draws many tokens and returns the chi-square statistic against `weights`.
 double chi_square(const std::vector<float>& logits, const SamplingOptions& options,
                   const std::vector<double>& weights, int draws) {
   Sampler sampler(options);
