@@ -9,30 +9,19 @@ namespace verbatim {
 
 namespace {
 
-struct Selection {
-  Selection() : isa(preferred_isa()), table(&kernel_table(isa, cpu_features())) {}
-  std::atomic<Isa> isa;
-  std::atomic<const KernelTable*> table;
-};
-
-Selection& selection() {
-  static Selection current;
-  return current;
+std::atomic<const KernelTable*>& selection() {
+  static std::atomic<const KernelTable*> table = &kernel_table(preferred_isa(), cpu_features());
+  return table;
 }
 
 }  // namespace
 
 const KernelTable& kernels() {
-  return *selection().table.load(std::memory_order_relaxed);
+  return *selection().load(std::memory_order_relaxed);
 }
 
-Isa selected_isa() {
-  return selection().isa.load(std::memory_order_relaxed);
-}
-
-void select_kernels(Isa isa) {
-  selection().table.store(&kernel_table(isa, cpu_features()), std::memory_order_relaxed);
-  selection().isa.store(isa, std::memory_order_relaxed);
+void select_kernels(const KernelTable& table) {
+  selection().store(&table, std::memory_order_relaxed);
 }
 
 const KernelTable& kernel_table(Isa isa, const CpuFeatures& features) {

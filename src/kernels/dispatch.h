@@ -12,11 +12,9 @@ const KernelTable& kernels();
 /// Error(kMachine) when `features` do not support the path.
 const KernelTable& kernel_table(Isa isa, const CpuFeatures& features);
 
-/// Makes kernels() return those of `isa` from now on, for tests and benchmarks that compare paths. Packed
-/// weights serve every path, so a loaded model stays valid. Not while another thread computes.
-void select_kernels(Isa isa);
-
-/// The path that kernels() belongs to.
-Isa selected_isa();
+/// Makes kernels() return another table from now on, for tests and benchmarks that compare paths. Packed
+/// weights serve every path, so a loaded model stays valid. `table` must outlive its use. Not while another
+/// thread computes.
+void select_kernels(const KernelTable& table);
 
 }  // namespace verbatim

@@ -55,9 +55,11 @@ struct Bf16Micro {
         V odd;
         V::load_pairs(weights + j * p.panel_stride + k * kPanelWidth, &even, &odd);
         for (int r = 0; r < kRows; ++r) {
-          const BFloat16* const pair = a + r * p.a_stride + k;
-          sums[r][j] = fma(V::set(to_float(pair[0])), even, sums[r][j]);
-          sums[r][j] = fma(V::set(to_float(pair[1])), odd, sums[r][j]);
+          // Read as one word: from two 16-bit loads GCC 12 makes vector loads that reach past the last row.
+          uint32_t pair;
+          __builtin_memcpy(&pair, a + r * p.a_stride + k, sizeof pair);
+          sums[r][j] = fma(V::set(__builtin_bit_cast(float, pair << 16)), even, sums[r][j]);
+          sums[r][j] = fma(V::set(__builtin_bit_cast(float, pair & 0xffff0000u)), odd, sums[r][j]);
         }
       }
     }

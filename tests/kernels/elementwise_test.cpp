@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "support/machine_paths.h"
+#include "support/random.h"
+
+namespace verbatim {
+namespace {
+
+using test::machine_paths;
+using test::MachinePath;
+
+class Elementwise : public testing::TestWithParam<MachinePath> {
+ protected:
+  const KernelTable& kernel_ = *GetParam().table;
+  const KernelTable& scalar_ = *machine_paths().front().table;
+};
+
+INSTANTIATE_TEST_SUITE_P(, Elementwise, testing::ValuesIn(machine_paths()),
+                         test::path_name<testing::TestParamInfo<MachinePath>>);
+
+TEST_P(Elementwise, ConversionToBf16RoundsLikeTheReference) {
+  std::vector<float> x = test::random_floats(1 << 16, 1);
+  for (size_t i = 0; i < x.size(); i += 2) x[i] = std::bit_cast<float>(static_cast<uint32_t>(i * 65537u + i));
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float special[] = {0.0f, -0.0f, infinity, -infinity, NAN, -NAN, 1e-40f, 3.4e38f};
+  std::copy(std::begin(special), std::end(special), x.begin());
+  std::vector<BFloat16> out(x.size());
+  kernel_.to_bf16(x.data(), static_cast<int64_t>(x.size()), out.data());
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(out[i].bits, to_bfloat16(x[i]).bits) << x[i];
+}
+
+TEST_P(Elementwise, Int8QuantizationIsTheSameOnEveryPath) {
+  std::vector<float> x = test::random_floats(32 * 40, 2, 3.0f);
+  std::fill(x.begin() + 32, x.begin() + 64, 0.0f);  // a group of zeros
+  struct Quantized {
+    std::vector<int8_t> codes = std::vector<int8_t>(32 * 40);
+    std::vector<float> scales = std::vector<float>(40);
+    std::vector<int32_t> sums = std::vector<int32_t>(40);
+  } actual, expected;
+  kernel_.quantize_int8(x.data(), 32 * 40, actual.codes.data(), actual.scales.data(), actual.sums.data());
+  scalar_.quantize_int8(x.data(), 32 * 40, expected.codes.data(), expected.scales.data(),
+                        expected.sums.data());
+  EXPECT_EQ(actual.codes, expected.codes);
+  EXPECT_EQ(actual.scales, expected.scales);
+  EXPECT_EQ(actual.sums, expected.sums);
+  for (size_t i = 0; i < x.size(); ++i) {
+    ASSERT_NEAR(2.0f * actual.scales[i / 32] * actual.codes[i], x[i], actual.scales[i / 32] * 1.001f);
+  }
+}
+
+TEST_P(Elementwise, RmsNormIsCloseToTheReference) {
+  const int64_t length = 100;
+  std::vector<float> x = test::random_floats(128, 3);
+  std::fill(x.begin() + length, x.end(), 0.0f);
+  const std::vector<float> weight = test::random_floats(128, 4);
+  std::vector<float> out(128);
+  kernel_.rms_norm(x.data(), weight.data(), 128, length, 1e-5f, out.data());
+  double squares = 0.0;
+  for (const float value : x) squares += static_cast<double>(value) * value;
+  const double factor = 1.0 / std::sqrt(squares / length + 1e-5);
+  for (size_t i = 0; i < 128; ++i) ASSERT_NEAR(out[i], x[i] * factor * weight[i], 1e-5);
+}
+
+TEST_P(Elementwise, SiluGateIsCloseToTheReferenceOverTheWholeRange) {
+  std::vector<float> gate(4096);
+  for (size_t i = 0; i < gate.size(); ++i) gate[i] = (static_cast<float>(i) - 2048.0f) / 16.0f;
+  const std::vector<float> up = test::random_floats(gate.size(), 5);
+  std::vector<float> out(gate.size());
+  kernel_.silu_gate(gate.data(), up.data(), static_cast<int64_t>(gate.size()), out.data());
+  for (size_t i = 0; i < gate.size(); ++i) {
+    const double g = gate[i];
+    const double expected = g / (1.0 + std::exp(-g)) * up[i];
+    ASSERT_NEAR(out[i], expected, 1e-5 + std::fabs(expected) * 2e-6) << g;
+  }
+}
+
+TEST_P(Elementwise, RotationTurnsPairsByTheirAngle) {
+  for (const int64_t half : {4, 16, 20, 64}) {
+    const std::vector<float> angles = test::random_floats(static_cast<size_t>(half), 6);
+    std::vector<float> cosine;
+    std::vector<float> sine;
+    for (const float angle : angles) {
+      cosine.push_back(std::cos(angle));
+      sine.push_back(std::sin(angle));
+    }
+    const std::vector<float> before = test::random_floats(static_cast<size_t>(2 * half), 7);
+    std::vector<float> x = before;
+    kernel_.rotate(x.data(), cosine.data(), sine.data(), half);
+    for (size_t i = 0; i < static_cast<size_t>(half); ++i) {
+      const size_t j = i + static_cast<size_t>(half);
+      ASSERT_NEAR(x[i], before[i] * cosine[i] - before[j] * sine[i], 1e-6);
+      ASSERT_NEAR(x[j], before[j] * cosine[i] + before[i] * sine[i], 1e-6);
+    }
+  }
+}
+
+TEST_P(Elementwise, SoftmaxOverChunksIsCloseToTheReference) {
+  const std::vector<float> scores = test::random_floats(256, 8, 4.0f);
+  const float scale = 0.5f;
+  // The first chunk is seen from position 5 on, the second up to position 70.
+  SoftmaxState state{-std::numeric_limits<float>::infinity(), 0.0f};
+  std::vector<float> first(scores.begin(), scores.begin() + 128);
+  std::vector<float> second(scores.begin() + 128, scores.end());
+  std::vector<BFloat16> p1(128);
+  std::vector<BFloat16> p2(128);
+  EXPECT_EQ(kernel_.softmax_chunk(first.data(), 128, 5, 128, scale, &state, p1.data()), 0.0f);
+  const float correction = kernel_.softmax_chunk(second.data(), 128, 0, 70, scale, &state, p2.data());
+
+  double maximum = -1e30;
+  for (size_t i = 5; i < 198; ++i) maximum = std::max<double>(maximum, scores[i] * scale);
+  double sum = 0.0;
+  for (size_t i = 5; i < 198; ++i) sum += std::exp(scores[i] * scale - maximum);
+  EXPECT_NEAR(state.maximum, maximum, 1e-6);
+  EXPECT_NEAR(state.sum, sum, sum * 4e-3);
+  for (size_t i = 0; i < 256; ++i) {
+    const float p = i < 128 ? to_float(p1[i]) * correction : to_float(p2[i - 128]);
+    const bool visible = i >= 5 && i < 198;
+    const double expected = visible ? std::exp(scores[i] * scale - maximum) : 0.0;
+    ASSERT_NEAR(p, expected, expected * 4e-3 + 1e-30) << i;
+    if (!visible) {
+      ASSERT_EQ(p, 0.0f) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace verbatim

@@ -1,0 +1,242 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "formats/mxfp4.h"
+#include "formats/panels.h"
+#include "support/machine_paths.h"
+#include "support/random.h"
+
+namespace verbatim {
+namespace {
+
+using test::machine_paths;
+using test::MachinePath;
+
+constexpr int64_t kK = 96;
+constexpr int64_t kColumns = 7 * kPanelWidth;  // blocks of four panels and single ones
+constexpr int64_t kMostRows = 100;
+
+std::vector<int64_t> row_counts() {
+  std::vector<int64_t> counts;
+  for (int64_t m = 1; m <= 33; ++m) counts.push_back(m);
+  counts.push_back(64);
+  counts.push_back(kMostRows);
+  return counts;
+}
+
+template <typename T>
+PanelMatrix<T> random_panels(uint32_t seed) {
+  PanelMatrix<T> matrix(kColumns, kK);
+  const std::vector<float> weights = test::random_floats(kColumns * kK, seed, 0.1f);
+  for (int64_t panel = 0; panel < kColumns / kPanelWidth; ++panel) {
+    pack_panel(matrix, panel,
+               std::span(weights).subspan(static_cast<size_t>(panel * kPanelWidth * kK), kPanelWidth * kK),
+               kPanelWidth);
+  }
+  return matrix;
+}
+
+template <typename A, typename T>
+std::vector<float> multiply(void (*kernel)(const PanelProduct<A, T>&), const std::vector<A>& x, int64_t rows,
+                            const PanelMatrix<T>& weights, const std::vector<float>& start = {}) {
+  std::vector<float> c = start;
+  c.resize(static_cast<size_t>(rows * kColumns));
+  kernel({.a = x.data(),
+          .a_stride = kK,
+          .rows = rows,
+          .panels = weights.panel(0),
+          .panel_stride = weights.panel_stride(),
+          .panel_count = kColumns / kPanelWidth,
+          .k = kK,
+          .c = c.data(),
+          .c_stride = kColumns,
+          .accumulate = !start.empty()});
+  return c;
+}
+
+template <typename A, typename T>
+void expect_close_to_reference(const std::vector<A>& x, int64_t rows, const PanelMatrix<T>& weights,
+                               const std::vector<float>& c) {
+  std::vector<float> column(kK);
+  for (int64_t n = 0; n < kColumns; ++n) {
+    unpack_column(weights, n, column);
+    for (int64_t r = 0; r < rows; ++r) {
+      double sum = 0.0;
+      for (int64_t k = 0; k < kK; ++k) {
+        float a;
+        if constexpr (std::is_same_v<A, float>) {
+          a = x[static_cast<size_t>(r * kK + k)];
+        } else {
+          a = to_float(x[static_cast<size_t>(r * kK + k)]);
+        }
+        sum += static_cast<double>(a) * column[static_cast<size_t>(k)];
+      }
+      ASSERT_NEAR(c[static_cast<size_t>(r * kColumns + n)], sum, 1e-5) << "row " << r << " column " << n;
+    }
+  }
+}
+
+/// Any number of rows gives each row the bits that it gets alone, from zero and added to something.
+template <typename A, typename T>
+void expect_rows_independent(void (*kernel)(const PanelProduct<A, T>&), const std::vector<A>& x,
+                             const PanelMatrix<T>& weights) {
+  const std::vector<float> start = test::random_floats(kMostRows * kColumns, 77);
+  for (const bool accumulate : {false, true}) {
+    std::vector<float> alone;
+    for (int64_t r = 0; r < kMostRows; ++r) {
+      const std::vector<A> row(x.begin() + r * kK, x.begin() + (r + 1) * kK);
+      std::vector<float> from;
+      if (accumulate) from.assign(start.begin() + r * kColumns, start.begin() + (r + 1) * kColumns);
+      const std::vector<float> c = multiply(kernel, row, 1, weights, from);
+      alone.insert(alone.end(), c.begin(), c.end());
+    }
+    for (const int64_t rows : row_counts()) {
+      std::vector<float> from;
+      if (accumulate) from.assign(start.begin(), start.begin() + rows * kColumns);
+      const std::vector<float> c = multiply(kernel, x, rows, weights, from);
+      ASSERT_EQ(std::memcmp(c.data(), alone.data(), c.size() * sizeof(float)), 0) << rows << " rows";
+    }
+  }
+}
+
+class Panels : public testing::TestWithParam<MachinePath> {
+ protected:
+  const KernelTable& kernel_ = *GetParam().table;
+};
+
+INSTANTIATE_TEST_SUITE_P(, Panels, testing::ValuesIn(machine_paths()),
+                         test::path_name<testing::TestParamInfo<MachinePath>>);
+
+TEST_P(Panels, Bf16IsCloseToTheReference) {
+  const auto x = test::random_bf16(kMostRows * kK, 1);
+  const auto weights = random_panels<BFloat16>(2);
+  expect_close_to_reference(x, kMostRows, weights, multiply(kernel_.panels_bf16, x, kMostRows, weights));
+}
+
+TEST_P(Panels, F16IsCloseToTheReference) {
+  const auto x = test::random_floats(kMostRows * kK, 1);
+  const auto weights = random_panels<Float16>(2);
+  expect_close_to_reference(x, kMostRows, weights, multiply(kernel_.panels_f16, x, kMostRows, weights));
+}
+
+TEST_P(Panels, F32IsCloseToTheReference) {
+  const auto x = test::random_floats(kMostRows * kK, 1);
+  const auto weights = random_panels<float>(2);
+  expect_close_to_reference(x, kMostRows, weights, multiply(kernel_.panels_f32, x, kMostRows, weights));
+}
+
+TEST_P(Panels, Bf16RowsAreIndependent) {
+  expect_rows_independent(kernel_.panels_bf16, test::random_bf16(kMostRows * kK, 3),
+                          random_panels<BFloat16>(4));
+}
+
+TEST_P(Panels, F16RowsAreIndependent) {
+  expect_rows_independent(kernel_.panels_f16, test::random_floats(kMostRows * kK, 3),
+                          random_panels<Float16>(4));
+}
+
+TEST_P(Panels, F32RowsAreIndependent) {
+  expect_rows_independent(kernel_.panels_f32, test::random_floats(kMostRows * kK, 3),
+                          random_panels<float>(4));
+}
+
+// Products of BF16 numbers are exact in float, so paths that add one product at a time agree to the last bit.
+TEST(Bf16Panels, PathsWithoutDotProductsAgreeBitForBit) {
+  const auto x = test::random_bf16(8 * kK, 5);
+  const auto weights = random_panels<BFloat16>(6);
+  const std::vector<float> expected = multiply(machine_paths().front().table->panels_bf16, x, 8, weights);
+  for (const MachinePath& path : machine_paths()) {
+    if (path.name != "avx2" && path.name != "avx512") continue;
+    EXPECT_EQ(multiply(path.table->panels_bf16, x, 8, weights), expected) << path.name;
+  }
+}
+
+struct Int8Activations {
+  std::vector<int8_t> codes = std::vector<int8_t>(kMostRows * kK);
+  std::vector<float> scales = std::vector<float>(kMostRows * kK / 32);
+  std::vector<int32_t> sums = std::vector<int32_t>(kMostRows * kK / 32);
+
+  Int8Rows rows(int64_t first, int64_t count) const {
+    const int64_t groups = kK / 32;
+    return {codes.data() + first * kK, scales.data() + first * groups, sums.data() + first * groups, count,
+            kK};
+  }
+};
+
+Int8Activations random_activations(const KernelTable& kernel) {
+  Int8Activations activations;
+  const std::vector<float> x = test::random_floats(kMostRows * kK, 7);
+  for (int64_t r = 0; r < kMostRows; ++r) {
+    kernel.quantize_int8(x.data() + r * kK, kK, activations.codes.data() + r * kK,
+                         activations.scales.data() + r * (kK / 32), activations.sums.data() + r * (kK / 32));
+  }
+  return activations;
+}
+
+Mxfp4Matrix random_mxfp4(uint32_t seed) {
+  Mxfp4Matrix matrix(kColumns, kK);
+  const std::vector<float> weights = test::random_floats(kColumns * kK, seed, 0.1f);
+  for (int64_t n = 0; n < kColumns; ++n) {
+    pack_mxfp4_column(matrix, n, std::span(weights).subspan(static_cast<size_t>(n * kK), kK));
+  }
+  return matrix;
+}
+
+TEST_P(Panels, Mxfp4W4A8EqualsTheScalarPathBitForBitWithAnyNumberOfRows) {
+  const KernelTable& scalar = *machine_paths().front().table;
+  const Int8Activations activations = random_activations(scalar);
+  const Mxfp4Matrix weights = random_mxfp4(8);
+  const int64_t panels = kColumns / kPanelWidth;
+  std::vector<float> expected(kMostRows * kColumns);
+  for (int64_t r = 0; r < kMostRows; ++r) {
+    scalar.panels_mxfp4_w4a8(activations.rows(r, 1), weights.panels(0, panels),
+                             expected.data() + r * kColumns, kColumns);
+  }
+  for (const int64_t rows : row_counts()) {
+    std::vector<float> c(static_cast<size_t>(rows * kColumns), -1.0f);
+    kernel_.panels_mxfp4_w4a8(activations.rows(0, rows), weights.panels(0, panels), c.data(), kColumns);
+    ASSERT_EQ(std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)), 0) << rows << " rows";
+  }
+}
+
+TEST_P(Panels, Mxfp4W4A8IsTheProductOfTheDequantizedOperands) {
+  const Int8Activations activations = random_activations(kernel_);
+  const Mxfp4Matrix weights = random_mxfp4(9);
+  std::vector<float> c(kColumns);
+  kernel_.panels_mxfp4_w4a8(activations.rows(0, 1), weights.panels(0, kColumns / kPanelWidth), c.data(),
+                            kColumns);
+  std::vector<float> column(kK);
+  for (int64_t n = 0; n < kColumns; ++n) {
+    unpack_mxfp4_column(weights, n, column);
+    double sum = 0.0;
+    for (size_t k = 0; k < kK; ++k)
+      sum += 2.0 * activations.scales[k / 32] * activations.codes[k] * column[k];
+    ASSERT_NEAR(c[static_cast<size_t>(n)], sum, 1e-5);
+  }
+}
+
+TEST_P(Panels, Mxfp4UnpacksToTheReferenceForEveryCodeAndExponent) {
+  Mxfp4Matrix matrix(kPanelWidth, kInnerStep);
+  std::vector<BFloat16> unpacked(kPanelWidth * kInnerStep);
+  std::vector<float> column(kInnerStep);
+  for (int exponent = 2; exponent <= 252; ++exponent) {
+    for (size_t i = 0; i < matrix.codes.size(); ++i) matrix.codes[i] = static_cast<uint8_t>(i * 37 + i / 7);
+    for (size_t i = 0; i < kPanelWidth; ++i) {
+      matrix.scales[i] = static_cast<uint8_t>(2 + (exponent + static_cast<int>(i) * 13) % 251);
+    }
+    kernel_.unpack_mxfp4(matrix.codes.data(), matrix.scales.data(), 1, unpacked.data());
+    for (int64_t n = 0; n < kPanelWidth; ++n) {
+      unpack_mxfp4_column(matrix, n, column);
+      for (int64_t k = 0; k < kInnerStep; ++k) {
+        const BFloat16 actual = unpacked[static_cast<size_t>(k / 2 * 32 + n * 2 + k % 2)];
+        ASSERT_EQ(actual.bits, to_bfloat16(column[static_cast<size_t>(k)]).bits) << "exponent " << exponent;
+        ASSERT_EQ(to_float(actual), column[static_cast<size_t>(k)]) << "the BF16 value must be exact";
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace verbatim

@@ -1,0 +1,22 @@
+#include "support/machine_paths.h"
+
+namespace verbatim::test {
+
+std::vector<MachinePath> machine_paths() {
+  const CpuFeatures& features = cpu_features();
+  std::vector<MachinePath> paths;
+  for (const Isa isa : available_isas(features)) {
+    if (isa == Isa::kAvx512 && features.avx512_bf16 && features.avx512_vnni) {
+      CpuFeatures without = features;
+      without.avx512_bf16 = false;
+      without.avx512_vnni = false;
+      paths.push_back({"avx512", &kernel_table(isa, without)});
+      paths.push_back({"avx512_dot_products", &kernel_table(isa, features)});
+    } else {
+      paths.push_back({std::string(isa_name(isa)), &kernel_table(isa, features)});
+    }
+  }
+  return paths;
+}
+
+}  // namespace verbatim::test

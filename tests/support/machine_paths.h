@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/dispatch.h"
+
+namespace verbatim::test {
+
+/// A machine path that this machine can run: an instruction set, AVX-512 with and without its dot products.
+struct MachinePath {
+  std::string name;  ///< fit for a test's name: "scalar", "avx2", "avx512", "avx512_dot_products", "amx"
+  const KernelTable* table;
+};
+
+/// All of them, the scalar reference first.
+std::vector<MachinePath> machine_paths();
+
+/// kernels() are those of a table while the object lives.
+class SelectedKernels {
+ public:
+  explicit SelectedKernels(const KernelTable& table) : before_(&kernels()) { select_kernels(table); }
+  ~SelectedKernels() { select_kernels(*before_); }
+  SelectedKernels(const SelectedKernels&) = delete;
+  SelectedKernels& operator=(const SelectedKernels&) = delete;
+
+ private:
+  const KernelTable* before_;
+};
+
+/// For INSTANTIATE_TEST_SUITE_P over machine_paths().
+inline std::string path_name(const auto& info) {
+  return info.param.name;
+}
+inline void PrintTo(const MachinePath& path, std::ostream* out) {
+  *out << path.name;
+}
+
+}  // namespace verbatim::test
