@@ -1,3 +1,6 @@
+// Not under AddressSanitizer, which has allocation functions of its own.
+#ifndef __SANITIZE_ADDRESS__
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,16 +13,17 @@ namespace {
 int allocations = 0;
 }
 
-// These replace the operators of the whole program, which is why they only count.
-void* operator new(size_t bytes) {
+// These replace the operators of the whole program, which is why they only count. Not inlined, lest the
+// compiler see free() meet an operator new.
+[[gnu::noinline]] void* operator new(size_t bytes) {
   ++allocations;
   if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept {
   std::free(memory);
 }
 
@@ -51,3 +55,5 @@ TEST(Sampler, AllocatesOnlyInItsFirstCall) {
 
 }  // namespace
 }  // namespace verbatim
+
+#endif
