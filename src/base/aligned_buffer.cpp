@@ -16,7 +16,8 @@ AlignedBuffer::AlignedBuffer(size_t bytes) : bytes_(bytes) {
   void* address =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) {
-    fail(ErrorKind::kMachine, "cannot allocate {:.2f} GiB of memory: free some, or use a smaller model or context",
+    fail(ErrorKind::kMachine,
+         "cannot allocate {:.2f} GiB of memory: free some, or use a smaller model or context",
          static_cast<double>(bytes) / static_cast<double>(1u << 30));
   }
   if (bytes >= kHugePage) madvise(address, bytes, MADV_HUGEPAGE);

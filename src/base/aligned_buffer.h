@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
 namespace verbatim {
 
-/// Owns zero-initialised memory straight from the operating system: page aligned, with huge pages asked for where
-/// they help, and physical memory taken only as pages are first touched.
+/// Owns zero-initialised memory straight from the operating system: page aligned, with huge pages asked for
+/// where they help, and physical memory taken only as pages are first touched.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
@@ -39,7 +40,8 @@ template <typename T>
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(size_t count) : memory_(count * sizeof(T)), count_(count) {}
+  explicit Buffer(size_t count)
+      : memory_(count > SIZE_MAX / sizeof(T) ? SIZE_MAX : count * sizeof(T)), count_(count) {}
   T* data() const { return memory_.as<T>(); }
   size_t size() const { return count_; }
   std::span<T> span() const { return {data(), count_}; }

@@ -34,8 +34,8 @@ std::string_view isa_name(Isa isa);
 /// The inverse of isa_name. Throws Error(kUsage) for any other name.
 Isa parse_isa(std::string_view name);
 
-/// The path to use: the one named in the environment variable VERBATIM_ISA if set, else the highest available.
-/// Throws Error(kUsage) if the name is unknown and Error(kMachine) if this machine lacks it.
+/// The path to use: the one named in the environment variable VERBATIM_ISA if set, else the highest
+/// available. Throws Error(kUsage) if the name is unknown and Error(kMachine) if this machine lacks it.
 Isa preferred_isa();
 
 }  // namespace verbatim

@@ -5,8 +5,8 @@
 
 namespace verbatim {
 
-/// A view of a row-major matrix: `rows` × `columns` elements, consecutive rows `stride` elements apart. Does not
-/// own its data.
+/// A view of a row-major matrix: `rows` × `columns` elements, consecutive rows `stride` elements apart. Does
+/// not own its data.
 template <typename T>
 struct Matrix {
   T* data = nullptr;

@@ -5,8 +5,8 @@
 
 namespace verbatim {
 
-/// Philox 4×32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"): a counter-based generator. The
-/// same key and counter always give the same four words, so noise belongs to a position, not to a moment.
+/// Philox 4×32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"): a counter-based generator.
+/// The same key and counter always give the same four words, so noise belongs to a position, not to a moment.
 constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t product0 = uint64_t{0xD2511F53u} * counter[0];

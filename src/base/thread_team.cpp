@@ -18,8 +18,8 @@ inline void pause_cpu() {
 #endif
 }
 
-// Long enough to bridge the gap between two matrices of a pass, short enough that a member which shares its core
-// with something else gives way within some microseconds.
+// Long enough to bridge the gap between two matrices of a pass, short enough that a member which shares its
+// core with something else gives way within some microseconds.
 constexpr int kSpins = 200;
 constexpr int kYields = 200;
 
@@ -40,7 +40,8 @@ void wait_until(Done done, Sleep sleep) {
 }  // namespace
 
 ThreadTeam::ThreadTeam(int size) {
-  if (size < 1 || size > 4096) fail(ErrorKind::kUsage, "a thread count of {} is not possible (1 to 4096)", size);
+  if (size < 1 || size > 4096)
+    fail(ErrorKind::kUsage, "a thread count of {} is not possible (1 to 4096)", size);
   workers_.reserve(static_cast<size_t>(size - 1));
   for (int member = 1; member < size; ++member) {
     workers_.emplace_back([this, member] { serve(member); });

@@ -9,9 +9,9 @@
 
 namespace verbatim {
 
-/// A fixed team of threads for fork-join work that lasts microseconds. The caller is member 0 and works too; the
-/// others spin briefly, then yield, then sleep. A team serves one caller at a time. Results must not depend on the
-/// size of the team: members split independent outputs among themselves, never a sum.
+/// A fixed team of threads for fork-join work that lasts microseconds. The caller is member 0 and works too;
+/// the others spin briefly, then yield, then sleep. A team serves one caller at a time. Results must not
+/// depend on the size of the team: members split independent outputs among themselves, never a sum.
 class ThreadTeam {
  public:
   /// `size` ≥ 1 members, the caller included.
@@ -22,8 +22,8 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls work(member, size()) once on every member, and returns when all are done. `work` must not throw and
-  /// must not call run() again. Does not allocate.
+  /// Calls work(member, size()) once on every member, and returns when all are done. `work` must not throw
+  /// and must not call run() again. Does not allocate.
   template <typename Work>
   void run(Work&& work) {
     using Callable = std::remove_reference_t<Work>;
@@ -31,8 +31,8 @@ class ThreadTeam {
                const_cast<void*>(static_cast<const void*>(&work)));
   }
 
-  /// Splits 0 .. count - 1 into one contiguous range per member and calls work(begin, end) on those that are not
-  /// empty. Stays on the calling thread when the count is 1.
+  /// Splits 0 .. count - 1 into one contiguous range per member and calls work(begin, end) on those that are
+  /// not empty. Stays on the calling thread when the count is 1.
   template <typename Work>
   void split(int64_t count, Work&& work) {
     if (count <= 1 || workers_.empty()) {
@@ -55,7 +55,7 @@ class ThreadTeam {
   std::vector<std::thread> workers_;
   Function function_ = nullptr;
   void* context_ = nullptr;
-  alignas(64) std::atomic<uint32_t> epoch_{0};    // counts calls of run; a change wakes the workers
+  alignas(64) std::atomic<uint32_t> epoch_{0};     // counts calls of run; a change wakes the workers
   alignas(64) std::atomic<int32_t> remaining_{0};  // workers that have not finished the current call
   alignas(64) std::atomic<bool> stop_{false};
 };

@@ -27,8 +27,8 @@ std::string dtype_name(DType dtype);
 /// The bytes that `elements` elements of a type occupy (kQ8_0: elements must be a multiple of 32).
 size_t dtype_bytes(DType dtype, size_t elements);
 
-/// A tensor inside a mapped file. Shapes are in the row-major sense of PyTorch whatever the file's convention: a
-/// linear layer's weight is {outputs, inputs}.
+/// A tensor inside a mapped file. Shapes are in the row-major sense of PyTorch whatever the file's
+/// convention: a linear layer's weight is {outputs, inputs}.
 struct TensorView {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
@@ -58,14 +58,14 @@ struct Checkpoint {
   TokenizerSource tokenizer;
   std::vector<std::shared_ptr<const MemoryMap>> files;  ///< keep the tensors' bytes alive
 
-  /// The tensor of that name with exactly that shape. Throws Error(kBadInput) saying which tensor is missing or
-  /// what shape it has and should have.
+  /// The tensor of that name with exactly that shape. Throws Error(kBadInput) saying which tensor is missing
+  /// or what shape it has and should have.
   const TensorView& tensor(const std::string& name, std::initializer_list<int64_t> shape) const;
   bool has(const std::string& name) const { return tensors.contains(name); }
 };
 
-/// Opens a directory in Hugging Face layout or a .gguf file. Throws Error(kBadInput) for anything malformed, with
-/// the file, what is wrong in it and what to do.
+/// Opens a directory in Hugging Face layout or a .gguf file. Throws Error(kBadInput) for anything malformed,
+/// with the file, what is wrong in it and what to do.
 Checkpoint open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace verbatim

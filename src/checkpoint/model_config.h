@@ -7,7 +7,8 @@
 
 namespace verbatim {
 
-/// The families of decoders that the engine knows. They share one implementation; the config says what differs.
+/// The families of decoders that the engine knows. They share one implementation; the config says what
+/// differs.
 enum class Architecture { kLlama, kMistral, kQwen2 };
 
 /// How positions beyond the trained context are squeezed into it.
@@ -35,13 +36,14 @@ struct ModelConfig {
   float rms_norm_epsilon = 1e-5f;
   float rope_theta = 10000.0f;
   RopeScaling rope_scaling;
-  /// A factor per rotated pair (head_dim / 2 of them) that divides its frequency; empty when there is none. GGUF
-  /// files state the Llama 3 scaling this way ("rope_freqs.weight").
+  /// A factor per rotated pair (head_dim / 2 of them) that divides its frequency; empty when there is none.
+  /// GGUF files state the Llama 3 scaling this way ("rope_freqs.weight").
   std::vector<float> rope_frequency_factors;
-  /// Rows of the query and key matrices are stored so that neighbouring pairs rotate (GGUF's Llama layout) instead
-  /// of the two halves of a head (Hugging Face's layout).
+  /// Rows of the query and key matrices are stored so that neighbouring pairs rotate (GGUF's Llama layout)
+  /// instead of the two halves of a head (Hugging Face's layout).
   bool rope_interleaved = false;
-  int32_t sliding_window = 0;  ///< a position sees itself and the sliding_window - 1 before it; 0: all before it
+  int32_t sliding_window =
+      0;  ///< a position sees itself and the sliding_window - 1 before it; 0: all before it
   bool tied_embeddings = false;  ///< the output matrix is the embedding
   bool qkv_bias = false;
   std::optional<int32_t> bos_token;

@@ -165,6 +165,7 @@ DecoderWeights pack_weights(const Checkpoint& checkpoint, const LoadOptions& opt
   Packer packer(checkpoint, options, team, warnings);
   DecoderWeights weights;
   weights.embedding = checkpoint.tensor(embedding_name, {config.vocab_size, config.hidden_size});
+  weights.files = checkpoint.files;
   for (int32_t i = 0; i < config.layers; ++i) weights.layers.push_back(pack_layer(packer, config, i));
   weights.final_norm = packer.vector("model.norm.weight", config.hidden_size);
   weights.head = packer.pack({packer.part(config.tied_embeddings ? embedding_name : "lm_head.weight",

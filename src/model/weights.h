@@ -22,7 +22,8 @@ struct LayerWeights {
 };
 
 struct DecoderWeights {
-  TensorView embedding;  ///< rows are looked up in the mapped checkpoint
+  TensorView embedding;                                 ///< rows are looked up in the mapped checkpoint
+  std::vector<std::shared_ptr<const MemoryMap>> files;  ///< what the embedding is mapped from
   std::vector<LayerWeights> layers;
   Buffer<float> final_norm;
   LinearWeight head;  ///< the output matrix, packed from the embedding when the two are tied

@@ -1,0 +1,213 @@
+#include "model/decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/engine_support.h"
+#include "support/machine_paths.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+using test::machine_paths;
+using test::MachinePath;
+using test::TinyModelOptions;
+
+std::vector<int32_t> some_tokens(size_t count, int32_t vocabulary, int32_t seed) {
+  std::vector<int32_t> tokens;
+  for (size_t i = 0; i < count; ++i) {
+    tokens.push_back((static_cast<int32_t>(i) * 37 + seed * 101 + static_cast<int32_t>(i * i) % 13) %
+                     vocabulary);
+  }
+  return tokens;
+}
+
+TinyModelOptions variant(const std::string& name) {
+  TinyModelOptions options;
+  if (name == "llama") return options;
+  if (name == "odd_sizes") {
+    options.hidden_size = 72;
+    options.intermediate_size = 172;
+    options.heads = 6;
+    options.kv_heads = 2;
+    options.head_dim = 12;
+    options.vocab_size = 250;
+    options.dtype = DType::kF32;
+  } else if (name == "mistral") {
+    options.model_type = "mistral";
+    options.sliding_window = 20;
+  } else if (name == "qwen2") {
+    options.model_type = "qwen2";
+    options.tied = true;
+  } else if (name == "f16") {
+    options.dtype = DType::kF16;
+  }
+  return options;
+}
+
+class DecoderRows : public testing::TestWithParam<std::tuple<MachinePath, std::string>> {
+ protected:
+  DecoderRows() {
+    test::write_tiny_llama(folder_.path() / "model", variant(std::get<1>(GetParam())));
+    decoder_.emplace(test::load_decoder(folder_.path() / "model"));
+  }
+  test::SelectedKernels selected_{*std::get<0>(GetParam()).table};
+  test::TemporaryFolder folder_;
+  std::optional<Decoder> decoder_;
+};
+
+INSTANTIATE_TEST_SUITE_P(, DecoderRows,
+                         testing::Combine(testing::ValuesIn(machine_paths()),
+                                          testing::Values("llama", "odd_sizes", "mistral", "qwen2", "f16")),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
+                         });
+
+TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
+  const std::vector<int32_t> tokens = some_tokens(150, decoder_->config().vocab_size, 1);
+  for (const Reading reading : {Reading::kFull, Reading::kMxfp4W4A16, Reading::kMxfp4W4A8}) {
+    ThreadTeam one(1);
+    const std::vector<float> expected = test::all_logits(*decoder_, tokens, 1, reading, one);
+    for (const float logit : expected) ASSERT_TRUE(std::isfinite(logit));
+    for (const int threads : {1, 2, 3}) {
+      ThreadTeam team(threads);
+      for (const int64_t chunk : {2, 7, 16, 33, 150}) {
+        ASSERT_EQ(test::all_logits(*decoder_, tokens, chunk, reading, team), expected)
+            << reading_name(reading) << " threads " << threads << " chunk " << chunk;
+      }
+    }
+  }
+}
+
+TEST_P(DecoderRows, SequencesInOnePassDoNotInfluenceEachOther) {
+  ThreadTeam team(2);
+  const std::vector<size_t> lengths = {5, 40, 1, 17};
+  std::vector<DenseCache> caches;
+  std::vector<DenseCache*> pointers;
+  std::vector<Row> rows;
+  std::vector<float> expected;
+  for (size_t s = 0; s < lengths.size(); ++s) caches.emplace_back(decoder_->cache_shape(), 64);
+  for (size_t s = 0; s < lengths.size(); ++s) {
+    pointers.push_back(&caches[s]);
+    const std::vector<int32_t> tokens =
+        some_tokens(lengths[s], decoder_->config().vocab_size, static_cast<int32_t>(s));
+    const std::vector<float> alone = test::all_logits(*decoder_, tokens, 512, Reading::kFull, team);
+    expected.insert(expected.end(), alone.begin(), alone.end());
+    for (size_t p = 0; p < tokens.size(); ++p) {
+      rows.push_back({static_cast<int32_t>(s), static_cast<int32_t>(p), tokens[p]});
+    }
+  }
+  DecoderWorkspace workspace;
+  const Matrix<const float> logits = decoder_->forward(rows, Reading::kFull, pointers, 0, workspace, team);
+  std::vector<float> actual;
+  for (int64_t r = 0; r < logits.rows; ++r) {
+    actual.insert(actual.end(), logits.row(r), logits.row(r) + logits.columns);
+  }
+  EXPECT_EQ(actual, expected);
+}
+
+TEST_P(DecoderRows, VerificationLeavesTheCacheOfPlainDecoding) {
+  ThreadTeam team(2);
+  const std::vector<int32_t> tokens = some_tokens(60, decoder_->config().vocab_size, 2);
+  const std::vector<float> expected = test::all_logits(*decoder_, tokens, 1, Reading::kFull, team);
+  DenseCache cache(decoder_->cache_shape(), 64);
+  DenseCache* const caches[] = {&cache};
+  DecoderWorkspace workspace;
+  std::vector<float> last;
+  for (int32_t base = 0; base < 60; base += 6) {
+    // Drafts of other tokens in another reading go where the verified rows will be.
+    for (int32_t p = base; p < base + 6; ++p) {
+      const Row draft{0, p, (tokens[static_cast<size_t>(p)] + 1) % decoder_->config().vocab_size};
+      decoder_->forward({&draft, 1}, Reading::kMxfp4W4A8, caches, 0, workspace, team);
+    }
+    std::vector<Row> rows;
+    for (int32_t p = base; p < base + 6; ++p) rows.push_back({0, p, tokens[static_cast<size_t>(p)]});
+    const Matrix<const float> logits = decoder_->forward(rows, Reading::kFull, caches, 0, workspace, team);
+    for (int64_t r = 0; r < 6; ++r) last.insert(last.end(), logits.row(r), logits.row(r) + logits.columns);
+  }
+  EXPECT_EQ(last, expected);
+}
+
+TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  for (const char* family : {"llama", "qwen2"}) {
+    TinyModelOptions options;
+    options.model_type = family;
+    options.dtype = DType::kF32;  // GGUF keeps norms in F32; so must the twin, to have the same ones
+    test::write_tiny_llama(folder.path() / family, options);
+    test::write_tiny_gguf(folder.path() / (std::string(family) + ".gguf"), options);
+    const Decoder hugging_face = test::load_decoder(folder.path() / family);
+    const Decoder gguf = test::load_decoder(folder.path() / (std::string(family) + ".gguf"));
+    const std::vector<int32_t> tokens = some_tokens(30, 256, 3);
+    EXPECT_EQ(test::all_logits(gguf, tokens, 512, Reading::kFull, team),
+              test::all_logits(hugging_face, tokens, 512, Reading::kFull, team))
+        << family;
+  }
+}
+
+TEST(Decoder, Q8WeightsAreReadAsStored) {
+  const test::TemporaryFolder folder;
+  TinyModelOptions options;
+  options.dtype = DType::kQ8_0;
+  test::write_tiny_gguf(folder.path() / "model.gguf", options);
+  options.dtype = DType::kF32;
+  test::write_tiny_gguf(folder.path() / "exact.gguf", options);
+  ThreadTeam team(2);
+  const std::vector<int32_t> tokens = some_tokens(20, 256, 4);
+  const auto q8 =
+      test::all_logits(test::load_decoder(folder.path() / "model.gguf"), tokens, 512, Reading::kFull, team);
+  const auto f32 =
+      test::all_logits(test::load_decoder(folder.path() / "exact.gguf"), tokens, 512, Reading::kFull, team);
+  double error = 0.0;
+  double size = 0.0;
+  for (size_t i = 0; i < q8.size(); ++i) {
+    error += std::pow(q8[i] - f32[i], 2.0);
+    size += std::pow(f32[i], 2.0);
+  }
+  EXPECT_GT(error, 0.0);
+  EXPECT_LT(std::sqrt(error / size), 0.05);
+}
+
+TEST(Decoder, ASlidingWindowForgetsWhatIsBeforeIt) {
+  const test::TemporaryFolder folder;
+  TinyModelOptions options;
+  options.model_type = "mistral";
+  options.sliding_window = 10;
+  options.layers = 1;  // with one layer a position reaches exactly the window
+  test::write_tiny_llama(folder.path() / "model", options);
+  const Decoder decoder = test::load_decoder(folder.path() / "model");
+  ThreadTeam team(1);
+  std::vector<int32_t> tokens = some_tokens(40, 256, 5);
+  const std::vector<float> before = test::all_logits(decoder, tokens, 512, Reading::kFull, team);
+  tokens[29] = (tokens[29] + 1) % 256;
+  const std::vector<float> after = test::all_logits(decoder, tokens, 512, Reading::kFull, team);
+  const auto same = [&](size_t position) {
+    return std::equal(before.begin() + static_cast<long>(position * 256),
+                      before.begin() + static_cast<long>((position + 1) * 256),
+                      after.begin() + static_cast<long>(position * 256));
+  };
+  EXPECT_TRUE(same(28));
+  EXPECT_FALSE(same(29));
+  EXPECT_FALSE(same(38));
+  EXPECT_TRUE(same(39));
+}
+
+TEST(Decoder, TokensAndPositionsOutsideAreRefused) {
+  const test::TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "model", {});
+  const Decoder decoder = test::load_decoder(folder.path() / "model");
+  ThreadTeam team(1);
+  DenseCache cache(decoder.cache_shape(), 16);
+  DenseCache* const caches[] = {&cache};
+  DecoderWorkspace workspace;
+  for (const Row row : {Row{0, 0, -1}, Row{0, 0, 256}, Row{0, 128, 1}, Row{0, -1, 1}}) {
+    EXPECT_THROW(decoder.forward({&row, 1}, Reading::kFull, caches, 0, workspace, team), Error);
+  }
+}
+
+}  // namespace
+}  // namespace verbatim
