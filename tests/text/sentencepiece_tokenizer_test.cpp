@@ -118,7 +118,7 @@ TEST_F(Llama2, WithoutLegacyOnlyTheStartOfATextGetsASpace) {
 TEST_F(Llama2, LongLinesWithoutSpacesEncodeQuickly) {
   SKIP_WITHOUT(llama2());
   std::string line;
-  for (int i = 0; line.size() < 100'000; ++i) line += "abcdefghijklmnopqrstuvwxyz"[i * i % 26];
+  for (uint64_t i = 0; line.size() < 100'000; ++i) line += "abcdefghijklmnopqrstuvwxyz"[i * i % 26];
   const auto start = std::chrono::steady_clock::now();
   const auto tokens = json->encode(line, {});
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
