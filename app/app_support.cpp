@@ -1,12 +1,12 @@
 #include "app_support.h"
 
 #include <fmt/core.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -32,36 +32,34 @@ void add_model(CLI::App& command, CommonOptions& options) {
 }
 
 void add_decoding(CLI::App& command, CommonOptions& options) {
-  command
-      .add_option("--recipe", options.recipe, "How to decode: a name from `verbatim recipes` or a .toml file")
-      ->capture_default_str();
-  command
-      .add_option("--draft-length", options.draft_length,
-                  "The most tokens to draft per step (default: the recipe's)")
+  const auto add = [&command](const char* group, const char* name, auto& value, const char* what) {
+    return command.add_option(name, value, what)->group(group);
+  };
+  const auto add_with_default = [&add](const char* group, const char* name, auto& value, const char* what) {
+    return add(group, name, value, what)->capture_default_str();
+  };
+  const char* const decoding = "Decoding";
+  add_with_default(decoding, "--recipe", options.recipe, "A name from `verbatim recipes` or a .toml file");
+  add(decoding, "--draft-length", options.draft_length,
+      "The most tokens to draft per step; without it the recipe says")
       ->check(CLI::Range(1, 64));
-  command
-      .add_option("--draft-threshold", options.draft_threshold,
-                  "Stop drafting after a token less probable than this (default: the recipe's)")
+  add(decoding, "--draft-threshold", options.draft_threshold,
+      "Stop drafting after a token less probable than this; without it the recipe says")
       ->check(CLI::Range(0.0, 1.0));
-  command.add_option("--temperature", options.sampling.temperature, "0 takes the most likely token")
-      ->capture_default_str();
-  command.add_option("--top-k", options.sampling.top_k, "Keep the k most likely tokens; 0 is off")
-      ->capture_default_str();
-  command
-      .add_option("--top-p", options.sampling.top_p, "Keep the likeliest tokens that reach this probability")
-      ->capture_default_str();
-  command
-      .add_option("--min-p", options.sampling.min_p,
-                  "Keep tokens at least this fraction as likely as the likeliest")
-      ->capture_default_str();
-  command
-      .add_option("--repetition-penalty", options.sampling.repetition_penalty,
-                  "Make tokens already there less likely; 1 is off")
-      ->capture_default_str();
-  command.add_option("--seed", options.sampling.seed, "The same seed gives the same text")
-      ->capture_default_str();
-  command.add_option("--threads", options.threads, "Threads to compute with (default: all processors)")
+  add(decoding, "--threads", options.threads, "Threads to compute with; without it one per processor")
       ->check(CLI::Range(1, 4096));
+  const char* const sampling = "Sampling";
+  SamplingOptions& choice = options.sampling;
+  add_with_default(sampling, "--temperature", choice.temperature,
+                   "0 takes the likeliest token, more is more varied");
+  add_with_default(sampling, "--top-k", choice.top_k, "Keep the k likeliest tokens; 0 is off");
+  add_with_default(sampling, "--top-p", choice.top_p,
+                   "Keep the likeliest tokens that together reach this probability; 1 is off");
+  add_with_default(sampling, "--min-p", choice.min_p,
+                   "Keep tokens at least this fraction as likely as the likeliest; 0 is off");
+  add_with_default(sampling, "--repetition-penalty", choice.repetition_penalty,
+                   "Above 1, tokens already there become less likely; 1 is off");
+  add_with_default(sampling, "--seed", choice.seed, "The same seed gives the same text");
 }
 
 Recipe chosen_recipe(const CommonOptions& options) {
@@ -79,7 +77,9 @@ Model load_model(const std::string& path, bool mxfp4, int32_t threads) {
   options.progress = [](double fraction) { show_progress("packing the weights", fraction); };
   Model model = Model::load(path, options);
   end_progress();
-  for (const std::string& warning : model.warnings()) fmt::print(stderr, "verbatim: warning: {}\n", warning);
+  for (const std::string& warning : model.warnings()) {
+    fmt::print(stderr, "verbatim: warning: {}\n", one_line(warning));
+  }
   return model;
 }
 
@@ -104,11 +104,11 @@ InterruptGuard::InterruptGuard() {
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   action.sa_flags = SA_RESETHAND;
-  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGINT, &action, &before_);
 }
 
 InterruptGuard::~InterruptGuard() {
-  signal(SIGINT, SIG_DFL);
+  sigaction(SIGINT, &before_, nullptr);
 }
 
 bool interrupted() {
@@ -127,11 +127,26 @@ std::string read_text(const std::string& path) {
     contents << std::cin.rdbuf();
     return contents.str();
   }
-  if (!std::filesystem::is_regular_file(path)) bad_input("{} is not a file that can be read", path);
   std::ifstream file(path, std::ios::binary);
-  if (!file) bad_input("cannot open {}", path);
+  if (!file) bad_input("cannot open the file {}", path);
+  if (std::filesystem::is_directory(path)) bad_input("{} is a folder: name a file", path);
   contents << file.rdbuf();
   return contents.str();
+}
+
+void write_out(std::string_view text) {
+  const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) != 0 || written != text.size()) {
+    fail(ErrorKind::kMachine, "cannot write to standard output: is the disk full?");
+  }
+}
+
+std::string one_line(std::string_view message) {
+  std::string line(message);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return line;
 }
 
 std::string human_bytes(double bytes) {

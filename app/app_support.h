@@ -1,9 +1,12 @@
 #pragma once
 
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "verbatim/verbatim.h"
@@ -36,6 +39,9 @@ void show_progress(const std::string& what, double fraction);
 /// Removes the bar.
 void end_progress();
 
+/// The exit code of a program that Ctrl-C ended.
+inline constexpr int kInterruptedExit = 130;
+
 /// Ctrl-C sets a flag while one of these lives; a second one ends the program as usual.
 class InterruptGuard {
  public:
@@ -43,6 +49,9 @@ class InterruptGuard {
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  struct sigaction before_;
 };
 /// Whether Ctrl-C was pressed since the last InterruptGuard began.
 bool interrupted();
@@ -52,6 +61,12 @@ int64_t peak_resident_bytes();
 
 /// The whole of a file, or of standard input for "-". Throws Error(kBadInput).
 std::string read_text(const std::string& path);
+
+/// Writes text to standard output at once. Throws Error(kMachine) when that fails.
+void write_out(std::string_view text);
+
+/// The message with line breaks and other control characters made spaces: names of files may hold them.
+std::string one_line(std::string_view message);
 
 /// "1.50 MB"
 std::string human_bytes(double bytes);

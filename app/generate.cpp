@@ -1,8 +1,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -47,7 +47,7 @@ void print_json(const Options& options, const Recipe& recipe, const GenerateResu
   object["seconds_verify"] = stats.seconds_verify;
   object["peak_rss_bytes"] = peak_resident_bytes();
   // A vocabulary can produce bytes that are no UTF-8; JSON cannot hold them.
-  fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 void generate(Options& options) {
@@ -61,7 +61,9 @@ void generate(Options& options) {
   options.generate.sampling = options.common.sampling;
   const Model model = load_model(options.common.model, recipe.needs_mxfp4(), options.common.threads);
   const std::vector<int32_t> tokens = model.encode(prompt);
-  const auto room = static_cast<int64_t>(tokens.size()) + options.generate.max_tokens;
+  // A session has room for a token after the prompt even when none is wanted.
+  const int64_t room =
+      static_cast<int64_t>(tokens.size()) + std::max<int64_t>(options.generate.max_tokens, 1);
   Session session(model, room, options.common.threads);
   const double seconds_load = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -69,18 +71,16 @@ void generate(Options& options) {
   const bool stream = !options.json;
   const GenerateResult result =
       session.generate(tokens, options.generate, recipe, [&](std::string_view piece) {
-        if (stream) {
-          std::fwrite(piece.data(), 1, piece.size(), stdout);
-          std::fflush(stdout);
-        }
+        if (stream) write_out(piece);
         return !interrupted();
       });
   if (options.json) {
     print_json(options, recipe, result, seconds_load);
-    return;
+  } else {
+    if (isatty(STDOUT_FILENO) == 1) write_out("\n");
+    fmt::print(stderr, "{}\n", summary(result.stats, recipe));
   }
-  if (isatty(STDOUT_FILENO) == 1) fmt::print("\n");
-  fmt::print(stderr, "{}\n", summary(result.stats, recipe));
+  if (interrupted()) throw CLI::RuntimeError(kInterruptedExit);
 }
 
 }  // namespace
@@ -91,14 +91,16 @@ void add_generate(CLI::App& program) {
   add_model(*command, options->common);
   auto* const prompt = command->add_option("-p,--prompt", options->prompt, "The text to continue");
   auto* const file =
-      command->add_option("-f,--file", options->prompt_file, "A file with the text; - is standard input");
+      command->add_option("-f,--file", options->prompt_file, "A file with the text; - is standard input")
+          ->type_name("FILE");
   prompt->excludes(file);
   file->excludes(prompt);
   command->add_option("-n,--max-tokens", options->generate.max_tokens, "Tokens to generate at most")
       ->capture_default_str()
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
   add_decoding(*command, options->common);
-  command->add_option("--stop", options->generate.stop, "End before this text; may be given several times");
+  command->add_option("--stop", options->generate.stop, "End before this text; may be given several times")
+      ->allow_extra_args(false);
   command->add_option("--prefill-chunk", options->generate.prefill_chunk, "Prompt tokens per pass")
       ->capture_default_str()
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));

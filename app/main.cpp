@@ -1,46 +1,79 @@
 #include <fmt/core.h>
 
+#include <cstdio>
 #include <exception>
 #include <new>
 
 #include "app_support.h"
-#include "base/cpu.h"
+#include "base/error.h"
 #include "commands.h"
+#include "help_format.h"
 #include "verbatim/verbatim.h"
 
 namespace {
 
-constexpr int kInterrupted = 130;
+using verbatim::ErrorKind;
+
+int report(const std::string& message, ErrorKind kind) {
+  verbatim::app::end_progress();
+  fmt::print(stderr, "verbatim: {}\n", verbatim::app::one_line(message));
+  return static_cast<int>(kind);
+}
+
+int report_usage(const CLI::App& program, const std::string& message) {
+  const auto commands = program.get_subcommands();
+  if (!commands.empty()) {
+    return report(
+        fmt::format("{} (`verbatim {} --help` shows how it is used)", message, commands.front()->get_name()),
+        ErrorKind::kUsage);
+  }
+  const auto unknown = program.remaining();
+  return report(
+      fmt::format("{} (`verbatim --help` lists what there is)",
+                  unknown.empty() ? "a command is missing"
+                                  : fmt::format("there is no command or option {}", unknown.front())),
+      ErrorKind::kUsage);
+}
 
 int run(int argc, char** argv) {
   CLI::App program("Verbatim runs language models faster without changing a byte of what they say.",
                    "verbatim");
-  program.set_version_flag("--version", fmt::format("verbatim {}", verbatim::version()));
+  program.formatter(std::make_shared<verbatim::app::HelpFormat>());
+  program.set_help_flag("-h,--help", "Show this and exit");
+  program.set_version_flag("--version", fmt::format("verbatim {}", verbatim::version()),
+                           "Show the version and exit");
   program.require_subcommand(1);
+  program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.footer(
       "MODEL is a directory in Hugging Face layout or a .gguf file.\n"
       "VERBATIM_ISA=scalar|avx2|avx512|amx forces a lower instruction set than the machine's best.\n"
-      "`verbatim COMMAND --help` shows a command's options and examples.");
+      "`verbatim COMMAND --help` shows a command's options and examples.\n"
+      "\n"
+      "Examples:\n"
+      "  verbatim demo models/target\n"
+      "  verbatim generate models/target -p 'def fibonacci(n):'\n"
+      "  verbatim inspect models/target");
   verbatim::app::add_generate(program);
   verbatim::app::add_chat(program);
   verbatim::app::add_inspect(program);
   verbatim::app::add_recipes(program);
   verbatim::app::add_demo(program);
+  for (CLI::App* const command : program.get_subcommands({})) {
+    command->group("Commands");
+    command->set_help_flag("-h,--help", "Show this and exit");
+  }
   try {
     program.parse(argc, argv);
-    return verbatim::app::interrupted() ? kInterrupted : 0;
+  } catch (const CLI::RuntimeError& error) {
+    return error.get_exit_code();  // a command has said all there is to say
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return program.exit(error);  // --help, --version
-    verbatim::app::end_progress();
-    fmt::print(stderr, "verbatim: {} (`verbatim --help` shows what there is)\n", error.what());
-    return static_cast<int>(verbatim::ErrorKind::kUsage);
+    if (error.get_exit_code() != 0) return report_usage(program, error.what());
+    program.exit(error);  // --help, --version
   }
-}
-
-int report(const char* message, verbatim::ErrorKind kind) {
-  verbatim::app::end_progress();
-  fmt::print(stderr, "verbatim: {}\n", message);
-  return static_cast<int>(kind);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    verbatim::fail(ErrorKind::kMachine, "cannot write to standard output: is the disk full?");
+  }
+  return 0;
 }
 
 }  // namespace
@@ -51,9 +84,8 @@ int main(int argc, char** argv) {
   } catch (const verbatim::Error& error) {
     return report(error.what(), error.kind());
   } catch (const std::bad_alloc&) {
-    return report("out of memory: free some, or use a smaller model or context",
-                  verbatim::ErrorKind::kMachine);
+    return report("out of memory: free some, or use a smaller model or context", ErrorKind::kMachine);
   } catch (const std::exception& error) {
-    return report(error.what(), verbatim::ErrorKind::kBadInput);
+    return report(error.what(), ErrorKind::kBadInput);
   }
 }
