@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "text/chat_format.h"
+#include "verbatim/verbatim.h"
+
+namespace verbatim::app {
+
+/// Turns of a person and replies of a model. What was said stays in the session's cache, so a turn costs no
+/// more than its own tokens.
+class Conversation {
+ public:
+  /// `generate` and `recipe` apply to every reply; what ends a reply in this format is added.
+  Conversation(const Model& model, const ChatFormat& format, std::string system, GenerateOptions generate,
+               Recipe recipe, int32_t threads);
+
+  /// Takes the person's turn in and generates the reply. Throws Error(kBadInput), with the conversation as it
+  /// was, when the turn is not UTF-8 or does not fit.
+  GenerateResult reply(std::string_view user, const Session::OnText& on_text);
+
+  /// Begins anew.
+  void reset();
+
+  int64_t turns() const { return turns_; }
+  /// Tokens in the history.
+  int64_t length() const { return static_cast<int64_t>(session_.tokens().size()); }
+  int64_t context() const { return model_.context(); }
+
+ private:
+  void require_room(size_t turn_tokens) const;
+  void forget_the_end(const GenerateResult& result);
+
+  Model model_;
+  ChatFormat format_;
+  std::string system_;
+  GenerateOptions generate_;
+  Recipe recipe_;
+  Session session_;
+  int64_t turns_ = 0;
+  /// Text of the last reply that shares a token with the stop string behind it. That token is not in the
+  /// history, so the text goes before the next turn.
+  std::string carried_;
+};
+
+}  // namespace verbatim::app
