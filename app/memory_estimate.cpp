@@ -1,0 +1,62 @@
+#include "memory_estimate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/matrix.h"
+#include "kernels/attention.h"
+#include "kernels/kernel_table.h"
+
+namespace verbatim::app {
+
+namespace {
+
+int64_t full_weight_bytes(const std::vector<const TensorView*>& parts) {
+  const auto all_are = [&](DType dtype) {
+    return std::all_of(parts.begin(), parts.end(),
+                       [&](const TensorView* part) { return part->dtype == dtype; });
+  };
+  return all_are(DType::kBF16) || all_are(DType::kF16) ? 2 : 4;
+}
+
+/// Adds a matrix that is packed from tensors one below the other.
+void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint,
+                const std::vector<std::string>& names) {
+  std::vector<const TensorView*> parts;
+  int64_t columns = 0;
+  for (const std::string& name : names) {
+    parts.push_back(&checkpoint.tensors.at(name));
+    columns += parts.back()->rows();
+  }
+  const int64_t k = round_up(parts.front()->columns(), kInnerStep);
+  const int64_t weights = round_up(columns, kPanelWidth) * k;
+  estimate.full += weights * full_weight_bytes(parts);
+  estimate.mxfp4 += weights / 2 + weights / kInnerStep;
+}
+
+}  // namespace
+
+MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
+  const ModelConfig& config = checkpoint.config;
+  MemoryEstimate estimate;
+  for (int32_t layer = 0; layer < config.layers; ++layer) {
+    const std::string attention = fmt::format("model.layers.{}.self_attn.", layer);
+    const std::string mlp = fmt::format("model.layers.{}.mlp.", layer);
+    add_matrix(estimate, checkpoint,
+               {attention + "q_proj.weight", attention + "k_proj.weight", attention + "v_proj.weight"});
+    add_matrix(estimate, checkpoint, {attention + "o_proj.weight"});
+    add_matrix(estimate, checkpoint, {mlp + "gate_proj.weight", mlp + "up_proj.weight"});
+    add_matrix(estimate, checkpoint, {mlp + "down_proj.weight"});
+  }
+  add_matrix(estimate, checkpoint, {config.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight"});
+  constexpr int64_t kKeysAndValues = 2;
+  estimate.kv_per_token = kKeysAndValues * config.layers * config.kv_heads *
+                          round_up<int64_t>(config.head_dim, kInnerStep) * int64_t{sizeof(BFloat16)};
+  estimate.kv_context = estimate.kv_per_token * round_up<int64_t>(config.context, kAttentionChunk);
+  return estimate;
+}
+
+}  // namespace verbatim::app
