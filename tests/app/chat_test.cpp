@@ -1,0 +1,113 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/run_program.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+using test::lines_of;
+using test::run_program;
+using test::RunOptions;
+using test::RunResult;
+using ::testing::HasSubstr;
+
+class Chat : public ::testing::Test {
+ protected:
+  void SetUp() override { SKIP_WITHOUT(test::default_model()); }
+
+  RunResult chat(const std::string& input, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"chat", test::default_model().string()});
+    RunOptions options;
+    options.input = input;
+    return run_program(more, options);
+  }
+
+  /// What the model continues a text with, as chat prints it.
+  std::string reply_to(const std::string& prompt, const std::string& tokens) {
+    const RunResult result = run_program(
+        {"generate", test::default_model().string(), "-p", prompt, "-n", tokens, "--stop", "\nQuestion:"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.out.ends_with('\n') ? result.out : result.out + "\n";
+  }
+};
+
+TEST_F(Chat, PrintsJustTheReplies) {
+  const RunResult result = chat("What is 2 + 3?\n\n  \n", {"-n", "10"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, reply_to("Question: What is 2 + 3?\nAnswer:", "10"));
+  EXPECT_THAT(result.err, HasSubstr("> What is 2 + 3?"));
+}
+
+TEST_F(Chat, KeepsTheHistoryUntilReset) {
+  const std::string first = "Question: There are 3 cats.\nAnswer:";
+  const std::string second = "Question: How many?\nAnswer:";
+  const std::string first_reply = reply_to(first, "8");
+  const std::string first_text = first_reply.substr(0, first_reply.size() - 1);
+  const std::string with_history = reply_to(first + first_text + "\n\n" + second, "8");
+  const std::string without_history = reply_to(second, "8");
+  ASSERT_NE(with_history, without_history);
+  const RunResult result = chat("There are 3 cats.\nHow many?\n/reset\nHow many?\n/stats\n", {"-n", "8"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, first_reply + with_history + without_history);
+  EXPECT_THAT(result.err, HasSubstr("a new conversation"));
+  EXPECT_THAT(result.err, HasSubstr("conversation: 1 turns"));
+}
+
+TEST_F(Chat, TellsTheModelTheSystemText) {
+  const RunResult result = chat("Hello\n", {"-n", "6", "--system", "import os"});
+  EXPECT_EQ(result.out, reply_to("import os\n\nQuestion: Hello\nAnswer:", "6"));
+}
+
+TEST_F(Chat, FormatsMayBeForced) {
+  const RunResult result = chat("Hello\n", {"-n", "6", "--format", "mistral"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, reply_to("[INST] Hello [/INST]", "6"));
+}
+
+TEST_F(Chat, ObeysCommands) {
+  const RunResult result = chat("/help\n/quit\nWhat is 2 + 3?\n");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "");
+  for (const char* command : {"/help ", "/reset ", "/stats ", "/quit "}) {
+    EXPECT_THAT(result.err, HasSubstr(command));
+  }
+}
+
+TEST_F(Chat, GoesOnAfterWhatItCannotTake) {
+  const RunResult result = chat("caf\xe9\n/dance\nHello\n", {"-n", "4"});
+  EXPECT_EQ(result.exit_code, 1) << "a script must learn that not every line was answered";
+  EXPECT_EQ(result.out, reply_to("Question: Hello\nAnswer:", "4"));
+  EXPECT_THAT(result.err, HasSubstr("verbatim: the message is not valid UTF-8 at byte 3"));
+  EXPECT_THAT(result.err, HasSubstr("verbatim: there is no command /dance"));
+}
+
+TEST_F(Chat, SaysWhenTheContextIsFull) {
+  std::string numbers;
+  for (int i = 0; i < 300; ++i) numbers += "1 2 ";
+  const RunResult result = chat(numbers + "\n" + numbers + "\n/reset\nHello\n", {"-n", "4"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("verbatim: the message takes"));
+  EXPECT_THAT(result.err, HasSubstr("shorten it"));
+  EXPECT_TRUE(result.out.ends_with(reply_to("Question: Hello\nAnswer:", "4"))) << result.out;
+
+  const std::string half = numbers.substr(0, numbers.size() / 4);
+  const RunResult full = chat(half + "\n" + half + "\n" + half + "\n" + half + "\n", {"-n", "4"});
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, HasSubstr("verbatim: the context is full"));
+  EXPECT_THAT(full.err, HasSubstr("/reset begins anew"));
+}
+
+TEST_F(Chat, CtrlCStopsAReplyAndNotTheProgram) {
+  RunOptions options;
+  options.input = "Hello\n/stats\n";
+  options.interrupt_on_output = true;
+  const RunResult result =
+      run_program({"chat", test::default_model().string(), "-n", "900", "--recipe", "plain"}, options);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("stopped by cancelled"));
+}
+
+}  // namespace
+}  // namespace verbatim

@@ -1,0 +1,136 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <variant>
+
+#include "engine/model_data.h"
+#include "support/run_program.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+#include "verbatim/verbatim.h"
+
+namespace verbatim {
+namespace {
+
+using nlohmann::json;
+using test::run_program;
+using test::RunOptions;
+using test::RunResult;
+using ::testing::HasSubstr;
+
+json inspect_json(const std::string& model, std::vector<std::string> more = {}) {
+  more.insert(more.begin(), {"inspect", model, "--json"});
+  const RunResult result = run_program(more);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  return json::parse(result.out);
+}
+
+/// What the weights of a loaded model really take.
+struct PackedBytes {
+  int64_t full = 0;
+  int64_t mxfp4 = 0;
+  void add(const LinearWeight& weight) {
+    full += std::visit([](const auto& panels) { return panels.bytes(); }, weight.full);
+    mxfp4 += weight.mxfp4->bytes();
+  }
+};
+
+void expect_memory_as_packed(const std::string& path) {
+  const Model model = Model::load(path, {.mxfp4 = true, .threads = 2, .progress = {}});
+  PackedBytes packed;
+  for (const LayerWeights& layer : model.data().decoder.weights().layers) {
+    for (const LinearWeight* weight : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
+      packed.add(*weight);
+    }
+  }
+  packed.add(model.data().decoder.weights().head);
+  const DenseCache cache(model.data().decoder.cache_shape(), model.context());
+  const json memory = inspect_json(path)["memory_bytes"];
+  EXPECT_EQ(memory["full"], packed.full);
+  EXPECT_EQ(memory["mxfp4"], packed.mxfp4);
+  EXPECT_EQ(memory["kv_per_token"], cache.bytes_per_position());
+  EXPECT_EQ(memory["kv_context"], cache.bytes_per_position() * cache.capacity());
+}
+
+TEST(Inspect, ShowsTheDefaultModel) {
+  SKIP_WITHOUT(test::default_model());
+  const RunResult result = run_program({"inspect", test::default_model()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  for (const char* part : {"llama", "25,698,816", "8 heads of 64, 4 for keys and values", "1024 tokens",
+                           "theta 10000, no scaling", "BF16", "sentencepiece", "1, 2", "this machine"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+}
+
+TEST(Inspect, JsonHoldsTheSame) {
+  SKIP_WITHOUT(test::default_model());
+  const json object = inspect_json(test::default_model());
+  EXPECT_EQ(object["model"]["format"], "safetensors");
+  EXPECT_EQ(object["model"]["parameters"], 25698816);
+  EXPECT_EQ(object["model"]["layers"], 8);
+  EXPECT_EQ(object["model"]["kv_heads"], 4);
+  EXPECT_EQ(object["model"]["tied_embeddings"], true);
+  EXPECT_EQ(object["model"]["sliding_window"], nullptr);
+  EXPECT_EQ(object["dtypes"]["BF16"]["tensors"], 74);
+  EXPECT_EQ(object["dtypes"]["BF16"]["bytes"], 2 * 25698816);
+  EXPECT_EQ(object["tokenizer"]["size"], 4096);
+  EXPECT_EQ(object["tokenizer"]["chat_format"], "plain");
+  EXPECT_GE(object["machine"]["threads"], 1);
+  EXPECT_FALSE(object.contains("tensors"));
+}
+
+TEST(Inspect, FindsTheMemoryThatPackingTakes) {
+  SKIP_WITHOUT(test::default_model());
+  expect_memory_as_packed(test::default_model());
+  const test::TemporaryFolder folder;
+  test::TinyModelOptions options;  // sizes that need padding, and an output matrix of its own
+  options.hidden_size = 80;
+  options.head_dim = 20;
+  options.vocab_size = 250;
+  for (const DType dtype : {DType::kF16, DType::kF32}) {
+    options.dtype = dtype;
+    const auto path = folder.path() / dtype_name(dtype);
+    test::write_tiny_llama(path, options);
+    expect_memory_as_packed(path);
+  }
+}
+
+TEST(Inspect, ShowsGgufFilesTensorByTensor) {
+  const auto file = test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
+  SKIP_WITHOUT(file);
+  const RunResult result = run_program({"inspect", file, "--tensors"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* part : {"gguf", "260,032", "F32", "model.layers.4.mlp.down_proj.weight", "64 x 172"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+  const json object = inspect_json(file, {"--tensors"});
+  EXPECT_EQ(object["tensors"].size(), 47u);
+  EXPECT_EQ(object["tensors"][0]["shape"], json({512, 64}));
+  EXPECT_EQ(object["tensors"][0]["bytes"], 512 * 64 * 4);
+}
+
+TEST(Inspect, SaysWhenAModelHasNoVocabulary) {
+  const test::TemporaryFolder folder;
+  test::write_tiny_llama(folder.path(), {.model_type = "mistral", .sliding_window = 64});
+  const RunResult result = run_program({"inspect", folder.path()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("none: text cannot be encoded"));
+  EXPECT_THAT(result.out, HasSubstr("64 tokens"));
+  const json object = inspect_json(folder.path());
+  EXPECT_EQ(object["tokenizer"], nullptr);
+  EXPECT_EQ(object["model"]["sliding_window"], 64);
+}
+
+TEST(Inspect, HonoursTheForcedMachinePath) {
+  SKIP_WITHOUT(test::default_model());
+  RunOptions options;
+  options.environment = {{"VERBATIM_ISA", "scalar"}};
+  const RunResult result = run_program({"inspect", test::default_model(), "--json"}, options);
+  EXPECT_EQ(json::parse(result.out)["machine"]["kernels"], "scalar");
+}
+
+}  // namespace
+}  // namespace verbatim

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace verbatim::test {
+
+struct RunOptions {
+  std::string input;                                             ///< what it reads from standard input
+  std::vector<std::pair<std::string, std::string>> environment;  ///< set beside what there is
+  bool limit_memory = false;         ///< to 4 GB of addresses, except under sanitizers, which need more
+  bool interrupt_on_output = false;  ///< Ctrl-C as soon as something comes out on standard output
+  int seconds = 120;                 ///< after this long it is killed, which fails the test
+};
+
+struct RunResult {
+  int exit_code = -1;  ///< 128 + the signal if one ended it
+  std::string out;
+  std::string err;
+  double seconds_after_interrupt = 0;
+};
+
+/// Runs the built `verbatim` program with these arguments as a process of its own.
+RunResult run_program(const std::vector<std::string>& arguments, const RunOptions& options = {});
+
+/// The lines of a text; a last line without line break counts too.
+std::vector<std::string> lines_of(const std::string& text);
+
+}  // namespace verbatim::test
