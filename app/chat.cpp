@@ -37,8 +37,9 @@ struct Chat {
 
 void show_stats(const Chat& chat) {
   if (chat.last) fmt::print(stderr, "last reply: {}\n", summary(*chat.last, chat.recipe));
-  fmt::print(stderr, "conversation: {} turns, {} of {} tokens\n", chat.conversation.turns(),
-             chat.conversation.length(), chat.conversation.context());
+  fmt::print(stderr, "conversation: {} {}, {} of {} tokens\n", chat.conversation.turns(),
+             chat.conversation.turns() == 1 ? "turn" : "turns", chat.conversation.length(),
+             chat.conversation.context());
 }
 
 /// Streams the reply to stdout and ends it with a line break.

@@ -1,8 +1,15 @@
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
 #include "support/run_program.h"
+#include "support/synthetic_model.h"
 #include "support/test_data.h"
+#include "text/tokenizer.h"
 
 namespace verbatim {
 namespace {
@@ -12,6 +19,37 @@ using test::run_program;
 using test::RunOptions;
 using test::RunResult;
 using ::testing::HasSubstr;
+
+std::shared_ptr<const Tokenizer> default_tokenizer() {
+  return load_tokenizer(
+      {TokenizerSource::Kind::kSentencePieceModel, test::default_model() / "tokenizer.model"});
+}
+
+/// Writes a model of which each of these tokens calls forth the next, whatever came before: its layers add
+/// nothing, and its output matrix maps the embedding of a token to its successor.
+void write_scripted_model(const test::TemporaryFolder& folder, const std::vector<Token>& script) {
+  test::TinyModelOptions options;
+  options.hidden_size = 64;
+  options.layers = 1;
+  options.vocab_size = 4096;
+  test::write_tiny_llama(folder.path(), options);
+  std::vector<test::NamedTensor> tensors = test::tiny_tensors(options);
+  const auto place = [&](Token token, size_t column) { return static_cast<size_t>(token) * 64 + column; };
+  for (test::NamedTensor& tensor : tensors) {
+    const bool embedding = tensor.name == "model.embed_tokens.weight";
+    const bool head = tensor.name == "lm_head.weight";
+    const bool adds = tensor.name.ends_with("o_proj.weight") || tensor.name.ends_with("down_proj.weight");
+    if (embedding || head || adds) std::fill(tensor.values.begin(), tensor.values.end(), 0.0f);
+    for (size_t i = 0; i + 1 < script.size(); ++i) {
+      if (embedding) tensor.values[place(script[i], i)] = 1.0f;
+      if (head) tensor.values[place(script[i + 1], i)] = 1.0f;
+    }
+  }
+  folder.write("model.safetensors", test::safetensors_file(tensors, DType::kF32));
+  for (const char* name : {"tokenizer.model", "tokenizer_config.json"}) {
+    std::filesystem::copy(test::default_model() / name, folder.path() / name);
+  }
+}
 
 class Chat : public ::testing::Test {
  protected:
@@ -52,7 +90,7 @@ TEST_F(Chat, KeepsTheHistoryUntilReset) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, first_reply + with_history + without_history);
   EXPECT_THAT(result.err, HasSubstr("a new conversation"));
-  EXPECT_THAT(result.err, HasSubstr("conversation: 1 turns"));
+  EXPECT_THAT(result.err, HasSubstr("conversation: 1 turn"));
 }
 
 TEST_F(Chat, TellsTheModelTheSystemText) {
@@ -97,6 +135,28 @@ TEST_F(Chat, SaysWhenTheContextIsFull) {
   EXPECT_EQ(full.exit_code, 1);
   EXPECT_THAT(full.err, HasSubstr("verbatim: the context is full"));
   EXPECT_THAT(full.err, HasSubstr("/reset begins anew"));
+}
+
+TEST_F(Chat, WhatEndedAReplyDoesNotStayInTheHistory) {
+  const auto tokenizer = default_tokenizer();
+  const auto encode = [&](const char* text) { return tokenizer->encode(text, {.add_bos = false}); };
+  const std::vector<Token> prompt = encode("Question: hi\nAnswer:");
+  const std::vector<Token> reply = encode(" yes");
+  for (const std::vector<Token>& end :
+       {encode("\nQuestion:"), std::vector<Token>{tokenizer->eos().value()}}) {
+    std::vector<Token> script = {prompt.back()};
+    script.insert(script.end(), reply.begin(), reply.end());
+    script.insert(script.end(), end.begin(), end.end());
+    const test::TemporaryFolder folder;
+    write_scripted_model(folder, script);
+    RunOptions options;
+    options.input = "hi\n/stats\nhi\n";
+    const RunResult result = run_program({"chat", folder.path(), "-n", "40"}, options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, " yes\n yes\n");
+    const size_t history = 1 + prompt.size() + reply.size();  // with the beginning of the sequence
+    EXPECT_THAT(result.err, HasSubstr(fmt::format("conversation: 1 turn, {} of 256 tokens", history)));
+  }
 }
 
 TEST_F(Chat, CtrlCStopsAReplyAndNotTheProgram) {
