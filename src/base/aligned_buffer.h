@@ -40,20 +40,18 @@ template <typename T>
 class Buffer {
  public:
   Buffer() = default;
-  explicit Buffer(size_t count)
-      : memory_(count > SIZE_MAX / sizeof(T) ? SIZE_MAX : count * sizeof(T)), count_(count) {}
+  explicit Buffer(size_t count) : memory_(count > SIZE_MAX / sizeof(T) ? SIZE_MAX : count * sizeof(T)) {}
   T* data() const { return memory_.as<T>(); }
-  size_t size() const { return count_; }
-  std::span<T> span() const { return {data(), count_}; }
+  size_t size() const { return memory_.size() / sizeof(T); }
+  std::span<T> span() const { return {data(), size()}; }
   T& operator[](size_t i) const { return data()[i]; }
   /// Makes room for at least `count` elements. The contents become zero if it has to grow, else stay.
   void reserve(size_t count) {
-    if (count > count_) *this = Buffer(count);
+    if (count > size()) *this = Buffer(count);
   }
 
  private:
   AlignedBuffer memory_;
-  size_t count_ = 0;
 };
 
 }  // namespace verbatim

@@ -26,6 +26,107 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
   }
 }
 
+void check_prompt(const std::vector<int32_t>& prompt, const Sequence& sequence, int64_t capacity,
+                  int32_t vocab_size) {
+  const size_t needed = sequence.tokens.size() + prompt.size();
+  if (needed == 0) bad_input("the prompt is empty: give at least one token of text");
+  if (needed >= static_cast<size_t>(capacity)) {
+    bad_input("the prompt is too long: {} tokens leave no room in a context of {}", needed, capacity);
+  }
+  for (const int32_t token : prompt) {
+    if (token < 0 || token >= vocab_size) {
+      bad_input("the prompt has token {}, outside the vocabulary of {} tokens", token, vocab_size);
+    }
+  }
+}
+
+/// One call of generate: takes the tokens that the speculator appends to the sequence into a result.
+class Generation {
+ public:
+  Generation(Sequence& sequence, const ModelData& data, const GenerateOptions& options,
+             const Session::OnText& on_text)
+      : sequence_(sequence),
+        options_(options),
+        eos_tokens_(data.checkpoint.config.eos_tokens),
+        on_text_(on_text),
+        stream_(data.text(), false, options.stop) {}
+
+  void run(Speculator& speculator, int64_t capacity, Evaluator& evaluator) {
+    size_t first = sequence_.tokens.size();
+    speculator.prefill(sequence_, options_.prefill_chunk, evaluator, result.stats);
+    {
+      const Stopwatch watch(result.stats.seconds_decode);
+      while (take(first) && room(capacity) > 0) {
+        first = sequence_.tokens.size();
+        speculator.step(sequence_, room(capacity), evaluator, result.stats);
+      }
+    }
+    finish(capacity);
+  }
+
+  GenerateResult result;
+
+ private:
+  /// The tokens that may still be generated.
+  int64_t room(int64_t capacity) const {
+    return std::min(options_.max_tokens - result.stats.generated_tokens,
+                    capacity - static_cast<int64_t>(sequence_.tokens.size()));
+  }
+
+  /// Takes the sequence's tokens from `first` on until one ends the generation; drops those after it and says
+  /// false.
+  bool take(size_t first) {
+    for (size_t i = first; i < sequence_.tokens.size(); ++i) {
+      if (take_token(sequence_.tokens[i])) continue;
+      sequence_.tokens.resize(i + 1);
+      sequence_.cache.set_length(std::min(sequence_.cache.length(), static_cast<int64_t>(i)));
+      return false;
+    }
+    return true;
+  }
+
+  bool take_token(int32_t token) {
+    ++result.stats.generated_tokens;
+    result.tokens.push_back(token);
+    if ((!options_.ignore_eos && contains(eos_tokens_, token)) || contains(options_.stop_tokens, token)) {
+      return end(FinishReason::kEndOfSequence);
+    }
+    if (stream_.push(token)) return end(FinishReason::kStopString);
+    return emit() || end(FinishReason::kCancelled);
+  }
+
+  bool end(FinishReason reason) {
+    result.stats.finish = reason;
+    ended_ = true;
+    return false;
+  }
+
+  /// Hands out the text that became final; false when the caller has heard enough.
+  bool emit() {
+    const std::string_view piece = stream_.release();
+    return piece.empty() || !on_text_ || on_text_(piece);
+  }
+
+  void finish(int64_t capacity) {
+    FinishReason& reason = result.stats.finish;
+    if (!ended_) {
+      const bool full = static_cast<int64_t>(sequence_.tokens.size()) >= capacity;
+      const bool all = result.stats.generated_tokens >= options_.max_tokens;
+      reason = full && !all ? FinishReason::kContext : FinishReason::kLength;
+    }
+    if (reason != FinishReason::kStopString && stream_.finish()) reason = FinishReason::kStopString;
+    if (reason != FinishReason::kCancelled) emit();
+    result.text = stream_.text();
+  }
+
+  Sequence& sequence_;
+  const GenerateOptions& options_;
+  const std::vector<int32_t>& eos_tokens_;
+  const Session::OnText& on_text_;
+  TextStream stream_;
+  bool ended_ = false;
+};
+
 }  // namespace
 
 struct Session::State {
@@ -37,12 +138,6 @@ struct Session::State {
         sequence{{}, DenseCache(model_.data().decoder.cache_shape(), capacity)} {
     // A step holds drafts beyond the end for a moment.
     sequence.tokens.reserve(static_cast<size_t>(capacity) + 1);
-  }
-
-  /// The tokens that may still be generated after the ones already there.
-  int64_t room(const GenerateOptions& options, const Stats& stats) const {
-    return std::min(options.max_tokens - stats.generated_tokens,
-                    capacity - static_cast<int64_t>(sequence.tokens.size()));
   }
 
   Model model;
@@ -71,82 +166,22 @@ void Session::truncate(int64_t length) {
 
 GenerateResult Session::generate(const std::vector<int32_t>& prompt, const GenerateOptions& options,
                                  const Recipe& recipe, const OnText& on_text) {
-  State& state = *state_;
-  Sequence& sequence = state.sequence;
-  const ModelData& data = state.model.data();
-  const ModelConfig& config = data.checkpoint.config;
+  Sequence& sequence = state_->sequence;
+  const ModelData& data = state_->model.data();
   check_options(options, recipe, data);
-  const size_t needed = sequence.tokens.size() + prompt.size();
-  if (needed == 0) bad_input("the prompt is empty: give at least one token of text");
-  if (needed >= static_cast<size_t>(state.capacity)) {
-    bad_input("the prompt is too long: {} tokens leave no room in a context of {}", needed, state.capacity);
-  }
-  sequence.tokens.insert(sequence.tokens.end(), prompt.begin(), prompt.end());
-
+  check_prompt(prompt, sequence, state_->capacity, state_->model.vocab_size());
   Speculator speculator(recipe, options.sampling);
-  GenerateResult result;
-  Stats& stats = result.stats;
-  if (options.max_tokens == 0) return result;
-  TextStream stream(data.text(), false, options.stop);
-
-  // Takes the tokens from `first` on into the result until one ends the generation, and drops those after it.
-  const auto take = [&](size_t first) -> bool {
-    for (size_t i = first; i < sequence.tokens.size(); ++i) {
-      const int32_t token = sequence.tokens[i];
-      ++stats.generated_tokens;
-      result.tokens.push_back(token);
-      bool done = true;
-      if ((!options.ignore_eos && contains(config.eos_tokens, token)) ||
-          contains(options.stop_tokens, token)) {
-        stats.finish = FinishReason::kEndOfSequence;
-      } else if (stream.push(token)) {
-        stats.finish = FinishReason::kStopString;
-      } else {
-        done = false;
-      }
-      if (!done && on_text) {
-        const std::string_view piece = stream.release();
-        if (!piece.empty() && !on_text(piece)) {
-          stats.finish = FinishReason::kCancelled;
-          done = true;
-        }
-      }
-      if (done) {
-        sequence.tokens.resize(i + 1);
-        sequence.cache.set_length(std::min(sequence.cache.length(), static_cast<int64_t>(i)));
-        return false;
-      }
-    }
-    return true;
-  };
-
-  size_t first = sequence.tokens.size();
-  speculator.prefill(sequence, options.prefill_chunk, state.evaluator, stats);
-  bool going = take(first);
-  {
-    const Stopwatch watch(stats.seconds_decode);
-    while (going) {
-      const int64_t room = state.room(options, stats);
-      if (room <= 0) {
-        const bool full = stats.generated_tokens < options.max_tokens;
-        stats.finish = full ? FinishReason::kContext : FinishReason::kLength;
-        break;
-      }
-      first = sequence.tokens.size();
-      speculator.step(sequence, room, state.evaluator, stats);
-      going = take(first);
-    }
+  Generation generation(sequence, data, options, on_text);
+  const auto before = static_cast<int64_t>(sequence.tokens.size());
+  sequence.tokens.insert(sequence.tokens.end(), prompt.begin(), prompt.end());
+  if (options.max_tokens == 0) return std::move(generation.result);
+  try {
+    generation.run(speculator, state_->capacity, state_->evaluator);
+  } catch (...) {
+    truncate(before);
+    throw;
   }
-  if (stats.finish != FinishReason::kStopString && stats.finish != FinishReason::kCancelled &&
-      stream.finish()) {
-    stats.finish = FinishReason::kStopString;
-  }
-  if (on_text && stats.finish != FinishReason::kCancelled) {
-    const std::string_view piece = stream.release();
-    if (!piece.empty()) on_text(piece);
-  }
-  result.text = stream.text();
-  return result;
+  return std::move(generation.result);
 }
 
 }  // namespace verbatim

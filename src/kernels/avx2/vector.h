@@ -22,7 +22,8 @@ VERBATIM_INLINE __m256i round_to_bf16(__m256 value) {
 
 /// Sixteen floats in two registers. See scalar/vector.h for what each operation means.
 struct F32x16 {
-  static constexpr int kMicroPanels = 1;
+  /// How many of these a block of a matrix product keeps in registers.
+  static constexpr int kSums = 4;
   __m256 low;
   __m256 high;
 

@@ -20,7 +20,7 @@ void panels_mxfp4_w4a8(const Int8Rows& a, const Mxfp4Panels& weights, float* c, 
 
 /// BF16 panels through the hardware's dot product, pair after pair.
 struct DotProductMicro {
-  static constexpr int kPanels = 4;
+  static constexpr int kSums = 16;
 
   template <int kRows, int kPanelBlock>
   static void block(const PanelProduct<BFloat16, BFloat16>& p, int64_t row, int64_t panel) {

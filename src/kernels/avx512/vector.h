@@ -12,7 +12,8 @@ namespace verbatim::avx512 {
 
 /// Sixteen floats in one register. See scalar/vector.h for what each operation means.
 struct F32x16 {
-  static constexpr int kMicroPanels = 4;
+  /// How many of these a block of a matrix product keeps in registers.
+  static constexpr int kSums = 16;
   __m512 lanes;
 
   VERBATIM_INLINE static F32x16 set(float value) { return {_mm512_set1_ps(value)}; }

@@ -23,7 +23,7 @@ struct Mxfp4Product {
 ///   activations Dot::subtract(sum, value), Dot::to_float(sum)
 template <typename V, typename Dot>
 struct Mxfp4Micro {
-  static constexpr int kPanels = 1;
+  static constexpr int kSums = 1;
 
   template <int kRows, int kPanelBlock>
   static void block(const Mxfp4Product& p, int64_t row, int64_t panel) {

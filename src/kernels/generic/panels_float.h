@@ -7,7 +7,7 @@ namespace verbatim::generic {
 /// Panels of floats or halves, one multiply-add per weight in the order of k.
 template <typename V, typename Weight>
 struct FloatMicro {
-  static constexpr int kPanels = V::kMicroPanels;
+  static constexpr int kSums = V::kSums;
 
   template <int kRows, int kPanelBlock>
   static void block(const PanelProduct<float, Weight>& p, int64_t row, int64_t panel) {
@@ -36,7 +36,7 @@ struct FloatMicro {
 /// separate multiply-add agree and every instruction set that uses this gives the same bits.
 template <typename V>
 struct Bf16Micro {
-  static constexpr int kPanels = V::kMicroPanels;
+  static constexpr int kSums = V::kSums;
 
   template <int kRows, int kPanelBlock>
   static void block(const PanelProduct<BFloat16, BFloat16>& p, int64_t row, int64_t panel) {

@@ -11,7 +11,8 @@ namespace verbatim::scalar {
 
 /// Sixteen floats in plain C++: the reference for the other instruction sets' vectors.
 struct F32x16 {
-  static constexpr int kMicroPanels = 1;
+  /// How many of these a block of a matrix product keeps in registers.
+  static constexpr int kSums = 1;
   float lane[16];
 
   VERBATIM_INLINE static F32x16 set(float value) {

@@ -1,0 +1,236 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/engine_support.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+const Model& model() {
+  static const Model loaded =
+      Model::load(test::default_model(), {.mxfp4 = true, .threads = 2, .progress = {}});
+  return loaded;
+}
+
+GenerateOptions tokens(int64_t count) {
+  GenerateOptions options;
+  options.max_tokens = count;
+  return options;
+}
+
+const char* const kPrompt = "def fibonacci(n):\n    \"\"\"";
+
+TEST(Session, GeneratesAsManyTokensAsAsked) {
+  for (const char* recipe : {"plain", "ml-specqd"}) {
+    for (const int64_t count : {0, 1, 2, 3, 17}) {
+      Session session(model(), 64, 1);
+      GenerateOptions options = tokens(count);
+      options.ignore_eos = true;
+      const GenerateResult result = session.generate(model().encode(kPrompt), options, load_recipe(recipe));
+      EXPECT_EQ(static_cast<int64_t>(result.tokens.size()), count) << recipe;
+      EXPECT_EQ(result.stats.generated_tokens, count);
+      EXPECT_EQ(result.text, model().decode(result.tokens));
+    }
+  }
+}
+
+TEST(Session, StreamedPiecesAreTheText) {
+  Session session(model(), 0, 2);
+  std::string streamed;
+  const GenerateResult result = session.generate(model().encode(kPrompt), tokens(40),
+                                                 load_recipe("ml-specqd"), [&](std::string_view piece) {
+                                                   streamed += piece;
+                                                   return true;
+                                                 });
+  EXPECT_EQ(streamed, result.text);
+  EXPECT_FALSE(streamed.empty());
+}
+
+TEST(Session, StopsBeforeAStopStringAlikeWithEveryRecipe) {
+  Session whole_session(model(), 0, 1);
+  const std::string whole =
+      whole_session.generate(model().encode(kPrompt), tokens(40), load_recipe("plain")).text;
+  const std::string stop = whole.substr(whole.size() / 2, 7);
+  for (const char* recipe : {"plain", "ml-specqd"}) {
+    Session session(model(), 0, 1);
+    GenerateOptions options = tokens(40);
+    options.stop = {"not to be found", stop};
+    std::string streamed;
+    const GenerateResult result =
+        session.generate(model().encode(kPrompt), options, load_recipe(recipe), [&](std::string_view piece) {
+          streamed += piece;
+          return true;
+        });
+    EXPECT_EQ(result.text, whole.substr(0, whole.find(stop)));
+    EXPECT_EQ(streamed, result.text);
+    EXPECT_EQ(result.stats.finish, FinishReason::kStopString);
+  }
+}
+
+TEST(Session, StopsAtAStopTokenAlikeWithEveryRecipe) {
+  Session whole_session(model(), 0, 1);
+  const GenerateResult whole =
+      whole_session.generate(model().encode(kPrompt), tokens(40), load_recipe("plain"));
+  const int32_t stop = whole.tokens[11];
+  const auto first = std::find(whole.tokens.begin(), whole.tokens.end(), stop);
+  for (const char* recipe : {"plain", "ml-specqd"}) {
+    Session session(model(), 0, 1);
+    GenerateOptions options = tokens(40);
+    options.stop_tokens = {stop};
+    const GenerateResult result = session.generate(model().encode(kPrompt), options, load_recipe(recipe));
+    EXPECT_EQ(result.tokens, std::vector<int32_t>(whole.tokens.begin(), first + 1));
+    EXPECT_EQ(result.stats.finish, FinishReason::kEndOfSequence);
+    EXPECT_EQ(session.tokens().back(), stop);
+  }
+}
+
+TEST(Session, CancellingKeepsWhatWasSaid) {
+  Session session(model(), 0, 1);
+  int pieces = 0;
+  const GenerateResult result =
+      session.generate(model().encode(kPrompt), tokens(100), load_recipe("ml-specqd"),
+                       [&](std::string_view) { return ++pieces < 3; });
+  EXPECT_EQ(result.stats.finish, FinishReason::kCancelled);
+  EXPECT_EQ(pieces, 3);
+  EXPECT_LT(result.tokens.size(), 100u);
+}
+
+TEST(Session, ContinuingFromTheCacheIsTheSameAsStartingOver) {
+  for (const char* recipe : {"plain", "ml-specqd"}) {
+    Session session(model(), 0, 2);
+    const GenerateResult first = session.generate(model().encode(kPrompt), tokens(15), load_recipe(recipe));
+    session.truncate(static_cast<int64_t>(session.tokens().size()) - 4);
+    std::vector<int32_t> all = session.tokens();
+    const std::vector<int32_t> more = model().encode("\n\nclass Parser:", false);
+    const GenerateResult second = session.generate(more, tokens(30), load_recipe(recipe));
+    EXPECT_LE(second.stats.prompt_tokens, static_cast<int64_t>(more.size()) + 1);
+
+    all.insert(all.end(), more.begin(), more.end());
+    Session fresh(model(), 0, 1);
+    EXPECT_EQ(fresh.generate(all, tokens(30), load_recipe("plain")).tokens, second.tokens);
+  }
+}
+
+TEST(Session, EndsWhenTheContextIsFull) {
+  for (const char* recipe : {"plain", "ml-specqd"}) {
+    const std::vector<int32_t> prompt = model().encode(kPrompt);
+    Session session(model(), static_cast<int64_t>(prompt.size()) + 10, 1);
+    GenerateOptions options = tokens(100);
+    options.ignore_eos = true;
+    const GenerateResult result = session.generate(prompt, options, load_recipe(recipe));
+    EXPECT_EQ(result.tokens.size(), 10u);
+    EXPECT_EQ(result.stats.finish, FinishReason::kContext);
+  }
+}
+
+TEST(Session, TheWholeContextCanBeUsed) {
+  const std::vector<int32_t> ids =
+      model().encode(test::read_file(test::default_model() / "tokenizer_config.json"));
+  std::vector<int32_t> prompt;
+  while (prompt.size() < 1010) prompt.push_back(ids[prompt.size() % ids.size()]);
+  std::vector<int32_t> expected;
+  for (const char* recipe : {"plain", "ml-specqd"}) {
+    Session session(model(), 0, 2);
+    GenerateOptions options = tokens(100);
+    options.ignore_eos = true;
+    const GenerateResult result = session.generate(prompt, options, load_recipe(recipe));
+    EXPECT_EQ(result.tokens.size(), 14u);
+    EXPECT_EQ(result.stats.finish, FinishReason::kContext);
+    if (expected.empty()) expected = result.tokens;
+    EXPECT_EQ(result.tokens, expected);
+  }
+}
+
+TEST(Session, RefusesPromptsThatAreEmptyOrDoNotFit) {
+  Session session(model(), 32, 1);
+  const std::vector<int32_t> long_prompt(32, 5);
+  for (const std::vector<int32_t>& prompt :
+       {std::vector<int32_t>{}, long_prompt, std::vector<int32_t>{5000}}) {
+    try {
+      session.generate(prompt, tokens(4), load_recipe("plain"));
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kBadInput) << error.what();
+    }
+    EXPECT_TRUE(session.tokens().empty()) << "a refused prompt must not stay in the sequence";
+  }
+}
+
+TEST(Session, ARecipeWithoutItsWeightsIsAUsageError) {
+  const Model plain_only = Model::load(test::default_model());
+  Session session(plain_only, 32, 1);
+  EXPECT_THROW(session.generate(plain_only.encode("x"), tokens(4), load_recipe("ml-specqd")), Error);
+}
+
+TEST(Session, EverySamplingSettingIsLossless) {
+  struct Setting {
+    SamplingOptions sampling;
+  };
+  std::vector<SamplingOptions> settings(5);
+  settings[0] = {.repetition_penalty = 1.3f};
+  settings[1] = {.temperature = 1.2f, .top_k = 40, .seed = 1};
+  settings[2] = {.temperature = 0.9f, .top_p = 0.9f, .seed = 2};
+  settings[3] = {.temperature = 1.0f, .min_p = 0.05f, .seed = 3};
+  settings[4] = {.repetition_penalty = 1.1f,
+                 .temperature = 0.7f,
+                 .top_k = 50,
+                 .top_p = 0.95f,
+                 .min_p = 0.01f,
+                 .seed = 4};
+  for (const SamplingOptions& sampling : settings) {
+    GenerateOptions options = tokens(40);
+    options.sampling = sampling;
+    options.ignore_eos = true;
+    Session plain(model(), 0, 1);
+    Session speculative(model(), 0, 2);
+    EXPECT_EQ(plain.generate(model().encode(kPrompt), options, load_recipe("plain")).tokens,
+              speculative.generate(model().encode(kPrompt), options, load_recipe("ml-specqd")).tokens);
+  }
+}
+
+TEST(Session, StatisticsAddUp) {
+  Session session(model(), 0, 1);
+  GenerateOptions options = tokens(50);
+  options.ignore_eos = true;
+  const Stats stats = session.generate(model().encode(kPrompt), options, load_recipe("ml-specqd")).stats;
+  EXPECT_EQ(stats.generated_tokens, 50);
+  EXPECT_EQ(stats.draft_passes, stats.drafted);
+  // One token comes from the prompt; every pass of the target adds one to the drafts it accepts.
+  EXPECT_EQ(stats.generated_tokens, 1 + stats.accepted + stats.target_passes);
+  EXPECT_LE(stats.accepted, stats.drafted);
+  EXPECT_GT(stats.seconds_decode, 0.0);
+  EXPECT_GE(stats.seconds_decode, stats.seconds_draft + stats.seconds_verify);
+}
+
+TEST(Model, AGreedyStoryIsTheOneThatAnotherEngineTold) {
+  SKIP_WITHOUT(test::shared_data());
+  const auto folder = test::shared_data() / "models" / "stories260K";
+  const Model story =
+      Model::load(folder / "stories260K-f32.gguf", {.mxfp4 = true, .threads = 2, .progress = {}});
+  std::string expected = test::read_file(folder / "greedy_once_upon_a_time.txt");
+  expected.resize(expected.find_last_not_of('\n') + 1);
+  const std::string prompt = "Once upon a time";
+  ASSERT_TRUE(expected.starts_with(" " + prompt));
+  for (const char* recipe : {"plain", "ml-specqd"}) {
+    Session session(story, 0, 2);
+    EXPECT_EQ(" " + prompt + session.generate(story.encode(prompt), tokens(100), load_recipe(recipe)).text,
+              expected);
+  }
+}
+
+TEST(Model, NanWeightsAreAWarning) {
+  const test::TemporaryFolder folder;
+  test::TinyModelOptions options;
+  options.nan_weight = true;
+  test::write_tiny_llama(folder.path() / "model", options);
+  const Model loaded = Model::load(folder.path() / "model");
+  ASSERT_EQ(loaded.warnings().size(), 1u);
+  EXPECT_NE(loaded.warnings()[0].find("down_proj"), std::string::npos) << loaded.warnings()[0];
+  EXPECT_EQ(loaded.warnings()[0].find('\n'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace verbatim

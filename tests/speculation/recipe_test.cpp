@@ -1,0 +1,78 @@
+#include "verbatim/recipe.h"
+
+#include <gtest/gtest.h>
+
+#include "support/test_data.h"
+#include "verbatim/error.h"
+
+namespace verbatim {
+namespace {
+
+const std::string kHead = "name = \"x\"\nsummary = \"s\"\nsource = \"p\"\n";
+
+std::string error_of(const std::string& toml) {
+  try {
+    parse_recipe(toml, "recipe.toml");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadInput);
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no error for: " << toml;
+  return "";
+}
+
+TEST(Recipe, BuiltInRecipesLoadUnderTheirNames) {
+  const std::vector<std::string> names = recipe_names();
+  EXPECT_EQ(names, (std::vector<std::string>{"ml-specqd", "plain"}));
+  for (const std::string& name : names) {
+    const Recipe recipe = load_recipe(name);
+    EXPECT_EQ(recipe.name, name);
+    EXPECT_FALSE(recipe.summary.empty());
+    EXPECT_FALSE(recipe.source.empty());
+    EXPECT_TRUE(recipe.lossless());
+  }
+  EXPECT_EQ(load_recipe("plain").drafter, Recipe::Drafter::kNone);
+  const Recipe specqd = load_recipe("ml-specqd");
+  EXPECT_EQ(specqd.drafter, Recipe::Drafter::kSelf);
+  EXPECT_EQ(specqd.draft_reading, "mxfp4-w4a8");
+  EXPECT_TRUE(specqd.needs_mxfp4());
+}
+
+TEST(Recipe, AFileIsReadByItsName) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.write(
+      "mine.toml",
+      kHead +
+          "[drafter]\nkind = \"self\"\nreading = \"mxfp4-w4a16\"\n[stop]\nlength = 3\nthreshold = 0.25\n");
+  const Recipe recipe = load_recipe(path.string());
+  EXPECT_EQ(recipe.draft_reading, "mxfp4-w4a16");
+  EXPECT_EQ(recipe.draft_length, 3);
+  EXPECT_FLOAT_EQ(recipe.draft_threshold, 0.25f);
+}
+
+TEST(Recipe, MistakesAreNamedWithTheirPlace) {
+  const std::string drafter = kHead + "[drafter]\nkind = \"self\"\nreading = \"mxfp4-w4a8\"\n";
+  EXPECT_NE(error_of("name = ").find("line 1"), std::string::npos);
+  EXPECT_NE(error_of("name = 3\nsummary = \"\"\nsource = \"\"").find("name"), std::string::npos);
+  EXPECT_NE(error_of("name = \"x\"").find("summary"), std::string::npos);
+  EXPECT_NE(error_of(kHead + "speed = 9\n").find("\"speed\" in line 4"), std::string::npos);
+  EXPECT_NE(error_of(kHead + "drafter = 1\n").find("drafter"), std::string::npos);
+  EXPECT_NE(error_of(kHead + "[stop]\nlength = 2\n").find("needs a drafter"), std::string::npos);
+  EXPECT_NE(error_of(kHead + "[drafter]\nkind = \"oracle\"\nreading = \"full\"\n").find("oracle"),
+            std::string::npos);
+  EXPECT_NE(error_of(kHead + "[drafter]\nkind = \"self\"\nreading = \"mxfp2\"\n").find("mxfp2"),
+            std::string::npos);
+  for (const char* bad : {"length = 0", "length = 65", "length = 1.5", "length = \"8\"", "threshold = -0.1",
+                          "threshold = 1.1", "threshold = nan", "lenght = 8"}) {
+    EXPECT_NE(error_of(drafter + "[stop]\n" + bad + "\n").find("recipe.toml"), std::string::npos) << bad;
+  }
+}
+
+TEST(Recipe, AnUnknownNameOrFileIsBadInput) {
+  EXPECT_THROW(load_recipe("no-such-recipe"), Error);
+  EXPECT_THROW(load_recipe("/no/such/file.toml"), Error);
+}
+
+}  // namespace
+}  // namespace verbatim
