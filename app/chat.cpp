@@ -49,7 +49,7 @@ void answer(Chat& chat, std::string_view message) {
   const GenerateResult result = chat.conversation.reply(message, [&](std::string_view piece) {
     write_out(piece);
     line_open = !piece.ends_with('\n');
-    return !interrupted();
+    return true;
   });
   if (line_open || result.text.empty()) write_out("\n");
   chat.last = result.stats;
@@ -105,6 +105,7 @@ void chat(const Options& options) {
   GenerateOptions generate;
   generate.sampling = options.common.sampling;
   generate.max_tokens = options.max_tokens;
+  generate.cancelled = interrupted;
   Chat chat{Conversation(model, *format, options.system, generate, recipe, options.common.threads), recipe};
   LineReader reader;
   if (reader.on_terminal()) {

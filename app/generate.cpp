@@ -59,11 +59,10 @@ void generate(Options& options) {
     if (stop.empty()) fail(ErrorKind::kUsage, "a --stop string cannot be empty");
   }
   options.generate.sampling = options.common.sampling;
+  options.generate.cancelled = interrupted;
   const Model model = load_model(options.common.model, recipe.needs_mxfp4(), options.common.threads);
   const std::vector<int32_t> tokens = model.encode(prompt);
-  // A session has room for a token after the prompt even when none is wanted.
-  const int64_t room =
-      static_cast<int64_t>(tokens.size()) + std::max<int64_t>(options.generate.max_tokens, 1);
+  const int64_t room = static_cast<int64_t>(tokens.size()) + options.generate.max_tokens;
   Session session(model, room, options.common.threads);
   const double seconds_load = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
@@ -72,7 +71,7 @@ void generate(Options& options) {
   const GenerateResult result =
       session.generate(tokens, options.generate, recipe, [&](std::string_view piece) {
         if (stream) write_out(piece);
-        return !interrupted();
+        return true;
       });
   if (options.json) {
     print_json(options, recipe, result, seconds_load);

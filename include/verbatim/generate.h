@@ -23,6 +23,8 @@ struct GenerateOptions {
   std::vector<int32_t> stop_tokens;
   /// Prompt tokens per pass. Changes speed and memory, never the text.
   int64_t prefill_chunk = 512;
+  /// Asked before every pass, if given: true ends the generation there.
+  std::function<bool()> cancelled = {};
 };
 
 enum class FinishReason { kLength, kEndOfSequence, kStopString, kContext, kCancelled };

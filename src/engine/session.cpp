@@ -26,11 +26,11 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
   }
 }
 
-void check_prompt(const std::vector<int32_t>& prompt, const Sequence& sequence, int64_t capacity,
-                  int32_t vocab_size) {
-  const size_t needed = sequence.tokens.size() + prompt.size();
+void check_prompt(const std::vector<int32_t>& prompt, const Sequence& sequence, int64_t max_tokens,
+                  int64_t capacity, int32_t vocab_size) {
+  const auto needed = static_cast<int64_t>(sequence.tokens.size() + prompt.size());
   if (needed == 0) bad_input("the prompt is empty: give at least one token of text");
-  if (needed >= static_cast<size_t>(capacity)) {
+  if (needed + std::min<int64_t>(max_tokens, 1) > capacity) {
     bad_input("the prompt is too long: {} tokens leave no room in a context of {}", needed, capacity);
   }
   for (const int32_t token : prompt) {
@@ -52,14 +52,13 @@ class Generation {
         stream_(data.text(), false, options.stop) {}
 
   void run(Speculator& speculator, int64_t capacity, Evaluator& evaluator) {
-    size_t first = sequence_.tokens.size();
-    speculator.prefill(sequence_, options_.prefill_chunk, evaluator, result.stats);
-    {
+    const size_t first = sequence_.tokens.size();
+    bool known = false;
+    while (!known && go_on())
+      known = speculator.prefill(sequence_, options_.prefill_chunk, evaluator, result.stats);
+    if (known) {
       const Stopwatch watch(result.stats.seconds_decode);
-      while (take(first) && room(capacity) > 0) {
-        first = sequence_.tokens.size();
-        speculator.step(sequence_, room(capacity), evaluator, result.stats);
-      }
+      decode(speculator, first, capacity, evaluator);
     }
     finish(capacity);
   }
@@ -67,6 +66,16 @@ class Generation {
   GenerateResult result;
 
  private:
+  void decode(Speculator& speculator, size_t first, int64_t capacity, Evaluator& evaluator) {
+    while (take(first) && room(capacity) > 0 && go_on()) {
+      first = sequence_.tokens.size();
+      speculator.step(sequence_, room(capacity), evaluator, result.stats);
+    }
+  }
+
+  /// Whether the caller wants another pass.
+  bool go_on() { return !options_.cancelled || !options_.cancelled() || end(FinishReason::kCancelled); }
+
   /// The tokens that may still be generated.
   int64_t room(int64_t capacity) const {
     return std::min(options_.max_tokens - result.stats.generated_tokens,
@@ -169,7 +178,7 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
   Sequence& sequence = state_->sequence;
   const ModelData& data = state_->model.data();
   check_options(options, recipe, data);
-  check_prompt(prompt, sequence, state_->capacity, state_->model.vocab_size());
+  check_prompt(prompt, sequence, options.max_tokens, state_->capacity, state_->model.vocab_size());
   Speculator speculator(recipe, options.sampling);
   Generation generation(sequence, data, options, on_text);
   const auto before = static_cast<int64_t>(sequence.tokens.size());

@@ -16,15 +16,11 @@ constexpr float kMagnitudes[8] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f
 constexpr int kMinExponent = 2;
 constexpr int kMaxExponent = 252;
 
-/// The code of the E2M1 magnitude nearest to x ≥ 0, ties to the even code.
+/// The code of the E2M1 magnitude nearest to x ≥ 0, ties to the even code: how many midpoints between
+/// neighbours x has passed. The midpoint itself stays with the lower neighbour where that one's code is even.
 uint8_t round_to_e2m1(float x) {
-  // Midpoints between neighbours; where the lower code is even the midpoint itself stays with it.
-  uint8_t code = 0;
-  for (uint8_t lower = 0; lower < 7; ++lower) {
-    const float middle = (kMagnitudes[lower] + kMagnitudes[lower + 1]) * 0.5f;
-    if (x > middle || (x == middle && lower % 2 == 1)) code = lower + 1;
-  }
-  return code;
+  return static_cast<uint8_t>((x > 0.25f) + (x >= 0.75f) + (x > 1.25f) + (x >= 1.75f) + (x > 2.5f) +
+                              (x >= 3.5f) + (x > 5.0f));
 }
 
 /// The byte of a weight's code, and whether it is the high nibble there.
@@ -75,19 +71,19 @@ float mxfp4_value(uint8_t code, uint8_t exponent) {
 
 void pack_mxfp4_column(Mxfp4Matrix& matrix, int64_t column, std::span<const float> weights) {
   const int64_t groups = matrix.k / kInnerStep;
+  const int64_t panel = column / kPanelWidth;
   const int64_t count = static_cast<int64_t>(weights.size());
   for (int64_t g = 0; g * kInnerStep < count; ++g) {
     std::array<float, 32> padded{};
     const int64_t begin = g * kInnerStep;
     std::copy_n(weights.data() + begin, std::min(kInnerStep, count - begin), padded.data());
     const Mxfp4Group group = quantize_mxfp4(padded);
-    const int64_t panel = column / kPanelWidth;
     matrix.scales[static_cast<size_t>((panel * groups + g) * kPanelWidth + column % kPanelWidth)] =
         group.exponent;
-    for (int64_t i = 0; i < kInnerStep; ++i) {
-      uint8_t& byte = matrix.codes[static_cast<size_t>(byte_index(groups, column, begin + i))];
-      const bool high = i / 4 % 2 == 1;
-      byte = static_cast<uint8_t>(high ? byte | group.codes[i] << 4 : byte | group.codes[i]);
+    uint8_t* const bytes = matrix.codes.data() + byte_index(groups, column, begin);
+    for (size_t i = 0; i < 16; ++i) {  // byte i % 4 of block i / 4
+      const size_t low = i / 4 * 8 + i % 4;
+      bytes[i / 4 * 64 + i % 4] = static_cast<uint8_t>(group.codes[low] | group.codes[low + 4] << 4);
     }
   }
 }

@@ -11,19 +11,17 @@ Speculator::Speculator(const Recipe& recipe, const SamplingOptions& sampling) : 
   }
 }
 
-void Speculator::prefill(Sequence& sequence, int64_t chunk, Evaluator& evaluator, Stats& stats) {
+bool Speculator::prefill(Sequence& sequence, int64_t chunk, Evaluator& evaluator, Stats& stats) {
   const Stopwatch watch(stats.seconds_prefill);
   const auto length = static_cast<int64_t>(sequence.tokens.size());
-  stats.prompt_tokens += length - sequence.cache.length();
-  while (sequence.cache.length() < length) {
-    const int64_t first = sequence.cache.length();
-    const int64_t end = std::min(length, first + chunk);
-    const Matrix<const float> logits =
-        evaluator.evaluate(sequence, first, end, end == length ? 1 : 0, Reading::kFull);
-    sequence.cache.set_length(end);
-    if (end == length)
-      sequence.tokens.push_back(sampler_.sample(logits.row_span(0), length, sequence.tokens));
-  }
+  const int64_t first = sequence.cache.length();
+  const int64_t end = std::min(length, first + chunk);
+  const bool last = end == length;
+  const Matrix<const float> logits = evaluator.evaluate(sequence, first, end, last ? 1 : 0, Reading::kFull);
+  stats.prompt_tokens += end - first;
+  sequence.cache.set_length(end);
+  if (last) sequence.tokens.push_back(sampler_.sample(logits.row_span(0), length, sequence.tokens));
+  return last;
 }
 
 void Speculator::step(Sequence& sequence, int64_t budget, Evaluator& evaluator, Stats& stats) {

@@ -15,8 +15,9 @@ class Speculator {
   /// Throws Error(kBadInput) for a recipe whose reading is unknown.
   Speculator(const Recipe& recipe, const SamplingOptions& sampling);
 
-  /// Evaluates the pending tokens of a prompt in chunks, and appends the first token after it.
-  void prefill(Sequence& sequence, int64_t chunk, Evaluator& evaluator, Stats& stats);
+  /// Evaluates up to `chunk` of the prompt's pending tokens. Returns true when these were the last and the first
+  /// token after them has been appended.
+  bool prefill(Sequence& sequence, int64_t chunk, Evaluator& evaluator, Stats& stats);
 
   /// Appends between 1 and budget ≥ 1 tokens. The cache must have room for the sequence and budget - 1 more.
   void step(Sequence& sequence, int64_t budget, Evaluator& evaluator, Stats& stats);

@@ -98,6 +98,24 @@ TEST(Session, CancellingKeepsWhatWasSaid) {
   EXPECT_LT(result.tokens.size(), 100u);
 }
 
+TEST(Session, CanBeCancelledBetweenThePassesOfAPrompt) {
+  Session session(model(), 0, 1);
+  GenerateOptions options = tokens(10);
+  options.prefill_chunk = 4;
+  int asked = 0;
+  options.cancelled = [&] { return ++asked > 2; };
+  const std::vector<int32_t> prompt = model().encode(kPrompt);
+  const GenerateResult result = session.generate(prompt, options, load_recipe("plain"));
+  EXPECT_EQ(result.stats.finish, FinishReason::kCancelled);
+  EXPECT_EQ(result.stats.prompt_tokens, 8);
+  EXPECT_TRUE(result.tokens.empty());
+  // The rest of the prompt is evaluated when the session goes on.
+  options.cancelled = {};
+  Session fresh(model(), 0, 1);
+  EXPECT_EQ(session.generate({}, options, load_recipe("plain")).tokens,
+            fresh.generate(prompt, options, load_recipe("plain")).tokens);
+}
+
 TEST(Session, ContinuingFromTheCacheIsTheSameAsStartingOver) {
   for (const char* recipe : {"plain", "ml-specqd"}) {
     Session session(model(), 0, 2);
