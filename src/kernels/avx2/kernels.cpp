@@ -1,7 +1,5 @@
 #include "kernels/avx2/vector.h"
-#include "kernels/generic/elementwise.h"
-#include "kernels/generic/mxfp4.h"
-#include "kernels/generic/panels_float.h"
+#include "kernels/generic/table.h"
 #include "kernels/isa_tables.h"
 
 namespace verbatim::avx2 {
@@ -52,11 +50,6 @@ struct Dot {
     return {_mm256_cvtepi32_ps(sum.first), _mm256_cvtepi32_ps(sum.second)};
   }
 };
-
-void panels_mxfp4_w4a8(const Int8Rows& a, const Mxfp4Panels& weights, float* c, int64_t c_stride) {
-  generic::for_each_block<generic::Mxfp4Micro<F32x16, Dot>>(
-      generic::Mxfp4Product{&a, &weights, c, c_stride, a.rows, weights.panel_count});
-}
 
 /// Sixteen bytes of codes in the low halves of 16-bit lanes to BF16 under the lanes' exponents.
 VERBATIM_INLINE void store_weights(__m256i codes, __m256i exponents, BFloat16* out) {
@@ -109,17 +102,7 @@ void unpack_mxfp4(const uint8_t* codes, const uint8_t* scales, int64_t group_cou
 }  // namespace
 
 const KernelTable& table() {
-  static const KernelTable kernels = [] {
-    KernelTable t{};
-    t.name = "avx2";
-    t.panels_bf16 = generic::panels_bf16<F32x16>;
-    t.panels_f16 = generic::panels_f16<F32x16>;
-    t.panels_f32 = generic::panels_f32<F32x16>;
-    t.panels_mxfp4_w4a8 = panels_mxfp4_w4a8;
-    t.unpack_mxfp4 = unpack_mxfp4;
-    generic::set_elementwise<F32x16>(&t);
-    return t;
-  }();
+  static const KernelTable kernels = generic::make_table<F32x16, Dot>("avx2", unpack_mxfp4);
   return kernels;
 }
 

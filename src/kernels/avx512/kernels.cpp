@@ -1,7 +1,5 @@
 #include "kernels/avx512/mxfp4_codes.h"
-#include "kernels/generic/elementwise.h"
-#include "kernels/generic/mxfp4.h"
-#include "kernels/generic/panels_float.h"
+#include "kernels/generic/table.h"
 #include "kernels/isa_tables.h"
 
 namespace verbatim::avx512 {
@@ -14,11 +12,6 @@ struct Dot : DotBase {
     return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
   }
 };
-
-void panels_mxfp4_w4a8(const Int8Rows& a, const Mxfp4Panels& weights, float* c, int64_t c_stride) {
-  generic::for_each_block<generic::Mxfp4Micro<F32x16, Dot>>(
-      generic::Mxfp4Product{&a, &weights, c, c_stride, a.rows, weights.panel_count});
-}
 
 void unpack_mxfp4(const uint8_t* codes, const uint8_t* scales, int64_t group_count, BFloat16* out) {
   // The values of E2M1 in BF16, twice over: the index has five bits.
@@ -58,17 +51,7 @@ void unpack_mxfp4(const uint8_t* codes, const uint8_t* scales, int64_t group_cou
 }  // namespace
 
 const KernelTable& table() {
-  static const KernelTable kernels = [] {
-    KernelTable t{};
-    t.name = "avx512";
-    t.panels_bf16 = generic::panels_bf16<F32x16>;
-    t.panels_f16 = generic::panels_f16<F32x16>;
-    t.panels_f32 = generic::panels_f32<F32x16>;
-    t.panels_mxfp4_w4a8 = panels_mxfp4_w4a8;
-    t.unpack_mxfp4 = unpack_mxfp4;
-    generic::set_elementwise<F32x16>(&t);
-    return t;
-  }();
+  static const KernelTable kernels = generic::make_table<F32x16, Dot>("avx512", unpack_mxfp4);
   return kernels;
 }
 

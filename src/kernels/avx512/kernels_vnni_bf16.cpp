@@ -13,11 +13,6 @@ struct VnniDot : DotBase {
   }
 };
 
-void panels_mxfp4_w4a8(const Int8Rows& a, const Mxfp4Panels& weights, float* c, int64_t c_stride) {
-  generic::for_each_block<generic::Mxfp4Micro<F32x16, VnniDot>>(
-      generic::Mxfp4Product{&a, &weights, c, c_stride, a.rows, weights.panel_count});
-}
-
 /// BF16 panels through the hardware's dot product, pair after pair.
 struct DotProductMicro {
   static constexpr int kSums = 16;
@@ -66,7 +61,7 @@ const KernelTable& vnni_bf16_table() {
     KernelTable t = table();
     t.name = "avx512 (vnni, bf16)";
     t.panels_bf16 = panels_bf16;
-    t.panels_mxfp4_w4a8 = panels_mxfp4_w4a8;
+    t.panels_mxfp4_w4a8 = generic::panels_mxfp4_w4a8<F32x16, VnniDot>;
     return t;
   }();
   return kernels;

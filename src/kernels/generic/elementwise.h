@@ -129,17 +129,4 @@ float softmax_chunk(float* scores, int64_t n, int64_t visible_begin, int64_t vis
   return correction;
 }
 
-/// Fills in the entries of a table that come from V alone.
-template <typename V>
-constexpr void set_elementwise(KernelTable* table) {
-  table->to_bf16 = to_bf16<V>;
-  table->quantize_int8 = quantize_int8<V>;
-  table->rms_norm = rms_norm<V>;
-  table->silu_gate = silu_gate<V>;
-  table->add = add<V>;
-  table->scale = scale<V>;
-  table->rotate = rotate<V>;
-  table->softmax_chunk = softmax_chunk<V>;
-}
-
 }  // namespace verbatim::generic

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/generic/panel_loop.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim::generic {
@@ -58,5 +59,10 @@ struct Mxfp4Micro {
     for (int r = 0; r < kRows; ++r) sums[r].store(c + r * p.c_stride);
   }
 };
+
+template <typename V, typename Dot>
+void panels_mxfp4_w4a8(const Int8Rows& a, const Mxfp4Panels& weights, float* c, int64_t c_stride) {
+  for_each_block<Mxfp4Micro<V, Dot>>(Mxfp4Product{&a, &weights, c, c_stride, a.rows, weights.panel_count});
+}
 
 }  // namespace verbatim::generic

@@ -4,6 +4,24 @@
 
 namespace verbatim::generic {
 
+/// The sums of a block before the first product: what c holds, or zeros.
+template <typename V, int kRows, int kPanels>
+[[gnu::always_inline]] inline void load_sums(V (&sums)[kRows][kPanels], const float* c, int64_t c_stride,
+                                             bool accumulate) {
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kPanels; ++j) {
+      sums[r][j] = accumulate ? V::load(c + r * c_stride + j * kPanelWidth) : V::set(0.0f);
+    }
+  }
+}
+
+template <typename V, int kRows, int kPanels>
+[[gnu::always_inline]] inline void store_sums(const V (&sums)[kRows][kPanels], float* c, int64_t c_stride) {
+  for (int r = 0; r < kRows; ++r) {
+    for (int j = 0; j < kPanels; ++j) sums[r][j].store(c + r * c_stride + j * kPanelWidth);
+  }
+}
+
 /// Panels of floats or halves, one multiply-add per weight in the order of k.
 template <typename V, typename Weight>
 struct FloatMicro {
@@ -13,11 +31,7 @@ struct FloatMicro {
   static void block(const PanelProduct<float, Weight>& p, int64_t row, int64_t panel) {
     V sums[kRows][kPanelBlock];
     float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
-    for (int r = 0; r < kRows; ++r) {
-      for (int j = 0; j < kPanelBlock; ++j) {
-        sums[r][j] = p.accumulate ? V::load(c + r * p.c_stride + j * kPanelWidth) : V::set(0.0f);
-      }
-    }
+    load_sums(sums, c, p.c_stride, p.accumulate);
     const float* const a = p.a + row * p.a_stride;
     const Weight* const weights = p.panels + panel * p.panel_stride;
     for (int64_t k = 0; k < p.k; ++k) {
@@ -26,9 +40,7 @@ struct FloatMicro {
         for (int r = 0; r < kRows; ++r) sums[r][j] = fma(V::set(a[r * p.a_stride + k]), w, sums[r][j]);
       }
     }
-    for (int r = 0; r < kRows; ++r) {
-      for (int j = 0; j < kPanelBlock; ++j) sums[r][j].store(c + r * p.c_stride + j * kPanelWidth);
-    }
+    store_sums(sums, c, p.c_stride);
   }
 };
 
@@ -42,11 +54,7 @@ struct Bf16Micro {
   static void block(const PanelProduct<BFloat16, BFloat16>& p, int64_t row, int64_t panel) {
     V sums[kRows][kPanelBlock];
     float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
-    for (int r = 0; r < kRows; ++r) {
-      for (int j = 0; j < kPanelBlock; ++j) {
-        sums[r][j] = p.accumulate ? V::load(c + r * p.c_stride + j * kPanelWidth) : V::set(0.0f);
-      }
-    }
+    load_sums(sums, c, p.c_stride, p.accumulate);
     const BFloat16* const a = p.a + row * p.a_stride;
     const BFloat16* const weights = p.panels + panel * p.panel_stride;
     for (int64_t k = 0; k < p.k; k += 2) {
@@ -63,9 +71,7 @@ struct Bf16Micro {
         }
       }
     }
-    for (int r = 0; r < kRows; ++r) {
-      for (int j = 0; j < kPanelBlock; ++j) sums[r][j].store(c + r * p.c_stride + j * kPanelWidth);
-    }
+    store_sums(sums, c, p.c_stride);
   }
 };
 

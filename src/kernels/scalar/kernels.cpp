@@ -1,8 +1,6 @@
 #include <bit>
 
-#include "kernels/generic/elementwise.h"
-#include "kernels/generic/mxfp4.h"
-#include "kernels/generic/panels_float.h"
+#include "kernels/generic/table.h"
 #include "kernels/isa_tables.h"
 #include "kernels/scalar/vector.h"
 
@@ -51,11 +49,6 @@ struct Dot {
   }
 };
 
-void panels_mxfp4_w4a8(const Int8Rows& a, const Mxfp4Panels& weights, float* c, int64_t c_stride) {
-  generic::for_each_block<generic::Mxfp4Micro<F32x16, Dot>>(
-      generic::Mxfp4Product{&a, &weights, c, c_stride, a.rows, weights.panel_count});
-}
-
 /// The weight of one code under a scale exponent: exact, because the scale is a power of two and
 /// formats/mxfp4.h keeps it in the range where no product leaves BF16's normal numbers.
 uint16_t scaled(uint8_t code, uint8_t exponent) {
@@ -83,17 +76,7 @@ void unpack_mxfp4(const uint8_t* codes, const uint8_t* scales, int64_t group_cou
 }  // namespace
 
 const KernelTable& table() {
-  static const KernelTable kernels = [] {
-    KernelTable t{};
-    t.name = "scalar";
-    t.panels_bf16 = generic::panels_bf16<F32x16>;
-    t.panels_f16 = generic::panels_f16<F32x16>;
-    t.panels_f32 = generic::panels_f32<F32x16>;
-    t.panels_mxfp4_w4a8 = panels_mxfp4_w4a8;
-    t.unpack_mxfp4 = unpack_mxfp4;
-    generic::set_elementwise<F32x16>(&t);
-    return t;
-  }();
+  static const KernelTable kernels = generic::make_table<F32x16, Dot>("scalar", unpack_mxfp4);
   return kernels;
 }
 
