@@ -14,13 +14,13 @@ TEST_P(ByteIdentity, EveryCombinationGivesThePlainTextOfASmallModel) {
   SKIP_WITHOUT(test::shared_data());
   const Model model = Model::load(test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf",
                                   {.mxfp4 = true, .threads = 2, .progress = {}});
+  const bool slow = std::get<0>(GetParam()).name == "scalar";
   std::vector<size_t> all;
   for (size_t v = 0; v < 2 * kVariations; ++v) all.push_back(v);
   Totals totals;
-  for (const char* prompt : {"Once upon a time", "Lily and Tom went to the park."}) {
-    expect_identical(model, prompt, temperature_, 40, all, totals);
-    if (HasFatalFailure()) return;
-  }
+  expect_identical(model, "Once upon a time", temperature_, slow ? 24 : 40, all, totals);
+  if (HasFatalFailure()) return;
+  if (!slow) expect_identical(model, "Lily and Tom went to the park.", temperature_, 40, all, totals);
   EXPECT_LT(totals.accepted, totals.drafted);
 }
 

@@ -72,12 +72,14 @@ TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
     ThreadTeam one(1);
     const std::vector<float> expected = test::all_logits(*decoder_, tokens, 1, reading, one);
     for (const float logit : expected) ASSERT_TRUE(std::isfinite(logit));
-    for (const int threads : {1, 2, 3}) {
-      ThreadTeam team(threads);
-      for (const int64_t chunk : {2, 7, 16, 33, 150}) {
-        ASSERT_EQ(test::all_logits(*decoder_, tokens, chunk, reading, team), expected)
-            << reading_name(reading) << " threads " << threads << " chunk " << chunk;
-      }
+    struct Cut {
+      int threads;
+      int64_t chunk;
+    };
+    for (const Cut cut : {Cut{1, 7}, Cut{2, 2}, Cut{2, 33}, Cut{3, 16}, Cut{3, 150}}) {
+      ThreadTeam team(cut.threads);
+      ASSERT_EQ(test::all_logits(*decoder_, tokens, cut.chunk, reading, team), expected)
+          << reading_name(reading) << " threads " << cut.threads << " chunk " << cut.chunk;
     }
   }
 }
