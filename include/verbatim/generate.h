@@ -23,7 +23,7 @@ struct GenerateOptions {
   std::vector<int32_t> stop_tokens;
   /// Prompt tokens per pass. Changes speed and memory, never the text.
   int64_t prefill_chunk = 512;
-  /// Asked before every pass, if given: true ends the generation there.
+  /// Asked before every pass over a prompt and before every step, if given: true ends the generation there.
   std::function<bool()> cancelled = {};
 };
 

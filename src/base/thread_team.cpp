@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <system_error>
 
 #include "base/error.h"
 
@@ -43,12 +44,21 @@ ThreadTeam::ThreadTeam(int size) {
   if (size < 1 || size > 4096)
     fail(ErrorKind::kUsage, "a thread count of {} is not possible (1 to 4096)", size);
   workers_.reserve(static_cast<size_t>(size - 1));
-  for (int member = 1; member < size; ++member) {
-    workers_.emplace_back([this, member] { serve(member); });
+  try {
+    for (int member = 1; member < size; ++member) {
+      workers_.emplace_back([this, member] { serve(member); });
+    }
+  } catch (const std::system_error&) {
+    stop();
+    fail(ErrorKind::kMachine, "the machine does not allow {} threads: use fewer", size);
   }
 }
 
 ThreadTeam::~ThreadTeam() {
+  stop();
+}
+
+void ThreadTeam::stop() {
   stop_.store(true, std::memory_order_relaxed);
   epoch_.fetch_add(1, std::memory_order_release);
   epoch_.notify_all();

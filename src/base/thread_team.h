@@ -14,7 +14,8 @@ namespace verbatim {
 /// depend on the size of the team: members split independent outputs among themselves, never a sum.
 class ThreadTeam {
  public:
-  /// `size` ≥ 1 members, the caller included.
+  /// `size` ≥ 1 members, the caller included. Throws Error(kMachine) when the machine does not give so many
+  /// threads.
   explicit ThreadTeam(int size);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -51,6 +52,7 @@ class ThreadTeam {
 
   void run_erased(Function function, void* context);
   void serve(int member);
+  void stop();
 
   std::vector<std::thread> workers_;
   Function function_ = nullptr;

@@ -21,6 +21,9 @@ bool contains(const std::vector<int32_t>& tokens, int32_t token) {
 void check_options(const GenerateOptions& options, const Recipe& recipe, const ModelData& data) {
   if (options.max_tokens < 0) fail(ErrorKind::kUsage, "the number of tokens to generate cannot be negative");
   if (options.prefill_chunk < 1) fail(ErrorKind::kUsage, "the prefill chunk must be at least 1");
+  if (std::find(options.stop.begin(), options.stop.end(), "") != options.stop.end()) {
+    fail(ErrorKind::kUsage, "a stop string cannot be empty");
+  }
   if (recipe.needs_mxfp4() && !data.has_mxfp4) {
     fail(ErrorKind::kUsage, "recipe {} needs MXFP4 weights: load the model with them", recipe.name);
   }
@@ -123,8 +126,10 @@ class Generation {
       const bool all = result.stats.generated_tokens >= options_.max_tokens;
       reason = full && !all ? FinishReason::kContext : FinishReason::kLength;
     }
-    if (reason != FinishReason::kStopString && stream_.finish()) reason = FinishReason::kStopString;
-    if (reason != FinishReason::kCancelled) emit();
+    if (reason != FinishReason::kCancelled) {
+      if (reason != FinishReason::kStopString && stream_.finish()) reason = FinishReason::kStopString;
+      emit();
+    }
     result.text = stream_.text();
   }
 

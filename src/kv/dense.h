@@ -30,6 +30,8 @@ class DenseCache {
   void set_length(int64_t length) { length_ = length; }
 
   /// Stores one head's key and value (head_dim floats each, rounded to BF16) at a position below capacity().
+  /// A value that is no finite number is stored as one, so that it cannot reach rows that may not see the
+  /// position.
   void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value);
 
   HeadCache head(int64_t layer, int64_t head) const;

@@ -68,6 +68,8 @@ struct Decoder::Pass {
                                           {hidden.row(r), static_cast<size_t>(config.hidden_size)});
       decoder.rope_.angles(row.position, work.cosine.data() + r * decoder.rope_.half(),
                            work.sine.data() + r * decoder.rope_.half());
+      // What an earlier pass left beside the row would enter its norm.
+      std::fill(hidden.row(r) + config.hidden_size, hidden.row(r) + hidden_width, 0.0f);
       work.positions[static_cast<size_t>(r)] = row.position;
     });
   }
@@ -119,6 +121,10 @@ struct Decoder::Pass {
     const int64_t rows_per_block = attention_rows_per_block(group);
     const int64_t blocks = block_count(rows_per_block);
     const int64_t items = blocks * config.kv_heads;
+    for (AttentionScratch& scratch :
+         work.attention) {  // here, because the members of the team must not throw
+      scratch.reserve(std::min(rows_per_block, count) * group, head_width);
+    }
     const auto range = [&](int64_t begin, int64_t end, AttentionScratch& scratch) {
       for (int64_t item = begin; item < end; ++item) {
         const RowBlock block = find_block(item % blocks, rows_per_block);
@@ -250,6 +256,7 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
 Matrix<const float> Decoder::forward(std::span<const Row> rows, Reading reading,
                                      std::span<DenseCache* const> caches, int64_t first_logits_row,
                                      DecoderWorkspace& workspace, ThreadTeam& team) const {
+  if (rows.empty() || first_logits_row < 0) fail(ErrorKind::kUsage, "a pass needs at least one row");
   for (const Row& row : rows) {
     if (row.token < 0 || row.token >= config_.vocab_size) {
       bad_input("token {} is outside the vocabulary of {} tokens", row.token, config_.vocab_size);

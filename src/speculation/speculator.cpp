@@ -14,7 +14,9 @@ Speculator::Speculator(const Recipe& recipe, const SamplingOptions& sampling) : 
 bool Speculator::prefill(Sequence& sequence, int64_t chunk, Evaluator& evaluator, Stats& stats) {
   const Stopwatch watch(stats.seconds_prefill);
   const auto length = static_cast<int64_t>(sequence.tokens.size());
-  const int64_t first = sequence.cache.length();
+  // Where everything is known already (a sequence that was truncated), the last token gives the logits once
+  // more.
+  const int64_t first = std::min(sequence.cache.length(), length - 1);
   const int64_t end = std::min(length, first + chunk);
   const bool last = end == length;
   const Matrix<const float> logits = evaluator.evaluate(sequence, first, end, last ? 1 : 0, Reading::kFull);

@@ -15,8 +15,8 @@ class Speculator {
   /// Throws Error(kBadInput) for a recipe whose reading is unknown.
   Speculator(const Recipe& recipe, const SamplingOptions& sampling);
 
-  /// Evaluates up to `chunk` of the prompt's pending tokens. Returns true when these were the last and the first
-  /// token after them has been appended.
+  /// Evaluates up to `chunk` of the prompt's pending tokens. Returns true when these were the last and the
+  /// first token after them has been appended.
   bool prefill(Sequence& sequence, int64_t chunk, Evaluator& evaluator, Stats& stats);
 
   /// Appends between 1 and budget ≥ 1 tokens. The cache must have room for the sequence and budget - 1 more.

@@ -28,7 +28,8 @@ TEST_P(ByteIdentity, SpeculativeTextIsPlainTextOverRealPrompts) {
   for (size_t i = 0; i < prompts.size(); ++i) {
     std::vector<size_t> variations = {i % kVariations};
     if (!slow) variations.push_back(kVariations + (i + 7) % kVariations);
-    expect_identical(loaded_model(), prompts[i], temperature_, slow ? 12 : 24, variations, totals);
+    expect_identical(loaded_model(), loaded_model().encode(prompts[i]), temperature_, slow ? 12 : 24,
+                     variations, totals);
     if (HasFatalFailure()) return;
   }
   EXPECT_EQ(totals.comparisons, (slow ? 1 : 2) * kPrompts);
@@ -36,6 +37,23 @@ TEST_P(ByteIdentity, SpeculativeTextIsPlainTextOverRealPrompts) {
   // times.
   EXPECT_GT(totals.accepted, totals.drafted / 2);
   EXPECT_LT(totals.accepted, totals.drafted);
+}
+
+// Contexts that cross the borders of attention's chunks of 128 positions, in the prompt and while decoding,
+// and are longer than the prefill chunks.
+TEST_P(ByteIdentity, SpeculativeTextIsPlainTextAcrossAttentionChunks) {
+  SKIP_WITHOUT(test::shared_data());
+  if (std::get<0>(GetParam()).name == "scalar") GTEST_SKIP() << "takes minutes in plain C++";
+  std::string text;
+  for (const std::string& prompt : real_prompts(kPrompts, 1000)) text += prompt + "\n\n";
+  const std::vector<int32_t> ids = loaded_model().encode(text);
+  Totals totals;
+  std::vector<size_t> all;
+  for (size_t v = 0; v < kVariations; ++v) all.push_back(v);
+  expect_identical(loaded_model(), {ids.begin(), ids.begin() + 120}, temperature_, 20, all, totals);
+  if (HasFatalFailure()) return;
+  expect_identical(loaded_model(), {ids.begin(), ids.begin() + 600}, temperature_, 20, {12, 23, 26, 29, 63},
+                   totals);
 }
 
 /// A table whose bf16 product takes k in two halves, the second one first, when it sees more than one row.

@@ -98,6 +98,47 @@ TEST(Session, CancellingKeepsWhatWasSaid) {
   EXPECT_LT(result.tokens.size(), 100u);
 }
 
+TEST(Session, ATruncatedSequenceGoesOnWithoutANewPrompt) {
+  const std::vector<int32_t> prompt = model().encode(kPrompt);
+  for (const char* recipe : {"plain", "ml-specqd"}) {
+    Session session(model(), 0, 2);
+    const GenerateResult first = session.generate(prompt, tokens(20), load_recipe(recipe));
+    session.truncate(static_cast<int64_t>(prompt.size()));
+    EXPECT_EQ(session.generate({}, tokens(20), load_recipe(recipe)).tokens, first.tokens);
+  }
+}
+
+// Rows see NaN only where they may look: a token whose embedding is NaN must not reach the rows before it.
+TEST(Session, RowsThatGoBadDoNotReachTheRowsBeforeThem) {
+  const test::TemporaryFolder folder;
+  test::TinyModelOptions options;
+  options.dtype = DType::kF32;
+  options.hidden_size = 40;
+  test::write_tiny_llama(folder.path() / "model", options);
+  std::vector<test::NamedTensor> tensors = test::tiny_tensors(options);
+  for (test::NamedTensor& tensor : tensors) {
+    if (tensor.name != "model.embed_tokens.weight") continue;
+    for (int32_t i = 0; i < 40; ++i) tensor.values[static_cast<size_t>(77 * 40 + i)] = NAN;
+  }
+  folder.write("model/model.safetensors", test::safetensors_file(tensors, DType::kF32));
+  const Decoder decoder = test::load_decoder(folder.path() / "model");
+  ThreadTeam team(2);
+  const std::vector<float> together = test::all_logits(decoder, {1, 2, 3, 77}, 4, Reading::kFull, team);
+  const std::vector<float> alone = test::all_logits(decoder, {1, 2, 3}, 1, Reading::kFull, team);
+  EXPECT_EQ(std::vector<float>(together.begin(), together.begin() + 3 * 256), alone);
+  EXPECT_TRUE(std::isnan(together.back()));
+  // A row of the same workspace that was bad in one pass is good in the next.
+  DenseCache cache(decoder.cache_shape(), 16);
+  DenseCache* const caches[] = {&cache};
+  DecoderWorkspace workspace;
+  const Row bad{0, 0, 77};
+  decoder.forward({&bad, 1}, Reading::kFull, caches, 0, workspace, team);
+  const Row good{0, 0, 1};
+  const Matrix<const float> logits = decoder.forward({&good, 1}, Reading::kFull, caches, 0, workspace, team);
+  EXPECT_EQ(std::vector<float>(logits.row(0), logits.row(0) + 256),
+            std::vector<float>(alone.begin(), alone.begin() + 256));
+}
+
 TEST(Session, CanBeCancelledBetweenThePassesOfAPrompt) {
   Session session(model(), 0, 1);
   GenerateOptions options = tokens(10);

@@ -59,16 +59,15 @@ struct Totals {
   size_t comparisons = 0;
 };
 
-inline void expect_identical(const Model& model, const std::string& prompt, float temperature, int64_t tokens,
-                             const std::vector<size_t>& variations, Totals& totals) {
-  const std::vector<int32_t> ids = model.encode(prompt);
+inline void expect_identical(const Model& model, const std::vector<int32_t>& ids, float temperature,
+                             int64_t tokens, const std::vector<size_t>& variations, Totals& totals) {
   const GenerateResult plain = generate(model, ids, temperature, tokens, kPlain);
   ASSERT_EQ(plain.tokens.size(), static_cast<size_t>(tokens));
   for (const size_t index : variations) {
     const Variation v = variation(index);
     const GenerateResult speculative = generate(model, ids, temperature, tokens, v);
-    ASSERT_EQ(speculative.tokens, plain.tokens) << v << "\nprompt: " << prompt;
-    ASSERT_EQ(speculative.text, plain.text) << v << "\nprompt: " << prompt;
+    ASSERT_EQ(speculative.tokens, plain.tokens) << v << "\nprompt: " << model.decode(ids);
+    ASSERT_EQ(speculative.text, plain.text) << v << "\nprompt: " << model.decode(ids);
     totals.drafted += speculative.stats.drafted;
     totals.accepted += speculative.stats.accepted;
     ++totals.comparisons;
