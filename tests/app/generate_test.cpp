@@ -117,7 +117,9 @@ TEST_F(Generate, CtrlCEndsItPromptlyAndCleanly) {
   EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
   EXPECT_THAT(result.err, HasSubstr("cancelled"));
   const RunResult whole = generate({"-p", kPrompt, "-n", "2", "--recipe", "plain"});
-  EXPECT_TRUE(result.out.starts_with(whole.out)) << result.out;
+  // It may have ended after the first token or some later one.
+  EXPECT_FALSE(result.out.empty());
+  EXPECT_TRUE(result.out.starts_with(whole.out) || whole.out.starts_with(result.out)) << result.out;
 }
 
 TEST_F(Generate, MakesNothingOfNoTokens) {
