@@ -11,5 +11,6 @@ void add_chat(CLI::App& program);
 void add_inspect(CLI::App& program);
 void add_recipes(CLI::App& program);
 void add_demo(CLI::App& program);
+void add_inflate(CLI::App& program);
 
 }  // namespace verbatim::app

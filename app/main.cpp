@@ -58,6 +58,7 @@ int run(int argc, char** argv) {
   verbatim::app::add_inspect(program);
   verbatim::app::add_recipes(program);
   verbatim::app::add_demo(program);
+  verbatim::app::add_inflate(program);
   for (CLI::App* const command : program.get_subcommands({})) {
     command->group("Commands");
     command->set_help_flag("-h,--help", "Show this and exit");

@@ -13,7 +13,7 @@ using test::RunResult;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kCommands[] = {"generate", "chat", "inspect", "recipes", "demo"};
+constexpr const char* kCommands[] = {"generate", "chat", "inspect", "recipes", "demo", "inflate"};
 
 void expect_usage_error(const std::vector<std::string>& arguments, const std::string& part) {
   SCOPED_TRACE(part);

@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "app_support.h"
+#include "base/error.h"
+#include "checkpoint/inflate.h"
+#include "commands.h"
+
+namespace verbatim::app {
+
+namespace {
+
+struct Options {
+  std::string model;
+  std::string folder;
+  InflateOptions inflate;
+};
+
+void run_inflate(Options& options) {
+  if (options.inflate.width == 1 && options.inflate.depth == 0) {
+    fail(ErrorKind::kUsage, "nothing would become larger: give --width, --depth or both");
+  }
+  const InterruptGuard guard;
+  options.inflate.progress = [](double fraction) { show_progress("enlarging the model", fraction); };
+  options.inflate.cancelled = interrupted;
+  const std::optional<InflateReport> report = inflate(options.model, options.folder, options.inflate);
+  end_progress();
+  if (!report) {
+    fmt::print(stderr, "verbatim: interrupted; nothing was left behind\n");
+    throw CLI::RuntimeError(kInterruptedExit);
+  }
+  write_out(fmt::format("{}: {:.1f} million parameters, {} in {} {}\n", one_line(options.folder),
+                        static_cast<double>(report->parameters) / 1e6,
+                        human_bytes(static_cast<double>(report->bytes)), report->files,
+                        report->files == 1 ? "file" : "files"));
+}
+
+}  // namespace
+
+void add_inflate(CLI::App& program) {
+  auto options = std::make_shared<Options>();
+  CLI::App* const command = program.add_subcommand(
+      "inflate", "Make a larger model that says the same, to measure speed at a realistic size");
+  command->add_option("MODEL", options->model, "A directory in Hugging Face layout")->required();
+  command->add_option("-o,--output", options->folder, "The directory to make")->required();
+  command->add_option("--width", options->inflate.width, "Times as many channels and heads: 1, 2, 4 or 8")
+      ->capture_default_str()
+      ->check(CLI::IsMember({1, 2, 4, 8}));
+  command->add_option("--depth", options->inflate.depth, "Layers of the result; without it the model's")
+      ->check(CLI::Range(1, 1024));
+  command->footer(
+      "The text stays that of MODEL up to rounding, and its quality too; only the work grows.\n"
+      "\n"
+      "Example:\n"
+      "  verbatim inflate models/target -o /tmp/target-1b --width 4 --depth 23");
+  command->callback([options] { run_inflate(*options); });
+}
+
+}  // namespace verbatim::app
