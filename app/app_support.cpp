@@ -46,6 +46,10 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
   add(decoding, "--draft-threshold", options.draft_threshold,
       "Stop drafting after a token less probable than this; without it the recipe says")
       ->check(CLI::Range(0.0, 1.0));
+  add(decoding, "--formats", options.formats,
+      "Formats to pack the weights into, with commas between; without it what the recipe needs")
+      ->delimiter(',')
+      ->type_name("LIST");
   add(decoding, "--threads", options.threads, "Threads to compute with; without it one per processor")
       ->check(CLI::Range(1, 4096));
   const char* const sampling = "Sampling";
@@ -70,10 +74,14 @@ Recipe chosen_recipe(const CommonOptions& options) {
   return recipe;
 }
 
-Model load_model(const std::string& path, bool mxfp4, int32_t threads) {
+Model load_model(const std::string& path, const std::vector<std::string>& formats, int32_t threads) {
   ModelOptions options;
-  options.mxfp4 = mxfp4;
+  options.formats = formats;
   options.threads = threads;
+  return load_model(path, std::move(options));
+}
+
+Model load_model(const std::string& path, ModelOptions options) {
   options.progress = [](double fraction) { show_progress("packing the weights", fraction); };
   Model model = Model::load(path, options);
   end_progress();

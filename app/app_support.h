@@ -20,7 +20,12 @@ struct CommonOptions {
   int32_t draft_length = 0;       // 0: the recipe's
   float draft_threshold = -1.0f;  // negative: the recipe's
   int32_t threads = 0;
+  std::vector<std::string> formats;  // none: what the recipe needs
   SamplingOptions sampling;
+
+  std::vector<std::string> load_formats(const Recipe& used) const {
+    return formats.empty() ? used.formats() : formats;
+  }
 };
 
 /// Adds MODEL.
@@ -32,7 +37,9 @@ void add_decoding(CLI::App& command, CommonOptions& options);
 Recipe chosen_recipe(const CommonOptions& options);
 
 /// Loads a model with a progress bar and prints its warnings to stderr.
-Model load_model(const std::string& path, bool mxfp4, int32_t threads);
+Model load_model(const std::string& path, const std::vector<std::string>& formats, int32_t threads);
+/// Likewise, with further options; their progress is this bar.
+Model load_model(const std::string& path, ModelOptions options);
 
 /// A progress bar on stderr: nothing unless that is a terminal, and nothing in the first second.
 void show_progress(const std::string& what, double fraction);

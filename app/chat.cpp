@@ -99,7 +99,8 @@ void chat(const Options& options) {
   std::optional<ChatFormat> format;
   if (!options.format.empty()) format = chat_format(options.format);
   require_utf8(options.system, "the system text");
-  const Model model = load_model(options.common.model, recipe.needs_mxfp4(), options.common.threads);
+  const Model model =
+      load_model(options.common.model, options.common.load_formats(recipe), options.common.threads);
   if (!format) format = detect_chat_format(model.data().text());
 
   GenerateOptions generate;

@@ -12,5 +12,13 @@ void add_inspect(CLI::App& program);
 void add_recipes(CLI::App& program);
 void add_demo(CLI::App& program);
 void add_inflate(CLI::App& program);
+void add_bench(CLI::App& program);
+void add_eval(CLI::App& program);
+
+// The commands of the group `bench`.
+void add_bench_kernels(CLI::App& bench);
+
+// The commands of the group `eval`.
+void add_eval_perplexity(CLI::App& eval);
 
 }  // namespace verbatim::app

@@ -36,7 +36,8 @@ double median(std::vector<double> values) {
 void demo(const Options& options) {
   const Recipe plain = load_recipe("plain");
   const Recipe speculative = chosen_recipe(options.common);
-  const Model model = load_model(options.common.model, speculative.needs_mxfp4(), options.common.threads);
+  const Model model =
+      load_model(options.common.model, options.common.load_formats(speculative), options.common.threads);
 
   fmt::print("The model continues:\n\n{}", options.prompt);
   const auto show = [](std::string_view piece) {

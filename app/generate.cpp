@@ -60,7 +60,8 @@ void generate(Options& options) {
   }
   options.generate.sampling = options.common.sampling;
   options.generate.cancelled = interrupted;
-  const Model model = load_model(options.common.model, recipe.needs_mxfp4(), options.common.threads);
+  const Model model =
+      load_model(options.common.model, options.common.load_formats(recipe), options.common.threads);
   const std::vector<int32_t> tokens = model.encode(prompt);
   const int64_t room = static_cast<int64_t>(tokens.size()) + options.generate.max_tokens;
   Session session(model, room, options.common.threads);

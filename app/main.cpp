@@ -21,17 +21,21 @@ int report(const std::string& message, ErrorKind kind) {
 }
 
 int report_usage(const CLI::App& program, const std::string& message) {
-  const auto commands = program.get_subcommands();
-  if (!commands.empty()) {
-    return report(
-        fmt::format("{} (`verbatim {} --help` shows how it is used)", message, commands.front()->get_name()),
-        ErrorKind::kUsage);
+  std::string command = "verbatim";
+  const CLI::App* at = &program;
+  for (auto chosen = at->get_subcommands(); !chosen.empty(); chosen = at->get_subcommands()) {
+    at = chosen.front();
+    command += " " + at->get_name();
   }
-  const auto unknown = program.remaining();
+  if (at->get_require_subcommand_min() == 0) {
+    return report(fmt::format("{} (`{} --help` shows how it is used)", message, command), ErrorKind::kUsage);
+  }
+  const auto unknown = program.remaining(true);
   return report(
-      fmt::format("{} (`verbatim --help` lists what there is)",
+      fmt::format("{} (`{} --help` lists what there is)",
                   unknown.empty() ? "a command is missing"
-                                  : fmt::format("there is no command or option {}", unknown.front())),
+                                  : fmt::format("there is no command or option {}", unknown.front()),
+                  command),
       ErrorKind::kUsage);
 }
 
@@ -59,6 +63,8 @@ int run(int argc, char** argv) {
   verbatim::app::add_recipes(program);
   verbatim::app::add_demo(program);
   verbatim::app::add_inflate(program);
+  verbatim::app::add_bench(program);
+  verbatim::app::add_eval(program);
   for (CLI::App* const command : program.get_subcommands({})) {
     command->group("Commands");
     command->set_help_flag("-h,--help", "Show this and exit");

@@ -7,13 +7,16 @@ namespace verbatim::app {
 
 namespace {
 
+std::string needs(const Recipe& recipe) {
+  if (recipe.draft_reading.empty()) return "nothing";
+  return fmt::format("weights in {}", recipe.formats().back());
+}
+
 void list_recipes() {
   for (const std::string& name : recipe_names()) {
     const Recipe recipe = load_recipe(name);
     fmt::print("{:<12} {}\n", name, recipe.summary);
-    fmt::print("{:<12} needs: {}; {}\n", "",
-               recipe.needs_mxfp4() ? "MXFP4 weights, packed at loading" : "nothing",
-               recipe.lossless() ? "lossless" : "lossy");
+    fmt::print("{:<12} needs: {}; {}\n", "", needs(recipe), recipe.lossless() ? "lossless" : "lossy");
     fmt::print("{:<12} from:  {}\n", "", recipe.source);
   }
 }

@@ -13,8 +13,16 @@ namespace verbatim {
 struct ModelData;
 
 struct ModelOptions {
-  /// Also pack the weights in MXFP4, for recipes that draft with them.
-  bool mxfp4 = false;
+  /// The formats to pack the weights into, by name ("bf16", "mxbf16", ...); "full" is the model's own type.
+  /// Empty: "full" alone. A .vbt file is packed already, and must hold what is asked for here.
+  std::vector<std::string> formats;
+  /// A .safetensors file with the loss's sensitivity to each weight, for `squeeze3` and `squeeze4`; or empty.
+  std::filesystem::path sensitivities;
+  /// `squeeze3` and `squeeze4` without the sparse part.
+  bool dense_only = false;
+  /// For comparisons: rounds the weights of every output column to so many bits, uniformly, before they are
+  /// packed (formats/round_to_nearest.h); 0 leaves them as they are.
+  int32_t round_to_bits = 0;
   /// Threads to pack with; 0 takes every processor this process may run on.
   int32_t threads = 0;
   /// Called now and then during loading with the fraction done, from 0 to 1.

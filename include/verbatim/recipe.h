@@ -25,8 +25,9 @@ struct Recipe {
 
   /// Whether the text is byte for byte that of plain decoding. So far every recipe is.
   bool lossless() const { return true; }
-  /// Whether the model must be loaded with MXFP4 weights.
-  bool needs_mxfp4() const { return draft_reading.starts_with("mxfp4"); }
+  /// The formats to load a model in for this recipe, as ModelOptions::formats wants them: the one that the
+  /// drafts are read from, and the model's own beside it unless that one is lossless itself.
+  std::vector<std::string> formats() const;
 };
 
 /// The names of the built-in recipes, in alphabetical order.

@@ -5,6 +5,7 @@
 #include "verbatim/error.h"
 #include "verbatim/generate.h"
 #include "verbatim/model.h"
+#include "verbatim/perplexity.h"
 #include "verbatim/recipe.h"
 #include "verbatim/sampling.h"
 

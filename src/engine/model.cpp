@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "engine/model_data.h"
+#include "formats/round_to_nearest.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim {
@@ -17,6 +18,28 @@ void check_vocabulary(const ModelData& data) {
     bad_input("{}: the tokenizer has {} tokens but the model only {}: they do not belong together",
               data.checkpoint.path.string(), tokens, rows);
   }
+}
+
+DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, ThreadTeam& team,
+                    std::vector<std::string>& warnings) {
+  LoadOptions load;
+  load.formats = parse_formats(options.formats);
+  load.progress = options.progress;
+  if (options.dense_only) load.sparse = {.sensitive = 0.0, .outliers = 0.0};
+  if (options.round_to_bits != 0) {
+    if (options.round_to_bits < 1 || options.round_to_bits > 16) {
+      fail(ErrorKind::kUsage, "rounding to {} bits was asked for; 1 to 16 exist", options.round_to_bits);
+    }
+    load.transform = [bits = options.round_to_bits](std::span<float> column) {
+      round_to_nearest(column, bits, column);
+    };
+  }
+  std::optional<SensitivityFile> sensitivities;
+  if (!options.sensitivities.empty()) {
+    sensitivities = open_sensitivities(options.sensitivities);
+    load.sensitivities = &*sensitivities;
+  }
+  return pack_weights(checkpoint, load, team, warnings);
 }
 
 }  // namespace
@@ -35,13 +58,11 @@ Model Model::load(const std::filesystem::path& path, const ModelOptions& options
   if (checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone)
     tokenizer = load_tokenizer(checkpoint.tokenizer);
   std::vector<std::string> warnings;
-  DecoderWeights weights =
-      pack_weights(checkpoint, {.mxfp4 = options.mxfp4, .progress = options.progress}, team, warnings);
+  DecoderWeights weights = pack(checkpoint, options, team, warnings);
   Decoder decoder(checkpoint.config, std::move(weights));
   auto data = std::make_shared<ModelData>(ModelData{.checkpoint = std::move(checkpoint),
                                                     .decoder = std::move(decoder),
                                                     .tokenizer = std::move(tokenizer),
-                                                    .has_mxfp4 = options.mxfp4,
                                                     .warnings = std::move(warnings)});
   check_vocabulary(*data);
   return Model(std::move(data));

@@ -15,7 +15,6 @@ struct ModelData {
   Checkpoint checkpoint;
   Decoder decoder;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null when the checkpoint has none
-  bool has_mxfp4 = false;
   std::vector<std::string> warnings;
 
   /// The tokenizer. Throws Error(kBadInput) when the checkpoint has none.

@@ -24,8 +24,12 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
   if (std::find(options.stop.begin(), options.stop.end(), "") != options.stop.end()) {
     fail(ErrorKind::kUsage, "a stop string cannot be empty");
   }
-  if (recipe.needs_mxfp4() && !data.has_mxfp4) {
-    fail(ErrorKind::kUsage, "recipe {} needs MXFP4 weights: load the model with them", recipe.name);
+  if (!recipe.draft_reading.empty()) {
+    const Format format = reading_format(parse_reading(recipe.draft_reading, recipe.name));
+    if (data.decoder.weights().head.find(format) == nullptr) {
+      fail(ErrorKind::kUsage, "recipe {} needs weights in {}: load the model with them", recipe.name,
+           format_name(format));
+    }
   }
 }
 

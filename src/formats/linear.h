@@ -1,64 +1,51 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
-#include <span>
-#include <variant>
+#include <vector>
 
 #include "base/matrix.h"
 #include "base/thread_team.h"
-#include "formats/mxfp4.h"
-#include "formats/panels.h"
-#include "formats/reading.h"
+#include "formats/packed_matrix.h"
 
 namespace verbatim {
 
-/// A linear layer's weights in every format that its readings need.
+/// A linear layer's weights: the same matrix in one format or several, each for readings of its own.
 struct LinearWeight {
-  int64_t columns = 0;  ///< outputs, as the model has them
-  int64_t k = 0;        ///< inputs, as the model has them
-  std::variant<PanelMatrix<BFloat16>, PanelMatrix<Float16>, PanelMatrix<float>> full;
-  std::optional<Mxfp4Matrix> mxfp4;
+  int64_t columns = 0;               ///< outputs, as the model has them
+  int64_t k = 0;                     ///< inputs, as the model has them
+  std::vector<PackedMatrix> stores;  ///< at least one, of different formats
 
   int64_t padded_columns() const { return round_up(columns, kPanelWidth); }
   int64_t padded_k() const { return round_up(k, kInnerStep); }
+  /// The store of a format, or null.
+  const PackedMatrix* find(Format format) const;
+  /// What a reading means for this weight: kFull is the most exact reading that the stores offer, any other
+  /// is itself. Throws Error(kUsage) when the store it needs is not there.
+  Reading resolve(Reading reading) const;
+  /// The store that a reading reads. Throws as resolve() does.
+  const PackedMatrix& store(Reading reading) const;
 };
 
-enum class FullFormat { kBf16, kF16, kF32 };
-
-/// What to pack: the format that keeps the checkpoint's weights exactly, and which drafts beside it.
-struct PackOptions {
-  FullFormat full = FullFormat::kBf16;
-  bool mxfp4 = false;
-};
-
-/// Fills `row` (k floats) with the weights of one output column. Called from several threads at once.
-using WeightRows = std::function<void(int64_t column, std::span<float> row)>;
-
-struct PackResult {
-  LinearWeight weight;
-  bool finite = true;  ///< no NaN and no infinity among the weights
-};
-
-/// Packs a matrix of columns × k, reading each of its rows once, panels spread over the team.
-PackResult pack_linear(int64_t columns, int64_t k, const WeightRows& rows, const PackOptions& options,
-                       ThreadTeam& team);
-
-/// Space for activations in the precision a reading wants; grows as needed, so that a pass does not allocate.
+/// Space for activations in the precision a reading wants and for unpacked weights; grows as needed, so that
+/// a pass does not allocate.
 struct LinearWorkspace {
-  Buffer<BFloat16> bf16;
-  Buffer<int8_t> codes;
-  Buffer<float> scales;
-  Buffer<int32_t> sums;
+  Buffer<BFloat16> bf16;        ///< [rows][bf16_stride(k)]
+  Buffer<int8_t> codes;         ///< [rows][k + room between rows]
+  Buffer<float> scales;         ///< [rows][k / 32]
+  Buffer<int32_t> sums;         ///< [rows][k / 32]
+  Buffer<float> products;       ///< [member][...]: sums of a block
+  int64_t products_stride = 0;  ///< elements of `products` that are each member's
+  Buffer<uint16_t> unpacked;    ///< [member][...]
+  Buffer<float> transposed;     ///< [k][16]
+  int64_t unpacked_stride = 0;  ///< elements of `unpacked` that are each member's
 
-  /// Makes room for `rows` rows of up to k inputs.
-  void reserve(int64_t rows, int64_t k);
+  /// Makes room for `rows` rows of up to k inputs and a team of `members`.
+  void reserve(int64_t rows, int64_t k, int members);
 };
 
 /// y = x · weightᵀ in the given reading. x is [rows][padded k] and zero beyond k; y is [rows][padded
 /// columns]. Every row of y depends on its row of x alone, bit for bit, whatever the number of rows or
-/// threads.
+/// threads. The readings that are exact (is_exact()) give the very bits that the plain format gives.
 void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, Matrix<float> y,
             LinearWorkspace& workspace, ThreadTeam& team);
 

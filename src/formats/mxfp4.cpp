@@ -5,15 +5,15 @@
 #include <bit>
 #include <cmath>
 
-#include "base/matrix.h"
+#include "formats/tile_codes.h"
 
 namespace verbatim {
 
 namespace {
 
-constexpr int64_t kGroupBytes = 256;
 constexpr float kMagnitudes[8] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
-constexpr int kMinExponent = 2;
+constexpr int kMinExponent = 64;
+constexpr int kZeroExponent = 3;
 constexpr int kMaxExponent = 252;
 
 /// The code of the E2M1 magnitude nearest to x ≥ 0, ties to the even code: how many midpoints between
@@ -23,37 +23,49 @@ uint8_t round_to_e2m1(float x) {
                               (x >= 3.5f) + (x > 5.0f));
 }
 
-/// The byte of a weight's code, and whether it is the high nibble there.
-int64_t byte_index(int64_t groups, int64_t column, int64_t k) {
-  const int64_t panel = column / kPanelWidth;
-  const int64_t block = k % kInnerStep / 8;
-  return (panel * groups + k / kInnerStep) * kGroupBytes + block * 64 + column % kPanelWidth * 4 + k % 4;
+size_t scale_bytes(const PackedMatrix& matrix) {
+  return static_cast<size_t>(matrix.columns * matrix.tiles());
+}
+
+PackedMatrix allocate(int64_t columns, int64_t k, Element, const MatrixStatistics&) {
+  PackedMatrix matrix = make_matrix(Format::kMxfp4, columns, k);
+  matrix.planes.emplace_back(code_plane_bytes(matrix));
+  matrix.planes.emplace_back(scale_bytes(matrix));
+  return matrix;
+}
+
+void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixStatistics&, PanelTail&) {
+  pack_mxfp4_panel(matrix, source);
+}
+
+void validate(const PackedMatrix& matrix) {
+  check_plane(matrix, 0, code_plane_bytes(matrix));
+  check_plane(matrix, 1, scale_bytes(matrix));
+}
+
+void unpack_column(const PackedMatrix& matrix, Reading, int64_t column, std::span<float> out) {
+  const uint8_t* const codes = matrix.plane(0).as<uint8_t>();
+  const uint8_t* const scales = matrix.plane(1).as<uint8_t>();
+  for (int64_t k = 0; k < matrix.k; ++k) {
+    out[static_cast<size_t>(k)] =
+        mxfp4_value(get_code(codes, matrix, column, k), scales[tile_scale_index(matrix, column, k)]);
+  }
+}
+
+int64_t bytes_read(const PackedMatrix& matrix, Reading) {
+  return matrix.bytes();
 }
 
 }  // namespace
-
-Mxfp4Matrix::Mxfp4Matrix(int64_t columns_, int64_t k_)
-    : columns(round_up(columns_, kPanelWidth)),
-      k(round_up(k_, kInnerStep)),
-      codes(static_cast<size_t>(columns * k / 2)),
-      scales(static_cast<size_t>(columns * k / kInnerStep)) {}
-
-Mxfp4Panels Mxfp4Matrix::panels(int64_t first, int64_t count) const {
-  const int64_t groups = k / kInnerStep;
-  return {codes.data() + first * groups * kGroupBytes, scales.data() + first * groups * kPanelWidth, count};
-}
 
 Mxfp4Group quantize_mxfp4(std::span<const float, 32> weights) {
   float largest = 0.0f;
   for (const float w : weights) largest = std::max(largest, std::fabs(w));  // max(x, NaN) is x
   Mxfp4Group group{};
-  int exponent = 127;
-  if (largest > 0.0f) {
-    const int biased = static_cast<int>(std::bit_cast<uint32_t>(largest) >> 23);
-    exponent = std::clamp(biased - 2, kMinExponent, kMaxExponent);
-  }
+  const int biased = static_cast<int>(std::bit_cast<uint32_t>(largest) >> 23);
+  const int exponent = largest > 0.0f ? std::clamp(biased - 2, kMinExponent, kMaxExponent) : kZeroExponent;
   group.exponent = static_cast<uint8_t>(exponent);
-  // Two factors, because 2^(127 - exponent) alone can be subnormal.
+  // Two factors, because 2^(127 - exponent) alone can be beyond the largest float.
   const float inverse = std::ldexp(1.0f, (127 - exponent) / 2);
   const float inverse_rest = std::ldexp(1.0f, (127 - exponent) - (127 - exponent) / 2);
   for (size_t i = 0; i < 32; ++i) {
@@ -69,34 +81,25 @@ float mxfp4_value(uint8_t code, uint8_t exponent) {
   return (code & 8) != 0 ? -magnitude : magnitude;
 }
 
-void pack_mxfp4_column(Mxfp4Matrix& matrix, int64_t column, std::span<const float> weights) {
-  const int64_t groups = matrix.k / kInnerStep;
-  const int64_t panel = column / kPanelWidth;
-  const int64_t count = static_cast<int64_t>(weights.size());
-  for (int64_t g = 0; g * kInnerStep < count; ++g) {
-    std::array<float, 32> padded{};
-    const int64_t begin = g * kInnerStep;
-    std::copy_n(weights.data() + begin, std::min(kInnerStep, count - begin), padded.data());
-    const Mxfp4Group group = quantize_mxfp4(padded);
-    matrix.scales[static_cast<size_t>((panel * groups + g) * kPanelWidth + column % kPanelWidth)] =
-        group.exponent;
-    uint8_t* const bytes = matrix.codes.data() + byte_index(groups, column, begin);
-    for (size_t i = 0; i < 16; ++i) {  // byte i % 4 of block i / 4
-      const size_t low = i / 4 * 8 + i % 4;
-      bytes[i / 4 * 64 + i % 4] = static_cast<uint8_t>(group.codes[low] | group.codes[low + 4] << 4);
+void pack_mxfp4_panel(PackedMatrix& matrix, const PanelSource& source) {
+  uint8_t* const codes = matrix.plane(0).as<uint8_t>();
+  uint8_t* const scales = matrix.plane(1).as<uint8_t>();
+  std::array<float, 32> weights;
+  for (int64_t i = 0; i < kPanelWidth; ++i) {
+    const int64_t column = source.panel * kPanelWidth + i;
+    for (int64_t begin = 0; begin < matrix.k; begin += kInnerStep) {
+      for (int64_t j = 0; j < kInnerStep; ++j) weights[static_cast<size_t>(j)] = source.at(i, begin + j);
+      const Mxfp4Group group = quantize_mxfp4(weights);
+      scales[tile_scale_index(matrix, column, begin)] = group.exponent;
+      for (int64_t j = 0; j < kInnerStep; ++j) put_code(codes, matrix, column, begin + j, group.codes[j]);
     }
   }
 }
 
-void unpack_mxfp4_column(const Mxfp4Matrix& matrix, int64_t column, std::span<float> out) {
-  const int64_t groups = matrix.k / kInnerStep;
-  for (int64_t k = 0; k < matrix.k; ++k) {
-    const uint8_t byte = matrix.codes[static_cast<size_t>(byte_index(groups, column, k))];
-    const int64_t scale =
-        (column / kPanelWidth * groups + k / kInnerStep) * kPanelWidth + column % kPanelWidth;
-    const uint8_t code = k / 4 % 2 == 1 ? byte >> 4 : byte & 15;
-    out[static_cast<size_t>(k)] = mxfp4_value(code, matrix.scales[static_cast<size_t>(scale)]);
-  }
+const FormatOperations& mxfp4_operations() {
+  static constexpr FormatOperations kOperations = {allocate, pack_panel,    nullptr,
+                                                   validate, unpack_column, bytes_read};
+  return kOperations;
 }
 
 }  // namespace verbatim

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/float16.h"
+
+/// For everything that more than one instruction set compiles: see the note in base/float16.h.
+#define VERBATIM_INLINE [[gnu::always_inline]] inline
 
 namespace verbatim {
 
@@ -32,21 +36,112 @@ struct PanelProduct {
   bool accumulate;
 };
 
-/// Rows of activations in int8 with one scale per group of 32, as the w4a8 product wants them.
+/// Rows of activations in int8 with one scale per group of 32, as products with integer weights want them.
+/// Scales are powers of two from 2^-60 on (OCP MX's MXINT8).
 struct Int8Rows {
-  const int8_t* codes;  ///< [rows][k]
-  const float*
-      scales;  ///< [rows][k / 32]; half the quantization step, because the weight table holds doubled values
+  const int8_t*
+      codes;  ///< [rows][stride]; in every four the second and the third are exchanged, see kQuadOrder
+  const float* scales;  ///< [rows][k / 32]; half the quantization step, because weight tables hold doubled
+                        ///< values
   const int32_t* sums;  ///< [rows][k / 32]; the sum of the group's codes
   int64_t rows;
-  int64_t k;  ///< a multiple of kInnerStep
+  int64_t k;       ///< a multiple of kInnerStep
+  int64_t stride;  ///< bytes between rows of codes
 };
 
-/// MXFP4 panels: per panel and group of 32 there are 256 bytes of codes and 16 scales (formats/mxfp4.h).
-struct Mxfp4Panels {
+/// Which of four consecutive inputs stands first, second, ... wherever four weights or activations of 8 bits
+/// (or the low, or the high nibbles of four bytes) belong together. With this order the nibbles of 4-bit
+/// codes serve two masters: taken as bytes they are operands of integer dot products, and taken as 16-bit
+/// words, shifted by 0, 8, 4 and 12 bits, they are the pairs 0, 1, 2 and 3 of a BF16 panel.
+inline constexpr int kQuadOrder[4] = {0, 2, 1, 3};
+
+/// Weights that do not lie in the order of a tile but for its exceptions: places to overwrite after
+/// unpacking. A half tile is 256 weights in the order of the unpacked tile.
+struct ExceptionLists {
+  const uint8_t* counts;     ///< [panel][tile][2 halves]; or kFullHalf, or kZeroHalf
+  const uint64_t* starts;    ///< [panels + 1]: where a panel's entries begin
+  const uint8_t* positions;  ///< within the half tile
+  const uint16_t* values;    ///< the weight's own bits
+};
+inline constexpr uint8_t kFullHalf = 254;  ///< all 256 weights have an entry
+inline constexpr uint8_t kZeroHalf = 255;  ///< all are +0, and none has an entry
+
+/// Panels of a format whose tiles of 32 × 16 weights are unpacked to 16-bit numbers before they are
+/// multiplied.
+struct TilePanels {
+  const uint8_t* codes;       ///< 256 bytes of 4-bit codes per tile
+  const uint8_t* rest;        ///< the other bits of the weights, where the reading wants them
+  const uint8_t* scales;      ///< 16 per tile (MXFP4, MXBF16) or 16 BF16 numbers per four tiles (BSFP)
+  const uint16_t* table;      ///< 32 words, where they depend on the matrix (BSFP)
+  ExceptionLists exceptions;  ///< null pointers for readings without
+  int64_t tiles;              ///< per panel
+};
+
+/// What the unpacking of a tile knows how to read.
+enum TileReading : int {
+  kTileBf16,  ///< tiles as they are
+  kTileMxfp4,
+  kTileBsfpDraft,
+  kTileBsfpFull,     ///< of BF16 weights
+  kTileBsfpFullF16,  ///< of F16 weights; the result is laid out as an f16 panel
+  kTileMxbf16Full,
+  kTileInt4,            ///< codes less 8, exact; to be scaled after the product
+  kTileInt4Asymmetric,  ///< codes, exact; likewise
+  kTileInt8,            ///< codes (512 bytes per tile), exact; likewise
+  kTileReadings,
+};
+
+/// Unpacks tiles first .. first + count - 1 of a panel. `exception` is the index of the next entry of the
+/// panel's exceptions: starts[panel] for tile 0, then what the call before left.
+using UnpackTiles = void (*)(const TilePanels& panels, int64_t panel, int64_t first, int64_t count,
+                             uint64_t* exception, uint16_t* out);
+
+/// c = a · weights through unpacked tiles: the same bits as panels_bf16 on the unpacked panels.
+struct TileProduct {
+  const BFloat16* a;
+  int64_t a_stride;
+  int64_t rows;
+  TilePanels weights;
+  int64_t first_panel;
+  int64_t panel_count;
+  float* c;  ///< of the first panel
+  int64_t c_stride;
+  uint16_t* scratch;    ///< one thread's: kTileScratchPanels panels of unpacked weights
+  float* sums;          ///< one thread's: kManyRowsScratch
+  TileReading reading;  ///< one that unpacks to BF16
+};
+inline constexpr int64_t kTileScratchPanels = 4;
+/// Panels, and sums of theirs, that a product of many rows works on at a time.
+inline constexpr int64_t kManyRowsPanels = 16;
+inline constexpr int64_t kManyRowsScratch = 256 * (kManyRowsPanels + 1) * kPanelWidth;
+
+/// Weights for products in integers, per group of 32 (ML-SpecQD §III-D3, Fig. 4: late scaling).
+enum IntegerWeights : int {
+  kIntegerMxfp4,           ///< 256 bytes of codes per tile, 16 exponents per tile
+  kIntegerInt4,            ///< 256 bytes of codes per tile, 16 F16 scales per four tiles
+  kIntegerInt4Asymmetric,  ///< likewise, and 16 zero points per four tiles
+  kIntegerInt8,            ///< 512 bytes of codes per tile, 16 F16 scales per tile
+  kIntegerKinds,
+};
+struct IntegerPanels {
   const uint8_t* codes;
   const uint8_t* scales;
+  const uint8_t* zeros;
   int64_t panel_count;
+};
+
+/// A product with looked-up weights (formats/squeeze.h).
+struct SqueezeProduct {
+  const BFloat16* a;  ///< zero from k to the padded width
+  int64_t a_stride;
+  int64_t rows;
+  const uint8_t* codes;    ///< of the first panel
+  const uint16_t* tables;  ///< [panel][16 columns][8 or 16]
+  int64_t groups;          ///< of codes per panel and column
+  int64_t panel_count;
+  float* c;
+  int64_t c_stride;
+  uint16_t* scratch;  ///< one thread's: a panel of unpacked weights
 };
 
 /// The softmax state of one query row over the chunks of its context seen so far.
@@ -61,16 +156,23 @@ struct KernelTable {
   void (*panels_bf16)(const PanelProduct<BFloat16, BFloat16>&);
   void (*panels_f16)(const PanelProduct<float, Float16>&);
   void (*panels_f32)(const PanelProduct<float, float>&);
+  UnpackTiles unpack_tiles[kTileReadings];
+  /// For readings that unpack to BF16. Null where unpacking blocks and calling panels_bf16 is all there is to
+  /// do.
+  void (*tile_product)(const TileProduct&);
   /// c = activations · weights in integers per group of 32, scaled late: c += float(dot) · (scale_a ·
-  /// scale_w), the groups in order (ML-SpecQD §III-D3, Fig. 4). The same bits on every instruction set.
-  void (*panels_mxfp4_w4a8)(const Int8Rows& a, const Mxfp4Panels& weights, float* c, int64_t c_stride);
-  /// One panel's groups first .. first + count - 1 as BF16, exactly, in the layout of a bf16 panel.
-  void (*unpack_mxfp4)(const uint8_t* codes, const uint8_t* scales, int64_t group_count, BFloat16* out);
+  /// scale_w), the groups in order. The same bits on every instruction set.
+  void (*integer_product[kIntegerKinds])(const Int8Rows& a, const IntegerPanels& weights, float* c,
+                                         int64_t c_stride);
+  void (*squeeze3)(const SqueezeProduct&);
+  void (*squeeze4)(const SqueezeProduct&);
 
   // Element-wise operations on one row of n floats, n a multiple of 16.
   void (*to_bf16)(const float* x, int64_t n, BFloat16* out);
   /// Groups of 32 (n a multiple of 32) to int8, as Int8Rows holds them.
   void (*quantize_int8)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
+  /// The numbers that quantize_int8() stands for, in BF16, which holds them exactly.
+  void (*round_to_int8)(const float* x, int64_t n, BFloat16* out);
   /// out = x / sqrt(Σ x² / length + epsilon) · weight; x is zero from `length` to n.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, int64_t length, float epsilon, float* out);
   /// out = gate / (1 + e^-gate) · up
@@ -87,6 +189,13 @@ struct KernelTable {
   /// which what was gathered before must shrink.
   float (*softmax_chunk)(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,
                          SoftmaxState* state, BFloat16* probabilities);
+
+  /// The xor of all 64-bit words, the last one filled up with zeros. Benchmarks measure with it how quickly
+  /// memory can be read, which is what the products are compared with.
+  uint64_t (*read_all)(const std::byte* data, int64_t bytes);
+  /// The multiplications and additions of panels_bf16 on registers alone, `steps` times: the other thing that
+  /// products are compared with. Returns how many there were, and in out[16] what becomes of them.
+  int64_t (*multiply_registers)(int64_t steps, float* out);
 };
 
 }  // namespace verbatim

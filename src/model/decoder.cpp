@@ -245,7 +245,7 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
     work.cosine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));
     work.sine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));
     work.positions = Buffer<int32_t>(static_cast<size_t>(rows));
-    work.linear.reserve(rows, std::max<int64_t>(config.hidden_size, gathered));
+    work.linear.reserve(rows, std::max<int64_t>(config.hidden_size, gathered), members);
   }
   work.logits.reserve(static_cast<size_t>(logits_rows * weights.head.padded_columns()));
   if (static_cast<int>(work.attention.size()) < members) work.attention.resize(static_cast<size_t>(members));

@@ -4,172 +4,298 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "formats/pack_linear.h"
 
 namespace verbatim {
 
 namespace {
 
-/// A slice of the rows of a packed matrix that comes from one tensor.
-struct Part {
-  std::string name;
-  const TensorView* tensor = nullptr;
-  bool interleaved = false;  // its heads' rows are in rotation pairs and must be brought into halves
-};
+bool all_finite(std::span<const float> values) {
+  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
+}
 
-class Packer {
+std::string not_finite(const Checkpoint& checkpoint, const std::string& tensor) {
+  return fmt::format("{}: tensor {} holds NaN or infinite values; what the model says is not to be trusted",
+                     checkpoint.path.string(), tensor);
+}
+
+/// The row of the tensor that becomes output column `column` of its part. Where rotation pairs are neighbours
+/// in the file, pair j of a head is rows 2j and 2j + 1; the engine rotates rows j and half + j.
+int64_t source_row(const WeightPart& part, int64_t head_dim, int64_t column) {
+  if (!part.interleaved) return column;
+  const int64_t half = head_dim / 2;
+  const int64_t within = column % head_dim;
+  return column / head_dim * head_dim + within % half * 2 + within / half;
+}
+
+/// The rows of a matrix that is made of several tensors.
+class StackedTensors {
  public:
-  Packer(const Checkpoint& checkpoint, const LoadOptions& options, ThreadTeam& team,
-         std::vector<std::string>& warnings)
-      : checkpoint_(checkpoint), options_(options), team_(team), warnings_(warnings) {
-    // Two matrices in each half of a layer, and the head.
-    total_ = 4 * checkpoint.config.layers + 1;
-  }
+  void add(const WeightPart* part, const TensorView& tensor) { tensors_.push_back({part, &tensor}); }
 
-  Part part(const std::string& name, int64_t rows, int64_t columns, bool interleaved = false) const {
-    return {name, &checkpoint_.tensor(name, {rows, columns}), interleaved};
-  }
-
-  LinearWeight pack(const std::vector<Part>& parts) {
-    int64_t columns = 0;
-    for (const Part& part : parts) columns += part.tensor->rows();
-    const int64_t k = parts.front().tensor->columns();
-    PackOptions pack_options;
-    pack_options.mxfp4 = options_.mxfp4;
-    pack_options.full = full_format(parts);
-    PackResult result = pack_linear(
-        columns, k,
-        [&](int64_t column, std::span<float> row) {
-          for (const Part& part : parts) {
-            if (column < part.tensor->rows()) {
-              part.tensor->read_row(source_row(part, column), row);
-              return;
-            }
-            column -= part.tensor->rows();
-          }
-        },
-        pack_options, team_);
-    if (!result.finite) {
-      for (const Part& part : parts) warn_unless_finite(part);
-    }
-    ++done_;
-    if (options_.progress) options_.progress(static_cast<double>(done_) / total_);
-    return std::move(result.weight);
-  }
-
-  /// A vector of floats, zero-padded so that kernels may read whole steps.
-  Buffer<float> vector(const std::string& name, int64_t length) {
-    const TensorView& tensor = checkpoint_.tensor(name, {length});
-    Buffer<float> values(static_cast<size_t>(round_up(length, kInnerStep)));
-    tensor.read_row(0, values.span().first(static_cast<size_t>(length)));
-    if (!all_finite(values.span())) warn(name);
-    return values;
-  }
-
-  Buffer<float> qkv_bias(const std::string& prefix) {
-    const ModelConfig& config = checkpoint_.config;
-    const int64_t query_rows = int64_t{config.heads} * config.head_dim;
-    const int64_t kv_rows = int64_t{config.kv_heads} * config.head_dim;
-    Buffer<float> bias(static_cast<size_t>(round_up(query_rows + 2 * kv_rows, kInnerStep)));
-    int64_t offset = 0;
-    for (const char* which : {"q", "k", "v"}) {
-      const int64_t rows = *which == 'q' ? query_rows : kv_rows;
-      const std::string name = prefix + which + "_proj.bias";
-      const Buffer<float> values = vector(name, rows);
-      const Part part{name, nullptr, config.rope_interleaved && *which != 'v'};
-      for (int64_t r = 0; r < rows; ++r) {
-        bias[static_cast<size_t>(offset + r)] = values[static_cast<size_t>(source_row(part, r))];
+  /// Fills `row` with what becomes output column `column`; `reorder`: rows of heads in the engine's order.
+  void read(int64_t column, int64_t head_dim, bool reorder, std::span<float> row) const {
+    for (const auto& [part, tensor] : tensors_) {
+      if (column < part->rows) {
+        tensor->read_row(reorder ? source_row(*part, head_dim, column) : column, row);
+        return;
       }
-      offset += rows;
+      column -= part->rows;
     }
-    return bias;
+  }
+
+  /// The names of those that hold NaN or infinity.
+  std::vector<std::string> not_finite() const {
+    std::vector<std::string> names;
+    for (const auto& [part, tensor] : tensors_) {
+      std::vector<float> row(static_cast<size_t>(tensor->columns()));
+      for (int64_t r = 0; r < tensor->rows(); ++r) {
+        tensor->read_row(r, row);
+        if (all_finite(row)) continue;
+        names.push_back(part->tensor);
+        break;
+      }
+    }
+    return names;
+  }
+
+  bool all_are(DType dtype) const {
+    return std::all_of(tensors_.begin(), tensors_.end(),
+                       [&](const auto& entry) { return entry.second->dtype == dtype; });
   }
 
  private:
-  /// The row of the tensor that becomes output column `column` of its part. Where rotation pairs are
-  /// neighbours in the file, pair j of a head is rows 2j and 2j + 1; the engine rotates rows j and half + j.
-  int64_t source_row(const Part& part, int64_t column) const {
-    if (!part.interleaved) return column;
-    const int64_t head_dim = checkpoint_.config.head_dim;
-    const int64_t half = head_dim / 2;
-    const int64_t head = column / head_dim;
-    const int64_t within = column % head_dim;
-    return head * head_dim + within % half * 2 + within / half;
-  }
-
-  /// The narrowest format that holds every part exactly.
-  static FullFormat full_format(const std::vector<Part>& parts) {
-    const auto all_are = [&](DType dtype) {
-      return std::all_of(parts.begin(), parts.end(), [&](const Part& p) { return p.tensor->dtype == dtype; });
-    };
-    if (all_are(DType::kBF16)) return FullFormat::kBf16;
-    if (all_are(DType::kF16)) return FullFormat::kF16;
-    return FullFormat::kF32;
-  }
-
-  static bool all_finite(std::span<const float> values) {
-    return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
-  }
-
-  void warn(const std::string& name) {
-    warnings_.push_back(
-        fmt::format("{}: tensor {} holds NaN or infinite values; what the model says is not to be trusted",
-                    checkpoint_.path.string(), name));
-  }
-
-  void warn_unless_finite(const Part& part) {
-    std::vector<float> row(static_cast<size_t>(part.tensor->columns()));
-    for (int64_t r = 0; r < part.tensor->rows(); ++r) {
-      part.tensor->read_row(r, row);
-      if (!all_finite(row)) {
-        warn(part.name);
-        return;
-      }
-    }
-  }
-
-  const Checkpoint& checkpoint_;
-  const LoadOptions& options_;
-  ThreadTeam& team_;
-  std::vector<std::string>& warnings_;
-  int done_ = 0;
-  int total_ = 0;
+  std::vector<std::pair<const WeightPart*, const TensorView*>> tensors_;
 };
 
-LayerWeights pack_layer(Packer& packer, const ModelConfig& config, int32_t index) {
-  const std::string prefix = fmt::format("model.layers.{}.", index);
-  const std::string attention = prefix + "self_attn.";
-  const int64_t hidden = config.hidden_size;
-  const int64_t query_rows = int64_t{config.heads} * config.head_dim;
-  const int64_t kv_rows = int64_t{config.kv_heads} * config.head_dim;
-  LayerWeights layer;
-  layer.attention_norm = packer.vector(prefix + "input_layernorm.weight", hidden);
-  layer.qkv =
-      packer.pack({packer.part(attention + "q_proj.weight", query_rows, hidden, config.rope_interleaved),
-                   packer.part(attention + "k_proj.weight", kv_rows, hidden, config.rope_interleaved),
-                   packer.part(attention + "v_proj.weight", kv_rows, hidden)});
-  if (config.qkv_bias) layer.qkv_bias = packer.qkv_bias(attention);
-  layer.output = packer.pack({packer.part(attention + "o_proj.weight", hidden, query_rows)});
-  layer.mlp_norm = packer.vector(prefix + "post_attention_layernorm.weight", hidden);
-  layer.gate_up = packer.pack({packer.part(prefix + "mlp.gate_proj.weight", config.intermediate_size, hidden),
-                               packer.part(prefix + "mlp.up_proj.weight", config.intermediate_size, hidden)});
-  layer.down = packer.pack({packer.part(prefix + "mlp.down_proj.weight", hidden, config.intermediate_size)});
-  return layer;
+/// The formats to pack into. Lossless ones must be able to hold what the tensors are.
+std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSpec& spec,
+                                   const Checkpoint& checkpoint, const LoadOptions& options) {
+  const bool bf16 = tensors.all_are(DType::kBF16);
+  const bool f16 = tensors.all_are(DType::kF16);
+  const Format own = bf16 ? Format::kBf16 : f16 ? Format::kF16 : Format::kF32;
+  if (options.formats.empty()) return {own};
+  std::vector<Format> formats;
+  for (const std::optional<Format>& asked : options.formats) {
+    const Format format = asked.value_or(own);
+    if ((format == Format::kMxbf16 && !bf16) || (format == Format::kBsfp && !bf16 && !f16)) {
+      bad_input("{}: {} is not in {}, which is all that {} can hold without loss: pack it into {}",
+                checkpoint.path.string(), spec.name, format == Format::kMxbf16 ? "BF16" : "BF16 or F16",
+                format_name(format), format_name(own));
+    }
+    if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
+  }
+  return formats;
+}
+
+struct LayerNames {
+  std::string attention;
+  std::string layer;
+  std::string engine;
+};
+LayerNames names_of(int32_t index) {
+  const std::string layer = fmt::format("model.layers.{}.", index);
+  return {layer + "self_attn.", layer, fmt::format("layers.{}.", index)};
+}
+
+/// The part of a name behind "layers.<index>.", and the layer.
+LayerWeights* layer_of(DecoderWeights& weights, const std::string& name, std::string& member) {
+  constexpr std::string_view kPrefix = "layers.";
+  if (!name.starts_with(kPrefix)) return nullptr;
+  const size_t dot = name.find('.', kPrefix.size());
+  const auto index = static_cast<size_t>(std::stoul(name.substr(kPrefix.size())));
+  if (dot == std::string::npos || index >= weights.layers.size()) return nullptr;
+  member = name.substr(dot + 1);
+  return &weights.layers[index];
 }
 
 }  // namespace
 
+int64_t MatrixSpec::columns() const {
+  int64_t sum = 0;
+  for (const WeightPart& part : parts) sum += part.rows;
+  return sum;
+}
+
+int64_t VectorSpec::length() const {
+  int64_t sum = 0;
+  for (const WeightPart& part : parts) sum += part.rows;
+  return sum;
+}
+
+std::vector<MatrixSpec> matrix_specs(const ModelConfig& config) {
+  const int64_t hidden = config.hidden_size;
+  const int64_t inner = config.intermediate_size;
+  const int64_t query_rows = int64_t{config.heads} * config.head_dim;
+  const int64_t kv_rows = int64_t{config.kv_heads} * config.head_dim;
+  const bool interleaved = config.rope_interleaved;
+  std::vector<MatrixSpec> specs;
+  for (int32_t i = 0; i < config.layers; ++i) {
+    const LayerNames name = names_of(i);
+    specs.push_back({name.engine + "qkv",
+                     hidden,
+                     {{name.attention + "q_proj.weight", query_rows, interleaved},
+                      {name.attention + "k_proj.weight", kv_rows, interleaved},
+                      {name.attention + "v_proj.weight", kv_rows, false}}});
+    specs.push_back(
+        {name.engine + "output", query_rows, {{name.attention + "o_proj.weight", hidden, false}}});
+    specs.push_back({name.engine + "gate_up",
+                     hidden,
+                     {{name.layer + "mlp.gate_proj.weight", inner, false},
+                      {name.layer + "mlp.up_proj.weight", inner, false}}});
+    specs.push_back({name.engine + "down", inner, {{name.layer + "mlp.down_proj.weight", hidden, false}}});
+  }
+  specs.push_back({"head",
+                   hidden,
+                   {{config.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight",
+                     config.vocab_size, false}}});
+  return specs;
+}
+
+std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
+  const int64_t hidden = config.hidden_size;
+  const int64_t query_rows = int64_t{config.heads} * config.head_dim;
+  const int64_t kv_rows = int64_t{config.kv_heads} * config.head_dim;
+  const bool interleaved = config.rope_interleaved;
+  std::vector<VectorSpec> specs;
+  for (int32_t i = 0; i < config.layers; ++i) {
+    const LayerNames name = names_of(i);
+    specs.push_back(
+        {name.engine + "attention_norm", {{name.layer + "input_layernorm.weight", hidden, false}}});
+    if (config.qkv_bias) {
+      specs.push_back({name.engine + "qkv_bias",
+                       {{name.attention + "q_proj.bias", query_rows, interleaved},
+                        {name.attention + "k_proj.bias", kv_rows, interleaved},
+                        {name.attention + "v_proj.bias", kv_rows, false}}});
+    }
+    specs.push_back(
+        {name.engine + "mlp_norm", {{name.layer + "post_attention_layernorm.weight", hidden, false}}});
+  }
+  specs.push_back({"final_norm", {{"model.norm.weight", hidden, false}}});
+  return specs;
+}
+
+std::vector<std::optional<Format>> parse_formats(const std::vector<std::string>& names) {
+  std::vector<std::optional<Format>> formats;
+  for (const std::string& name : names) {
+    formats.push_back(name == "full" ? std::nullopt
+                                     : std::optional(parse_format(name, "the formats to load")));
+  }
+  return formats;
+}
+
+LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name) {
+  if (name == "head") return weights.head;
+  std::string member;
+  if (LayerWeights* const layer = layer_of(weights, name, member)) {
+    if (member == "qkv") return layer->qkv;
+    if (member == "output") return layer->output;
+    if (member == "gate_up") return layer->gate_up;
+    if (member == "down") return layer->down;
+  }
+  fail(ErrorKind::kUsage, "a decoder has no matrix {}", name);
+}
+
+Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
+  if (name == "final_norm") return weights.final_norm;
+  std::string member;
+  if (LayerWeights* const layer = layer_of(weights, name, member)) {
+    if (member == "attention_norm") return layer->attention_norm;
+    if (member == "qkv_bias") return layer->qkv_bias;
+    if (member == "mlp_norm") return layer->mlp_norm;
+  }
+  fail(ErrorKind::kUsage, "a decoder has no vector {}", name);
+}
+
+LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, const LoadOptions& options,
+                         ThreadTeam& team, std::vector<std::string>& warnings) {
+  const int64_t head_dim = checkpoint.config.head_dim;
+  StackedTensors tensors;
+  StackedTensors sensitivities;
+  for (const WeightPart& part : spec.parts) {
+    tensors.add(&part, checkpoint.tensor(part.tensor, {part.rows, spec.k}));
+    if (options.sensitivities != nullptr) {
+      const int64_t shape[] = {part.rows, spec.k};
+      sensitivities.add(&part, options.sensitivities->tensor(part.tensor, shape));
+    }
+  }
+  PackOptions pack_options;
+  pack_options.formats = chosen_formats(tensors, spec, checkpoint, options);
+  pack_options.element = tensors.all_are(DType::kF16) ? Element::kF16 : Element::kBf16;
+  pack_options.sparse = options.sparse;
+  if (options.sensitivities != nullptr) {
+    // A file of sensitivities is in the order of Hugging Face models, which is the engine's.
+    pack_options.sensitivities = [&](int64_t column, std::span<float> row) {
+      sensitivities.read(column, head_dim, false, row);
+    };
+  }
+  PackResult result = pack_linear(
+      spec.columns(), spec.k,
+      [&](int64_t column, std::span<float> row) {
+        tensors.read(column, head_dim, true, row);
+        if (options.transform) options.transform(row);
+      },
+      pack_options, team);
+  if (!result.finite) {
+    for (const std::string& name : tensors.not_finite()) warnings.push_back(not_finite(checkpoint, name));
+  }
+  return std::move(result.weight);
+}
+
+Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
+                          std::vector<std::string>& warnings) {
+  Buffer<float> values(static_cast<size_t>(round_up(spec.length(), kInnerStep)));
+  size_t offset = 0;
+  for (const WeightPart& part : spec.parts) {
+    const TensorView& tensor = checkpoint.tensor(part.tensor, {part.rows});
+    std::vector<float> stored(static_cast<size_t>(part.rows));
+    tensor.read_row(0, stored);
+    if (!all_finite(stored)) warnings.push_back(not_finite(checkpoint, part.tensor));
+    for (int64_t r = 0; r < part.rows; ++r) {
+      values[offset + static_cast<size_t>(r)] =
+          stored[static_cast<size_t>(source_row(part, checkpoint.config.head_dim, r))];
+    }
+    offset += static_cast<size_t>(part.rows);
+  }
+  return values;
+}
+
+TensorView embedding_of(const Checkpoint& checkpoint) {
+  return checkpoint.tensor("model.embed_tokens.weight",
+                           {checkpoint.config.vocab_size, checkpoint.config.hidden_size});
+}
+
+double bits_per_weight(const DecoderWeights& weights, Reading reading) {
+  int64_t bytes = 0;
+  int64_t count = 0;
+  const auto add = [&](const LinearWeight& matrix) {
+    const PackedMatrix& store = matrix.store(reading);
+    bytes += operations(store.format).bytes_read(store, matrix.resolve(reading));
+    count += matrix.columns * matrix.k;
+  };
+  for (const LayerWeights& layer : weights.layers) {
+    for (const LinearWeight* matrix : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) add(*matrix);
+  }
+  add(weights.head);
+  return 8.0 * static_cast<double>(bytes) / static_cast<double>(count);
+}
+
 DecoderWeights pack_weights(const Checkpoint& checkpoint, const LoadOptions& options, ThreadTeam& team,
                             std::vector<std::string>& warnings) {
-  const ModelConfig& config = checkpoint.config;
-  const std::string embedding_name = "model.embed_tokens.weight";
-  Packer packer(checkpoint, options, team, warnings);
   DecoderWeights weights;
-  weights.embedding = checkpoint.tensor(embedding_name, {config.vocab_size, config.hidden_size});
+  weights.embedding = embedding_of(checkpoint);
   weights.files = checkpoint.files;
-  for (int32_t i = 0; i < config.layers; ++i) weights.layers.push_back(pack_layer(packer, config, i));
-  weights.final_norm = packer.vector("model.norm.weight", config.hidden_size);
-  weights.head = packer.pack({packer.part(config.tied_embeddings ? embedding_name : "lm_head.weight",
-                                          config.vocab_size, config.hidden_size)});
+  weights.layers.resize(static_cast<size_t>(checkpoint.config.layers));
+  for (const VectorSpec& spec : vector_specs(checkpoint.config)) {
+    vector_of(weights, spec.name) = read_vector(checkpoint, spec, warnings);
+  }
+  const std::vector<MatrixSpec> specs = matrix_specs(checkpoint.config);
+  size_t done = 0;
+  for (const MatrixSpec& spec : specs) {
+    matrix_of(weights, spec.name) = pack_matrix(checkpoint, spec, options, team, warnings);
+    ++done;
+    if (options.progress) options.progress(static_cast<double>(done) / static_cast<double>(specs.size()));
+  }
   return weights;
 }
 

@@ -1,12 +1,17 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/thread_team.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/sensitivity.h"
 #include "formats/linear.h"
+#include "formats/sparse_split.h"
 
 namespace verbatim {
 
@@ -22,21 +27,74 @@ struct LayerWeights {
 };
 
 struct DecoderWeights {
-  TensorView embedding;                                 ///< rows are looked up in the mapped checkpoint
-  std::vector<std::shared_ptr<const MemoryMap>> files;  ///< what the embedding is mapped from
+  TensorView embedding;                                 ///< rows are looked up in the mapped file
+  std::vector<std::shared_ptr<const MemoryMap>> files;  ///< what is mapped from them
   std::vector<LayerWeights> layers;
   Buffer<float> final_norm;
   LinearWeight head;  ///< the output matrix, packed from the embedding when the two are tied
 };
 
+/// A tensor of the checkpoint as a run of columns of a packed matrix, or as a piece of a packed vector.
+struct WeightPart {
+  std::string tensor;
+  int64_t rows = 0;
+  bool interleaved = false;  ///< its heads' rows are in rotation pairs and must be brought into halves
+};
+
+/// A matrix of the decoder: what it is made of and where it goes.
+struct MatrixSpec {
+  std::string name;  ///< "layers.3.gate_up"
+  int64_t k = 0;
+  std::vector<WeightPart> parts;
+  int64_t columns() const;
+};
+/// A vector of the decoder, in floats.
+struct VectorSpec {
+  std::string name;  ///< "layers.3.mlp_norm"
+  std::vector<WeightPart> parts;
+  int64_t length() const;
+};
+
+/// All matrices and all vectors of a decoder, the layers in order, those outside them last.
+std::vector<MatrixSpec> matrix_specs(const ModelConfig& config);
+std::vector<VectorSpec> vector_specs(const ModelConfig& config);
+/// Where the weights of the given names are; `weights.layers` must have its size. Throws Error(kUsage) for an
+/// unknown name.
+LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name);
+Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name);
+
+/// Formats from their names; "full" is nullopt. Throws Error(kBadInput) for an unknown name.
+std::vector<std::optional<Format>> parse_formats(const std::vector<std::string>& names);
+
 struct LoadOptions {
-  bool mxfp4 = false;  ///< also pack the MXFP4 draft
+  /// What to pack every matrix into; nothing: its own type, `bf16`, `f16` or else `f32`. So does nullopt
+  /// among them.
+  std::vector<std::optional<Format>> formats;
+  SparseFractions sparse;                          ///< for `squeeze3` and `squeeze4`
+  const SensitivityFile* sensitivities = nullptr;  ///< likewise
+  /// For comparisons: changes the weights of an output column before they are packed, as a quantizer that is
+  /// no format would. Called from several threads and more than once for a column; must not throw. Empty:
+  /// none.
+  std::function<void(std::span<float>)> transform = {};
   /// Called now and then while packing with the fraction done, on the loading thread.
   std::function<void(double)> progress;
 };
 
-/// Packs a checkpoint's weights. Every tensor must be there in the right shape (Error(kBadInput) otherwise).
-/// Tensors that hold NaN or infinity are named in `warnings`.
+/// Packs one matrix. Every tensor must be there in the right shape, and of a type that the formats can hold
+/// (Error(kBadInput) otherwise). Tensors that hold NaN or infinity are named in `warnings`.
+LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, const LoadOptions& options,
+                         ThreadTeam& team, std::vector<std::string>& warnings);
+/// Reads one vector, padded with zeros so that kernels may read whole steps.
+Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
+                          std::vector<std::string>& warnings);
+/// The embedding, from the checkpoint.
+TensorView embedding_of(const Checkpoint& checkpoint);
+
+/// Bits that a pass in the given reading reads of the matrices, per weight. Throws Error(kUsage) when they
+/// were packed without the reading's format.
+double bits_per_weight(const DecoderWeights& weights, Reading reading);
+
+/// Packs a whole checkpoint.
 DecoderWeights pack_weights(const Checkpoint& checkpoint, const LoadOptions& options, ThreadTeam& team,
                             std::vector<std::string>& warnings);
 

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "formats/reading.h"
+#include "formats/format.h"
 #include "speculation/built_in_recipes.h"
 
 namespace verbatim {
@@ -66,7 +66,9 @@ void read_drafter(Recipe& recipe, const toml::table& root, const std::string& wh
   if (kind != "self") bad_input("{}: unknown drafter kind \"{}\"; known is self", where, kind);
   recipe.drafter = Recipe::Drafter::kSelf;
   recipe.draft_reading = text(*drafter, "reading", where);
-  parse_reading(recipe.draft_reading, where);
+  if (parse_reading(recipe.draft_reading, where) == Reading::kFull) {
+    bad_input("{}: a draft in the reading \"full\" would cost what the verification costs", where);
+  }
   recipe.draft_length = 8;
   if (stop == nullptr) return;
   allow_only(*stop, {"length", "threshold"}, where);
@@ -75,6 +77,13 @@ void read_drafter(Recipe& recipe, const toml::table& root, const std::string& wh
 }
 
 }  // namespace
+
+std::vector<std::string> Recipe::formats() const {
+  if (draft_reading.empty()) return {"full"};
+  const Format format = reading_format(parse_reading(draft_reading, name));
+  if (is_exact(format)) return {std::string(format_name(format))};
+  return {"full", std::string(format_name(format))};
+}
 
 std::vector<std::string> recipe_names() {
   std::vector<std::string> names;

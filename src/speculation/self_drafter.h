@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "formats/reading.h"
+#include "formats/format.h"
 #include "sampling/sampler.h"
 #include "speculation/sequence.h"
 

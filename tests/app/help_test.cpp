@@ -13,7 +13,8 @@ using test::RunResult;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kCommands[] = {"generate", "chat", "inspect", "recipes", "demo", "inflate"};
+constexpr const char* kCommands[] = {"generate", "chat",    "inspect", "recipes",
+                                     "demo",     "inflate", "bench",   "eval"};
 
 void expect_usage_error(const std::vector<std::string>& arguments, const std::string& part) {
   SCOPED_TRACE(part);
@@ -76,7 +77,7 @@ TEST(Recipes, AreListedWithWhatTheyNeed) {
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, HasSubstr("plain "));
   EXPECT_THAT(result.out, HasSubstr("ml-specqd "));
-  EXPECT_THAT(result.out, HasSubstr("needs: MXFP4 weights"));
+  EXPECT_THAT(result.out, HasSubstr("needs: weights in mxfp4"));
   EXPECT_THAT(result.out, HasSubstr("lossless"));
 }
 

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <variant>
 
 #include "engine/model_data.h"
+#include "support/engine_support.h"
 #include "support/run_program.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
@@ -32,13 +32,13 @@ struct PackedBytes {
   int64_t full = 0;
   int64_t mxfp4 = 0;
   void add(const LinearWeight& weight) {
-    full += std::visit([](const auto& panels) { return panels.bytes(); }, weight.full);
-    mxfp4 += weight.mxfp4->bytes();
+    full += weight.store(Reading::kFull).bytes();
+    mxfp4 += weight.find(Format::kMxfp4)->bytes();
   }
 };
 
 void expect_memory_as_packed(const std::string& path) {
-  const Model model = Model::load(path, {.mxfp4 = true, .threads = 2, .progress = {}});
+  const Model model = test::load_model(path);
   PackedBytes packed;
   for (const LayerWeights& layer : model.data().decoder.weights().layers) {
     for (const LinearWeight* weight : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {

@@ -305,7 +305,7 @@ TEST(Inflate, TheDefaultModelSaysTheSame) {
   const TemporaryFolder folder;
   inflate(test::default_model(), folder.path() / "large", {.width = 2, .depth = 10});
   const auto greedy = [](const fs::path& path) {
-    const Model model = Model::load(path, {.mxfp4 = false, .threads = 2, .progress = {}});
+    const Model model = test::load_model(path, {"full"});
     GenerateOptions options;
     options.sampling.temperature = 0.0f;
     options.max_tokens = 32;

@@ -8,8 +8,7 @@ using namespace test;  // NOLINT: the support of this very test
 constexpr size_t kPrompts = 40;
 
 const Model& loaded_model() {
-  static const Model model =
-      Model::load(test::default_model(), {.mxfp4 = true, .threads = 2, .progress = {}});
+  static const Model model = load_model(test::default_model());
   return model;
 }
 

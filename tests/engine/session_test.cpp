@@ -10,8 +10,7 @@ namespace verbatim {
 namespace {
 
 const Model& model() {
-  static const Model loaded =
-      Model::load(test::default_model(), {.mxfp4 = true, .threads = 2, .progress = {}});
+  static const Model loaded = test::load_model(test::default_model());
   return loaded;
 }
 
@@ -267,8 +266,7 @@ TEST(Session, StatisticsAddUp) {
 TEST(Model, AGreedyStoryIsTheOneThatAnotherEngineTold) {
   SKIP_WITHOUT(test::shared_data());
   const auto folder = test::shared_data() / "models" / "stories260K";
-  const Model story =
-      Model::load(folder / "stories260K-f32.gguf", {.mxfp4 = true, .threads = 2, .progress = {}});
+  const Model story = test::load_model(folder / "stories260K-f32.gguf");
   std::string expected = test::read_file(folder / "greedy_once_upon_a_time.txt");
   expected.resize(expected.find_last_not_of('\n') + 1);
   const std::string prompt = "Once upon a time";

@@ -48,7 +48,8 @@ TEST_P(Elementwise, Int8QuantizationIsTheSameOnEveryPath) {
   EXPECT_EQ(actual.scales, expected.scales);
   EXPECT_EQ(actual.sums, expected.sums);
   for (size_t i = 0; i < x.size(); ++i) {
-    ASSERT_NEAR(2.0f * actual.scales[i / 32] * actual.codes[i], x[i], actual.scales[i / 32] * 1.001f);
+    const int8_t code = actual.codes[i / 4 * 4 + static_cast<size_t>(kQuadOrder[i % 4])];
+    ASSERT_NEAR(2.0f * actual.scales[i / 32] * code, x[i], actual.scales[i / 32] * 1.001f);
   }
 }
 

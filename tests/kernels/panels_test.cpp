@@ -4,8 +4,9 @@
 #include <cstring>
 
 #include "formats/mxfp4.h"
-#include "formats/panels.h"
+#include "formats/tile_views.h"
 #include "support/machine_paths.h"
+#include "support/packed.h"
 #include "support/random.h"
 
 namespace verbatim {
@@ -26,28 +27,20 @@ std::vector<int64_t> row_counts() {
   return counts;
 }
 
-template <typename T>
-PanelMatrix<T> random_panels(uint32_t seed) {
-  PanelMatrix<T> matrix(kColumns, kK);
-  const std::vector<float> weights = test::random_floats(kColumns * kK, seed, 0.1f);
-  for (int64_t panel = 0; panel < kColumns / kPanelWidth; ++panel) {
-    pack_panel(matrix, panel,
-               std::span(weights).subspan(static_cast<size_t>(panel * kPanelWidth * kK), kPanelWidth * kK),
-               kPanelWidth);
-  }
-  return matrix;
+PackedMatrix random_panels(Format format, uint32_t seed) {
+  return test::pack_store(kColumns, kK, test::random_floats(kColumns * kK, seed, 0.1f), format);
 }
 
 template <typename A, typename T>
 std::vector<float> multiply(void (*kernel)(const PanelProduct<A, T>&), const std::vector<A>& x, int64_t rows,
-                            const PanelMatrix<T>& weights, const std::vector<float>& start = {}) {
+                            const PackedMatrix& weights, const std::vector<float>& start = {}) {
   std::vector<float> c = start;
   c.resize(static_cast<size_t>(rows * kColumns));
   kernel({.a = x.data(),
           .a_stride = kK,
           .rows = rows,
-          .panels = weights.panel(0),
-          .panel_stride = weights.panel_stride(),
+          .panels = weights.plane(0).as<const T>(),
+          .panel_stride = kK * kPanelWidth,
           .panel_count = kColumns / kPanelWidth,
           .k = kK,
           .c = c.data(),
@@ -56,12 +49,11 @@ std::vector<float> multiply(void (*kernel)(const PanelProduct<A, T>&), const std
   return c;
 }
 
-template <typename A, typename T>
-void expect_close_to_reference(const std::vector<A>& x, int64_t rows, const PanelMatrix<T>& weights,
+template <typename A>
+void expect_close_to_reference(const std::vector<A>& x, int64_t rows, const PackedMatrix& weights,
                                const std::vector<float>& c) {
-  std::vector<float> column(kK);
   for (int64_t n = 0; n < kColumns; ++n) {
-    unpack_column(weights, n, column);
+    const std::vector<float> column = test::unpacked_column(weights, readings(weights.format).front(), n);
     for (int64_t r = 0; r < rows; ++r) {
       double sum = 0.0;
       for (int64_t k = 0; k < kK; ++k) {
@@ -81,7 +73,7 @@ void expect_close_to_reference(const std::vector<A>& x, int64_t rows, const Pane
 /// Any number of rows gives each row the bits that it gets alone, from zero and added to something.
 template <typename A, typename T>
 void expect_rows_independent(void (*kernel)(const PanelProduct<A, T>&), const std::vector<A>& x,
-                             const PanelMatrix<T>& weights) {
+                             const PackedMatrix& weights) {
   const std::vector<float> start = test::random_floats(kMostRows * kColumns, 77);
   for (const bool accumulate : {false, true}) {
     std::vector<float> alone;
@@ -111,41 +103,41 @@ INSTANTIATE_TEST_SUITE_P(, Panels, testing::ValuesIn(machine_paths()),
 
 TEST_P(Panels, Bf16IsCloseToTheReference) {
   const auto x = test::random_bf16(kMostRows * kK, 1);
-  const auto weights = random_panels<BFloat16>(2);
+  const auto weights = random_panels(Format::kBf16, 2);
   expect_close_to_reference(x, kMostRows, weights, multiply(kernel_.panels_bf16, x, kMostRows, weights));
 }
 
 TEST_P(Panels, F16IsCloseToTheReference) {
   const auto x = test::random_floats(kMostRows * kK, 1);
-  const auto weights = random_panels<Float16>(2);
+  const auto weights = random_panels(Format::kF16, 2);
   expect_close_to_reference(x, kMostRows, weights, multiply(kernel_.panels_f16, x, kMostRows, weights));
 }
 
 TEST_P(Panels, F32IsCloseToTheReference) {
   const auto x = test::random_floats(kMostRows * kK, 1);
-  const auto weights = random_panels<float>(2);
+  const auto weights = random_panels(Format::kF32, 2);
   expect_close_to_reference(x, kMostRows, weights, multiply(kernel_.panels_f32, x, kMostRows, weights));
 }
 
 TEST_P(Panels, Bf16RowsAreIndependent) {
   expect_rows_independent(kernel_.panels_bf16, test::random_bf16(kMostRows * kK, 3),
-                          random_panels<BFloat16>(4));
+                          random_panels(Format::kBf16, 4));
 }
 
 TEST_P(Panels, F16RowsAreIndependent) {
   expect_rows_independent(kernel_.panels_f16, test::random_floats(kMostRows * kK, 3),
-                          random_panels<Float16>(4));
+                          random_panels(Format::kF16, 4));
 }
 
 TEST_P(Panels, F32RowsAreIndependent) {
   expect_rows_independent(kernel_.panels_f32, test::random_floats(kMostRows * kK, 3),
-                          random_panels<float>(4));
+                          random_panels(Format::kF32, 4));
 }
 
 // Products of BF16 numbers are exact in float, so paths that add one product at a time agree to the last bit.
 TEST(Bf16Panels, PathsWithoutDotProductsAgreeBitForBit) {
   const auto x = test::random_bf16(8 * kK, 5);
-  const auto weights = random_panels<BFloat16>(6);
+  const auto weights = random_panels(Format::kBf16, 6);
   const std::vector<float> expected = multiply(machine_paths().front().table->panels_bf16, x, 8, weights);
   for (const MachinePath& path : machine_paths()) {
     if (path.name != "avx2" && path.name != "avx512") continue;
@@ -160,7 +152,11 @@ struct Int8Activations {
 
   Int8Rows rows(int64_t first, int64_t count) const {
     const int64_t groups = kK / 32;
-    return {codes.data() + first * kK, scales.data() + first * groups, sums.data() + first * groups, count,
+    return {codes.data() + first * kK,
+            scales.data() + first * groups,
+            sums.data() + first * groups,
+            count,
+            kK,
             kK};
   }
 };
@@ -175,64 +171,80 @@ Int8Activations random_activations(const KernelTable& kernel) {
   return activations;
 }
 
-Mxfp4Matrix random_mxfp4(uint32_t seed) {
-  Mxfp4Matrix matrix(kColumns, kK);
-  const std::vector<float> weights = test::random_floats(kColumns * kK, seed, 0.1f);
-  for (int64_t n = 0; n < kColumns; ++n) {
-    pack_mxfp4_column(matrix, n, std::span(weights).subspan(static_cast<size_t>(n * kK), kK));
-  }
-  return matrix;
+/// A format with readings in integers.
+class IntegerProducts : public testing::TestWithParam<std::tuple<MachinePath, Format>> {
+ protected:
+  const KernelTable& kernel_ = *std::get<0>(GetParam()).table;
+  const Format format_ = std::get<1>(GetParam());
+};
+
+INSTANTIATE_TEST_SUITE_P(, IntegerProducts,
+                         testing::Combine(testing::ValuesIn(machine_paths()),
+                                          testing::Values(Format::kMxfp4, Format::kInt4,
+                                                          Format::kInt4Asymmetric, Format::kInt8)),
+                         [](const auto& info) { return test::path_and_format(info); });
+
+void multiply_integers(const KernelTable& kernel, const Int8Rows& a, const PackedMatrix& weights, float* c) {
+  const IntegerView view = integer_view(weights, 0, weights.panels());
+  kernel.integer_product[view.weights](a, view.panels, c, kColumns);
 }
 
-TEST_P(Panels, Mxfp4W4A8EqualsTheScalarPathBitForBitWithAnyNumberOfRows) {
+TEST_P(IntegerProducts, EqualTheScalarPathBitForBitWithAnyNumberOfRows) {
   const KernelTable& scalar = *machine_paths().front().table;
   const Int8Activations activations = random_activations(scalar);
-  const Mxfp4Matrix weights = random_mxfp4(8);
-  const int64_t panels = kColumns / kPanelWidth;
+  const PackedMatrix weights = random_panels(format_, 8);
   std::vector<float> expected(kMostRows * kColumns);
   for (int64_t r = 0; r < kMostRows; ++r) {
-    scalar.panels_mxfp4_w4a8(activations.rows(r, 1), weights.panels(0, panels),
-                             expected.data() + r * kColumns, kColumns);
+    multiply_integers(scalar, activations.rows(r, 1), weights, expected.data() + r * kColumns);
   }
   for (const int64_t rows : row_counts()) {
     std::vector<float> c(static_cast<size_t>(rows * kColumns), -1.0f);
-    kernel_.panels_mxfp4_w4a8(activations.rows(0, rows), weights.panels(0, panels), c.data(), kColumns);
+    multiply_integers(kernel_, activations.rows(0, rows), weights, c.data());
     ASSERT_EQ(std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)), 0) << rows << " rows";
   }
 }
 
-TEST_P(Panels, Mxfp4W4A8IsTheProductOfTheDequantizedOperands) {
+TEST_P(IntegerProducts, AreTheProductOfTheDequantizedOperands) {
   const Int8Activations activations = random_activations(kernel_);
-  const Mxfp4Matrix weights = random_mxfp4(9);
+  const PackedMatrix weights = random_panels(format_, 9);
   std::vector<float> c(kColumns);
-  kernel_.panels_mxfp4_w4a8(activations.rows(0, 1), weights.panels(0, kColumns / kPanelWidth), c.data(),
-                            kColumns);
-  std::vector<float> column(kK);
+  multiply_integers(kernel_, activations.rows(0, 1), weights, c.data());
   for (int64_t n = 0; n < kColumns; ++n) {
-    unpack_mxfp4_column(weights, n, column);
+    const std::vector<float> column = test::unpacked_column(weights, readings(format_).back(), n);
     double sum = 0.0;
-    for (size_t k = 0; k < kK; ++k)
-      sum += 2.0 * activations.scales[k / 32] * activations.codes[k] * column[k];
+    for (size_t k = 0; k < kK; ++k) {
+      const size_t code = k / 4 * 4 + static_cast<size_t>(kQuadOrder[k % 4]);
+      sum += 2.0 * activations.scales[k / 32] * activations.codes[code] * column[k];
+    }
     ASSERT_NEAR(c[static_cast<size_t>(n)], sum, 1e-5);
   }
 }
 
 TEST_P(Panels, Mxfp4UnpacksToTheReferenceForEveryCodeAndExponent) {
-  Mxfp4Matrix matrix(kPanelWidth, kInnerStep);
+  PackedMatrix matrix = make_matrix(Format::kMxfp4, kPanelWidth, kInnerStep);
+  matrix.planes.emplace_back(256);
+  matrix.planes.emplace_back(kPanelWidth);
   std::vector<BFloat16> unpacked(kPanelWidth * kInnerStep);
-  std::vector<float> column(kInnerStep);
-  for (int exponent = 2; exponent <= 252; ++exponent) {
-    for (size_t i = 0; i < matrix.codes.size(); ++i) matrix.codes[i] = static_cast<uint8_t>(i * 37 + i / 7);
-    for (size_t i = 0; i < kPanelWidth; ++i) {
-      matrix.scales[i] = static_cast<uint8_t>(2 + (exponent + static_cast<int>(i) * 13) % 251);
+  const TileView view = tile_view(matrix, Reading::kMxfp4W4A16);
+  for (int exponent = 3; exponent <= 252; ++exponent) {
+    for (size_t i = 0; i < 256; ++i) {
+      matrix.plane(0).as<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + i / 7);
     }
-    kernel_.unpack_mxfp4(matrix.codes.data(), matrix.scales.data(), 1, unpacked.data());
+    for (size_t i = 0; i < kPanelWidth; ++i) {
+      matrix.plane(1).as<uint8_t>()[i] =
+          static_cast<uint8_t>(3 + (exponent + static_cast<int>(i) * 13) % 250);
+    }
+    uint64_t exception = 0;
+    kernel_.unpack_tiles[view.reading](view.panels, 0, 0, 1, &exception,
+                                       reinterpret_cast<uint16_t*>(unpacked.data()));
     for (int64_t n = 0; n < kPanelWidth; ++n) {
-      unpack_mxfp4_column(matrix, n, column);
+      const std::vector<float> column = test::unpacked_column(matrix, Reading::kMxfp4W4A16, n);
       for (int64_t k = 0; k < kInnerStep; ++k) {
         const BFloat16 actual = unpacked[static_cast<size_t>(k / 2 * 32 + n * 2 + k % 2)];
-        ASSERT_EQ(actual.bits, to_bfloat16(column[static_cast<size_t>(k)]).bits) << "exponent " << exponent;
-        ASSERT_EQ(to_float(actual), column[static_cast<size_t>(k)]) << "the BF16 value must be exact";
+        // -0 is +0 here: both are nothing in a product.
+        const float weight = column[static_cast<size_t>(k)] + 0.0f;
+        ASSERT_EQ(actual.bits, to_bfloat16(weight).bits) << "exponent " << exponent;
+        ASSERT_EQ(to_float(actual), weight) << "the BF16 value must be exact";
       }
     }
   }

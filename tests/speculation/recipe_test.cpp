@@ -36,7 +36,8 @@ TEST(Recipe, BuiltInRecipesLoadUnderTheirNames) {
   const Recipe specqd = load_recipe("ml-specqd");
   EXPECT_EQ(specqd.drafter, Recipe::Drafter::kSelf);
   EXPECT_EQ(specqd.draft_reading, "mxfp4-w4a8");
-  EXPECT_TRUE(specqd.needs_mxfp4());
+  EXPECT_EQ(specqd.formats(), (std::vector<std::string>{"full", "mxfp4"}));
+  EXPECT_EQ(load_recipe("plain").formats(), (std::vector<std::string>{"full"}));
 }
 
 TEST(Recipe, AFileIsReadByItsName) {

@@ -29,8 +29,17 @@ Decoder load_decoder(const std::filesystem::path& path) {
   ThreadTeam team(2);
   std::vector<std::string> warnings;
   const Checkpoint checkpoint = open_checkpoint(path);
-  DecoderWeights weights = pack_weights(checkpoint, {.mxfp4 = true, .progress = {}}, team, warnings);
+  LoadOptions options;
+  options.formats = {std::nullopt, Format::kMxfp4};
+  DecoderWeights weights = pack_weights(checkpoint, options, team, warnings);
   return {checkpoint.config, std::move(weights)};
+}
+
+Model load_model(const std::filesystem::path& path, std::vector<std::string> formats) {
+  ModelOptions options;
+  options.formats = std::move(formats);
+  options.threads = 2;
+  return Model::load(path, options);
 }
 
 std::vector<float> all_logits(const Decoder& decoder, const std::vector<int32_t>& tokens, int64_t chunk,

@@ -12,6 +12,9 @@ namespace verbatim::test {
 /// A checkpoint packed with MXFP4 beside its full weights.
 Decoder load_decoder(const std::filesystem::path& path);
 
+/// A model loaded by two threads in the given formats; without any, with MXFP4 beside its full weights.
+Model load_model(const std::filesystem::path& path, std::vector<std::string> formats = {"full", "mxfp4"});
+
 /// The logits of every token of a sequence, [tokens][vocabulary], evaluated from an empty cache in passes of
 /// at most `chunk` rows.
 std::vector<float> all_logits(const Decoder& decoder, const std::vector<int32_t>& tokens, int64_t chunk,

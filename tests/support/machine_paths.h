@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/format.h"
 #include "kernels/dispatch.h"
 
 namespace verbatim::test {
@@ -31,6 +32,12 @@ class SelectedKernels {
 /// For INSTANTIATE_TEST_SUITE_P over machine_paths().
 inline std::string path_name(const auto& info) {
   return info.param.name;
+}
+/// For parameters that are tuples of a machine path and a format.
+inline std::string path_and_format(const auto& info) {
+  std::string name = std::get<0>(info.param).name + "_";
+  for (const char c : format_name(std::get<1>(info.param))) name += c == '-' ? '_' : c;
+  return name;
 }
 inline void PrintTo(const MachinePath& path, std::ostream* out) {
   *out << path.name;

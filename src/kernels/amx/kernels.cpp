@@ -1,16 +1,39 @@
 #include "kernels/amx/products.h"
+#include "kernels/amx/tiles.h"
 #include "kernels/isa_tables.h"
 
 namespace verbatim::amx {
 
 namespace {
 
-void panels_mxfp4_w4a8_by_rows(const Int8Rows& a, const Mxfp4Panels& weights, float* c, int64_t c_stride) {
+using IntegerProduct = void (*)(const Int8Rows&, const IntegerPanels&, float*, int64_t);
+
+/// Few rows through the vector unit, more through tiles: the bits are the same.
+template <int kKind, IntegerProduct kTiles>
+void integer_by_rows(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
   if (a.rows > kVectorRows) {
-    panels_mxfp4_w4a8(a, weights, c, c_stride);
+    kTiles(a, weights, c, c_stride);
   } else {
-    avx512::vnni_bf16_table().panels_mxfp4_w4a8(a, weights, c, c_stride);
+    avx512::vnni_bf16_table().integer_product[kKind](a, weights, c, c_stride);
   }
+}
+
+/// Four chains of tile products, as a block of 32 rows by two panels has them.
+int64_t multiply_registers(int64_t steps, float* out) {
+  TileConfig config;
+  for (int tile = 0; tile < 8; ++tile) config.set(tile, 16, 64);
+  config.load();  // and with it all tiles are zero
+  for (int64_t step = 0; step < steps; ++step) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  alignas(64) float sums[256];
+  _tile_stored(0, sums, 64);
+  _tile_release();
+  for (int i = 0; i < 16; ++i) out[i] = sums[i];
+  return steps * 4 * 2 * 16 * 16 * 32;
 }
 
 }  // namespace
@@ -20,7 +43,14 @@ const KernelTable& table() {
     KernelTable t = avx512::vnni_bf16_table();
     t.name = "amx (int8, bf16)";
     t.panels_bf16 = panels_bf16;
-    t.panels_mxfp4_w4a8 = panels_mxfp4_w4a8_by_rows;
+    t.tile_product = tile_product;
+    t.integer_product[kIntegerInt4] = integer_by_rows<kIntegerInt4, integer_int4>;
+    t.integer_product[kIntegerInt4Asymmetric] =
+        integer_by_rows<kIntegerInt4Asymmetric, integer_int4_asymmetric>;
+    t.integer_product[kIntegerInt8] = integer_by_rows<kIntegerInt8, integer_int8>;
+    t.squeeze3 = squeeze3;
+    t.squeeze4 = squeeze4;
+    t.multiply_registers = multiply_registers;
     return t;
   }();
   return kernels;

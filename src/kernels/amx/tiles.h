@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#define VERBATIM_INLINE [[gnu::always_inline]] inline
+#include "kernels/kernel_table.h"
 
 namespace verbatim::amx {
 
@@ -20,7 +20,38 @@ struct alignas(64) TileConfig {
     rows[tile] = static_cast<uint8_t>(row_count);
     bytes_per_row[tile] = static_cast<uint16_t>(row_bytes);
   }
-  VERBATIM_INLINE void load() const { _tile_loadconfig(this); }
+  // GCC 12's own intrinsic claims to read the first eight bytes only, so stores to the others may be lost.
+  VERBATIM_INLINE void load() const { __asm__ volatile("ldtilecfg %0" ::"m"(*this)); }
 };
+
+// The tile registers by number. The compiler's own intrinsics want literals, which template parameters are
+// not.
+
+template <int kTile>
+VERBATIM_INLINE void tile_zero() {
+  __asm__ volatile("tilezero %%tmm%c0" ::"i"(kTile));
+}
+template <int kTile>
+VERBATIM_INLINE void tile_load(const void* from, int64_t stride_bytes) {
+  __asm__ volatile("tileloadd (%1,%2,1), %%tmm%c0" ::"i"(kTile), "r"(from), "r"(stride_bytes) : "memory");
+}
+template <int kTile>
+VERBATIM_INLINE void tile_store(void* to, int64_t stride_bytes) {
+  __asm__ volatile("tilestored %%tmm%c0, (%1,%2,1)" ::"i"(kTile), "r"(to), "r"(stride_bytes) : "memory");
+}
+/// sums += a · b, BF16 pairs.
+template <int kSums, int kA, int kB>
+VERBATIM_INLINE void tile_dot_bf16() {
+  __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kA), "i"(kB));
+}
+/// sums += a · b, quads of bytes, a signed and b signed or unsigned.
+template <int kSums, int kA, int kB, bool kUnsignedB>
+VERBATIM_INLINE void tile_dot_int8() {
+  if constexpr (kUnsignedB) {
+    __asm__ volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kA), "i"(kB));
+  } else {
+    __asm__ volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kA), "i"(kB));
+  }
+}
 
 }  // namespace verbatim::amx

@@ -4,9 +4,7 @@
 
 #include <cstdint>
 
-#include "base/float16.h"
-
-#define VERBATIM_INLINE [[gnu::always_inline]] inline
+#include "kernels/kernel_table.h"
 
 namespace verbatim::avx2 {
 
@@ -62,12 +60,13 @@ struct F32x16 {
     const __m256i packed = _mm256_packus_epi32(round_to_bf16(low), round_to_bf16(high));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xd8));
   }
-  VERBATIM_INLINE void store_int8(int8_t* to) const {
+  VERBATIM_INLINE void store_int8_quads(int8_t* to) const {
     const __m256i words = _mm256_packs_epi32(_mm256_cvtps_epi32(low), _mm256_cvtps_epi32(high));
     const __m256i ordered = _mm256_permute4x64_epi64(words, 0xd8);
     const __m128i bytes =
         _mm_packs_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+    const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(bytes, order));
   }
 };
 

@@ -1,5 +1,5 @@
-#include "kernels/avx512/mxfp4_codes.h"
-#include "kernels/generic/mxfp4.h"
+#include "kernels/avx512/dot.h"
+#include "kernels/generic/integer.h"
 #include "kernels/generic/panel_loop.h"
 #include "kernels/isa_tables.h"
 
@@ -7,9 +7,22 @@ namespace verbatim::avx512 {
 
 namespace {
 
+/// Its sums are of 32 bits, so there is nothing to open or close. Signed weights become unsigned by adding
+/// 128.
 struct VnniDot : DotBase {
-  VERBATIM_INLINE static Sum add(Sum sum, __m512i weights, const int8_t* quad) {
+  using Partial = Sum;
+  static constexpr int32_t kInt8Offset = 128;
+
+  VERBATIM_INLINE static Bytes int8(const uint8_t* codes) {
+    return _mm512_xor_si512(load(codes), _mm512_set1_epi8(static_cast<char>(0x80)));
+  }
+  VERBATIM_INLINE static Partial open(Sum sum) { return sum; }
+  VERBATIM_INLINE static Sum close(Sum, Partial partial) { return partial; }
+  VERBATIM_INLINE static Partial add(Partial sum, Bytes weights, const int8_t* quad) {
     return _mm512_dpbusd_epi32(sum, weights, broadcast(quad));
+  }
+  VERBATIM_INLINE static Partial add_int8(Partial sum, Bytes weights, const int8_t* quad) {
+    return add(sum, weights, quad);
   }
 };
 
@@ -54,6 +67,19 @@ void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product) {
   generic::for_each_block<DotProductMicro>(product);
 }
 
+int64_t multiply_registers(int64_t steps, float* out) {
+  constexpr int kSums = 12;  // more than the latency of a dot product times those begun per cycle
+  const __m512bh ones = reinterpret_cast<__m512bh>(_mm512_set1_epi16(0x3f80));
+  __m512 sums[kSums];
+  for (__m512& sum : sums) sum = _mm512_setzero_ps();
+  for (int64_t step = 0; step < steps; ++step) {
+    for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, ones, ones);
+  }
+  for (int i = 1; i < kSums; ++i) sums[0] = _mm512_add_ps(sums[0], sums[i]);
+  _mm512_storeu_ps(out, sums[0]);
+  return steps * kSums * 16 * 4;
+}
+
 }  // namespace
 
 const KernelTable& vnni_bf16_table() {
@@ -61,7 +87,8 @@ const KernelTable& vnni_bf16_table() {
     KernelTable t = table();
     t.name = "avx512 (vnni, bf16)";
     t.panels_bf16 = panels_bf16;
-    t.panels_mxfp4_w4a8 = generic::panels_mxfp4_w4a8<F32x16, VnniDot>;
+    generic::fill_integer<F32x16, VnniDot>(t.integer_product);
+    t.multiply_registers = multiply_registers;
     return t;
   }();
   return kernels;

@@ -4,9 +4,7 @@
 
 #include <cstdint>
 
-#include "base/float16.h"
-
-#define VERBATIM_INLINE [[gnu::always_inline]] inline
+#include "kernels/kernel_table.h"
 
 namespace verbatim::avx512 {
 
@@ -46,9 +44,10 @@ struct F32x16 {
     const __m256i halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), halves);
   }
-  VERBATIM_INLINE void store_int8(int8_t* to) const {
+  VERBATIM_INLINE void store_int8_quads(int8_t* to) const {
     const __m128i bytes = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(lanes));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), bytes);
+    const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm_shuffle_epi8(bytes, order));
   }
 };
 

@@ -31,20 +31,44 @@ void to_bf16(const float* x, int64_t n, BFloat16* out) {
   for (int64_t i = 0; i < n; i += 16) V::load(x + i).store(out + i);
 }
 
+/// A group of 32 in int8 under a power of two (OCP MX's MXINT8): codes times scale are BF16 numbers, and
+/// their products with MXFP4 weights the same in integers and in floats.
+template <typename V>
+struct Int8Group {
+  V first;  // codes, whole numbers from -127 to 127
+  V second;
+  uint32_t scale;  // the exponent field of the scale
+
+  VERBATIM_INLINE explicit Int8Group(const float* x) {
+    const V a = V::load(x);
+    const V b = V::load(x + 16);
+    const uint32_t exponent = __builtin_bit_cast(uint32_t, reduce_max(max(absolute(a), absolute(b)))) >> 23;
+    scale = (exponent < 74 ? 74 : exponent > 254 ? 254 : exponent) - 6;
+    const V inverse = V::set(__builtin_bit_cast(float, (254 - scale) << 23));
+    const V limit = V::set(127.0f);
+    first = min(max(round(a * inverse), V::set(-127.0f)), limit);
+    second = min(max(round(b * inverse), V::set(-127.0f)), limit);
+  }
+};
+
 template <typename V>
 void quantize_int8(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums) {
   for (int64_t g = 0; g < n / 32; ++g) {
-    const V a = V::load(x + g * 32);
-    const V b = V::load(x + g * 32 + 16);
-    const float largest = reduce_max(max(absolute(a), absolute(b)));
-    const V inverse = V::set(largest > 0.0f ? 127.0f / largest : 0.0f);
-    const V limit = V::set(127.0f);
-    const V code_a = min(max(round(a * inverse), V::set(-127.0f)), limit);
-    const V code_b = min(max(round(b * inverse), V::set(-127.0f)), limit);
-    code_a.store_int8(codes + g * 32);
-    code_b.store_int8(codes + g * 32 + 16);
-    scales[g] = largest / 254.0f;
-    sums[g] = static_cast<int32_t>(reduce_add(code_a + code_b));  // integers below 2^24: exact
+    const Int8Group<V> group(x + g * 32);
+    group.first.store_int8_quads(codes + g * 32);
+    group.second.store_int8_quads(codes + g * 32 + 16);
+    scales[g] = __builtin_bit_cast(float, (group.scale - 1) << 23);
+    sums[g] = static_cast<int32_t>(reduce_add(group.first + group.second));  // integers below 2^24: exact
+  }
+}
+
+template <typename V>
+void round_to_int8(const float* x, int64_t n, BFloat16* out) {
+  for (int64_t g = 0; g < n / 32; ++g) {
+    const Int8Group<V> group(x + g * 32);
+    const V scale = V::set(__builtin_bit_cast(float, group.scale << 23));
+    (group.first * scale).store(out + g * 32);
+    (group.second * scale).store(out + g * 32 + 16);
   }
 }
 

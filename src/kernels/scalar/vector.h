@@ -3,9 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/float16.h"
-
-#define VERBATIM_INLINE [[gnu::always_inline]] inline
+#include "kernels/kernel_table.h"
 
 namespace verbatim::scalar {
 
@@ -54,9 +52,10 @@ struct F32x16 {
   VERBATIM_INLINE void store(BFloat16* to) const {
     for (int i = 0; i < 16; ++i) to[i] = to_bfloat16(lane[i]);
   }
-  /// The lanes hold integers from -127 to 127.
-  VERBATIM_INLINE void store_int8(int8_t* to) const {
-    for (int i = 0; i < 16; ++i) to[i] = static_cast<int8_t>(lane[i]);
+  /// The lanes hold integers from -127 to 127. The second and the third of every four change places.
+  VERBATIM_INLINE void store_int8_quads(int8_t* to) const {
+    constexpr int kOrder[4] = {0, 2, 1, 3};
+    for (int i = 0; i < 16; ++i) to[i] = static_cast<int8_t>(lane[i / 4 * 4 + kOrder[i % 4]]);
   }
 };
 

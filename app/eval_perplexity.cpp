@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "app_support.h"
+#include "base/error.h"
+#include "commands.h"
+#include "formats/format.h"
+#include "kernels/dispatch.h"
+#include "text/tokenizer.h"
+
+namespace verbatim::app {
+
+namespace {
+
+struct Options {
+  CommonOptions common;
+  std::string file;
+  PerplexityOptions perplexity;
+  std::string sensitivities;
+  bool dense_only = false;
+  int32_t round_to_bits = 0;
+  bool json = false;
+};
+
+/// What the readings need: "full" first, so that it stays apart from a lossless reading it is compared with.
+std::vector<std::string> needed_formats(const PerplexityOptions& options) {
+  std::vector<std::string> formats;
+  const auto add = [&](const std::string& format) {
+    if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
+  };
+  std::vector<Reading> used = {parse_reading(options.reading, "--reading")};
+  if (!options.compare_with.empty()) used.push_back(parse_reading(options.compare_with, "--compare-with"));
+  if (std::find(used.begin(), used.end(), Reading::kFull) != used.end()) add("full");
+  for (const Reading reading : used) {
+    if (reading != Reading::kFull) add(std::string(format_name(reading_format(reading))));
+  }
+  return formats;
+}
+
+Model load(const Options& options) {
+  ModelOptions model;
+  model.formats =
+      options.common.formats.empty() ? needed_formats(options.perplexity) : options.common.formats;
+  model.threads = options.common.threads;
+  model.sensitivities = options.sensitivities;
+  model.dense_only = options.dense_only;
+  model.round_to_bits = options.round_to_bits;
+  return load_model(options.common.model, std::move(model));
+}
+
+void print_json(const Options& options, const PerplexityResult& result) {
+  nlohmann::ordered_json object = {{"model", options.common.model},
+                                   {"file", options.file},
+                                   {"reading", result.reading},
+                                   {"resolved_reading", result.resolved},
+                                   {"bits_per_weight", result.bits_per_weight},
+                                   {"perplexity", result.perplexity},
+                                   {"mean_nll", result.mean_nll},
+                                   {"standard_error", result.standard_error},
+                                   {"bits_per_byte", result.bits_per_byte},
+                                   {"tokens", result.tokens},
+                                   {"text_tokens", result.text_tokens},
+                                   {"text_bytes", result.text_bytes},
+                                   {"window", result.window},
+                                   {"stride", result.stride},
+                                   {"windows", result.windows},
+                                   {"seconds", result.seconds},
+                                   {"kernels", kernels().name}};
+  if (!options.perplexity.compare_with.empty()) {
+    object["compared_with"] = options.perplexity.compare_with;
+    object["excess_nll"] = result.excess_nll;
+    object["excess_standard_error"] = result.excess_standard_error;
+    object["agreement"] = result.agreement;
+    object["overlap"] = result.overlap;
+  }
+  if (options.dense_only) object["dense_only"] = true;
+  if (options.round_to_bits > 0) object["rounded_to_bits"] = options.round_to_bits;
+  write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void print_text(const Options& options, const PerplexityResult& result) {
+  std::string out = fmt::format(
+      "perplexity {:.4f} of {} in the reading {} ({:.2f} bits per weight)\n"
+      "{:.5f} nats per token, standard error {:.5f}; {:.4f} bits per byte\n"
+      "{} tokens scored in {} window{} of {}, {} apart, in {:.1f} s\n",
+      result.perplexity, one_line(options.file), result.reading, result.bits_per_weight, result.mean_nll,
+      result.standard_error, result.bits_per_byte, result.tokens, result.windows,
+      result.windows == 1 ? "" : "s", result.window, result.stride, result.seconds);
+  if (!options.perplexity.compare_with.empty()) {
+    out += fmt::format(
+        "beside {}: {:+.5f} nats per token, standard error {:.5f}; {:.4f} of the likeliest tokens agree, the "
+        "distributions overlap by {:.4f}\n",
+        options.perplexity.compare_with, result.excess_nll, result.excess_standard_error, result.agreement,
+        result.overlap);
+  }
+  write_out(out);
+}
+
+void eval_perplexity(Options& options) {
+  needed_formats(options.perplexity);  // wrong names are worth saying before anything is read
+  const std::string text = read_text(options.file);
+  if (text.empty()) bad_input("{} is empty: there is nothing to measure", options.file);
+  require_utf8(text, options.file);
+  const Model model = load(options);
+  options.perplexity.threads = options.common.threads;
+  options.perplexity.progress = [](double fraction) { show_progress("reading the text", fraction); };
+  const PerplexityResult result = measure_perplexity(model, text, options.perplexity);
+  end_progress();
+  options.json ? print_json(options, result) : print_text(options, result);
+}
+
+}  // namespace
+
+void add_eval_perplexity(CLI::App& eval) {
+  auto options = std::make_shared<Options>();
+  CLI::App* const command =
+      eval.add_subcommand("perplexity", "Measure how well a model predicts a text, in any reading");
+  add_model(*command, options->common);
+  const CLI::Range some(int64_t{1}, int64_t{1} << 31);
+  PerplexityOptions& perplexity = options->perplexity;
+  command->add_option("FILE", options->file, "The text, in UTF-8; - is standard input")->required();
+  command->add_option("--reading", perplexity.reading, "How to read the weights: full, mxfp4-w4a8, ...")
+      ->capture_default_str();
+  command->add_option("--compare-with", perplexity.compare_with,
+                      "Another reading: how often and how closely do the predictions agree?");
+  command
+      ->add_option("--window", perplexity.window,
+                   "Tokens of a window; without it the model's context, 1024 at most")
+      ->check(some);
+  command
+      ->add_option("--stride", perplexity.stride,
+                   "Tokens between the beginnings of windows; without it they do not overlap")
+      ->check(some);
+  command->add_option("--max-tokens", perplexity.max_tokens, "Take only the first tokens of the text")
+      ->check(some);
+  command
+      ->add_option("--threads", options->common.threads,
+                   "Threads to compute with; without it one per processor")
+      ->check(CLI::Range(1, 4096));
+  command->add_flag("--json", options->json, "Print one JSON object");
+  const char* const packing = "Packing";
+  command
+      ->add_option("--formats", options->common.formats,
+                   "Formats to pack the weights into; without it what the readings need")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->group(packing);
+  command
+      ->add_option("--sensitivities", options->sensitivities,
+                   "A .safetensors file of sensitivities, for squeeze3 and squeeze4")
+      ->type_name("FILE")
+      ->group(packing);
+  command->add_flag("--dense-only", options->dense_only, "squeeze3 and squeeze4 without their sparse part")
+      ->group(packing);
+  command
+      ->add_option("--round-to-bits", options->round_to_bits,
+                   "For comparisons: round the weights to nearest in so many bits first")
+      ->check(CLI::Range(1, 16))
+      ->group(packing);
+  command->footer(
+      "Examples:\n"
+      "  verbatim eval perplexity models/target notes.txt\n"
+      "  verbatim eval perplexity models/target notes.txt --reading mxfp4-w4a8 --compare-with full\n"
+      "  verbatim eval perplexity models/target notes.txt --window 512 --stride 256 --json");
+  command->callback([options] { eval_perplexity(*options); });
+}
+
+}  // namespace verbatim::app

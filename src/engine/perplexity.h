@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/decoder.h"
+#include "verbatim/perplexity.h"
+
+namespace verbatim {
+
+/// A window over a text: tokens begin .. end - 1 are evaluated, and those from first_scored on are scored.
+struct ScoringWindow {
+  int64_t begin;
+  int64_t first_scored;
+  int64_t end;
+};
+
+/// Cuts a text into windows of up to `length` tokens that begin `stride` apart, 1 ≤ stride ≤ length, until
+/// one reaches the end. Each scores what no window before it held. `past`: something stands before each
+/// window, so that its first token can be scored; otherwise it is not.
+std::vector<ScoringWindow> scoring_windows(int64_t tokens, int64_t length, int64_t stride, bool past);
+
+/// How a prediction fared.
+struct TokenScore {
+  double nll = 0;         ///< -log of the probability of the token that came
+  double excess_nll = 0;  ///< nll less that of the other prediction
+  double overlap = 1;     ///< Σ min(p, q) with the other prediction
+  bool same_best = true;  ///< both predictions have the same likeliest token
+};
+
+/// The score of one prediction, in double precision and an order of operations that is always the same.
+/// `other`: the logits of another reading, or empty. The likeliest token is the lowest one of equals.
+TokenScore score_prediction(std::span<const float> logits, int32_t token, std::span<const float> other);
+
+/// The scores of a text's tokens, in order, as measure_perplexity() describes. `bos`: stands before every
+/// window. `length` and `stride` are those of scoring_windows().
+std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int32_t> tokens,
+                                     std::optional<int32_t> bos, int64_t length, int64_t stride,
+                                     Reading reading, std::optional<Reading> other, ThreadTeam& team,
+                                     const std::function<void(double)>& progress = {});
+
+}  // namespace verbatim

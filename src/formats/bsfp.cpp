@@ -1,0 +1,222 @@
+#include "formats/bsfp.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "base/matrix.h"
+#include "formats/exceptions.h"
+#include "formats/tile_codes.h"
+
+namespace verbatim {
+
+namespace {
+
+constexpr int kExceptions = 4;
+constexpr int kTableWords = 32;
+
+/// Above it no draft weight leaves the normal numbers of BF16.
+constexpr float kLeastScale = 0x1p-100f;
+
+/// By e: the code, with the flag in bit 4.
+constexpr uint8_t kCodes[16] = {0x11, 0x11, 0x01, 0x01, 0x13, 0x13, 0x03, 0x03,
+                                0x04, 0x10, 0x05, 0x12, 0x06, 0x06, 0x07, 0x07};
+/// By code: the draft exponent.
+constexpr int kDraftExponents[8] = {9, 2, 11, 6, 8, 10, 12, 14};
+/// By code: the upper three bits of e where the flag is set.
+constexpr int kFlaggedUpper[8] = {4, 0, 5, 2, 0, 0, 0, 0};
+
+/// What differs between the two element types.
+struct Layout {
+  int mantissa_bits;
+  int first_exponent;  // the field whose e is 0, for weights below 2
+  int64_t rest_bytes;
+};
+Layout layout_of(Element element) {
+  return element == Element::kBf16 ? Layout{7, 112, 576} : Layout{10, 0, 768};
+}
+
+uint16_t bits_of(Element element, float weight) {
+  return element == Element::kBf16 ? to_bfloat16(weight).bits : to_float16(weight).bits;
+}
+
+size_t tile_count(const PackedMatrix& matrix) {
+  return static_cast<size_t>(matrix.panels() * matrix.tiles());
+}
+size_t scale_bytes(const PackedMatrix& matrix) {
+  return static_cast<size_t>(matrix.columns * scale_groups(matrix)) * sizeof(BFloat16);
+}
+
+/// The exponent field whose e is 0: the lower entries of the table hold it.
+int window_of(const PackedMatrix& matrix) {
+  const Layout layout = layout_of(matrix.element);
+  // Flag 1, code 1 stands for e = 0.
+  return (matrix.plane(3).as<uint16_t>()[0x11] & 0x7fff) >> layout.mantissa_bits;
+}
+
+PackedMatrix allocate(int64_t columns, int64_t k, Element element, const MatrixStatistics& statistics) {
+  PackedMatrix matrix = make_matrix(Format::kBsfp, columns, k);
+  matrix.element = element;
+  const Layout layout = layout_of(element);
+  matrix.planes.emplace_back(code_plane_bytes(matrix));
+  matrix.planes.emplace_back(scale_bytes(matrix));
+  matrix.planes.emplace_back(tile_count(matrix) * static_cast<size_t>(layout.rest_bytes));
+  matrix.planes.emplace_back(kTableWords * sizeof(uint16_t));
+  const int largest = (bits_of(element, statistics.largest) & 0x7fff) >> layout.mantissa_bits;
+  // Even, because the lowest bit of the exponent is stored as it is and completes the table's upper ones.
+  const int window = round_up(std::max(largest - 15, layout.first_exponent), 2);
+  for (int index = 0; index < kTableWords; ++index) {
+    const int upper = index >= 16 ? kFlaggedUpper[index & 7] : index & 7;
+    const int exponent = window + 2 * upper;
+    matrix.plane(3).as<uint16_t>()[index] =
+        static_cast<uint16_t>((index & 8) << 12 | exponent << layout.mantissa_bits);
+  }
+  add_count_plane(matrix);
+  return matrix;
+}
+
+/// The place of a weight in its half tile, in the order of the panel that it is unpacked to.
+uint8_t position(Element element, int64_t column, int64_t k) {
+  const int64_t i = column % kPanelWidth;
+  return static_cast<uint8_t>(element == Element::kBf16 ? k % 16 / 2 * 32 + i * 2 + k % 2 : k % 16 * 16 + i);
+}
+
+/// Writes the rest of a weight beside its code.
+void put_rest(const PackedMatrix& matrix, int64_t column, int64_t k, uint16_t bits, bool flag) {
+  const Layout layout = layout_of(matrix.element);
+  uint8_t* const rest = matrix.plane(2).as<uint8_t>() + tile_index(matrix, column, k) * layout.rest_bytes;
+  rest[rest_byte(column, k)] = static_cast<uint8_t>(bits & 0xff);  // BF16: exponent bit and mantissa
+  if (matrix.element == Element::kBf16) {
+    uint16_t* const flags = reinterpret_cast<uint16_t*>(rest + 512);
+    const int64_t lane = column % kPanelWidth * 2 + k % 2;
+    flags[lane] = static_cast<uint16_t>(flags[lane] | (flag ? 1 << (k % kInnerStep / 2) : 0));
+  } else {
+    const int nibble = (flag ? 8 : 0) | ((bits >> 8) & 7);
+    const int64_t byte = code_byte(matrix, column, k) % kCodeTileBytes;
+    rest[512 + byte] = static_cast<uint8_t>(rest[512 + byte] | (k / 4 % 2 == 1 ? nibble << 4 : nibble));
+  }
+}
+
+/// Draft scales: s = Σ w q / Σ q² over each group, q the draft value for s = 1 (SPEQ eq. 4).
+void pack_scales(const PackedMatrix& matrix, const PanelSource& source) {
+  const uint8_t* const codes = matrix.plane(0).as<uint8_t>();
+  BFloat16* const scales = matrix.plane(1).as<BFloat16>();
+  for (int64_t i = 0; i < source.column_count; ++i) {
+    const int64_t column = source.panel * kPanelWidth + i;
+    for (int64_t begin = 0; begin < matrix.k; begin += kScaleGroup) {
+      double products = 0.0;
+      double squares = 0.0;
+      for (int64_t k = begin; k < std::min(begin + kScaleGroup, source.inputs()); ++k) {
+        const uint8_t code = get_code(codes, matrix, column, k);
+        const double q = std::ldexp((code & 8) != 0 ? -1.0 : 1.0, kDraftExponents[code & 7] - 15);
+        const double w = source.at(i, k);
+        if (!std::isfinite(w)) continue;
+        products += w * q;
+        squares += q * q;
+      }
+      // Below the upper bound none does either.
+      const double scale = squares > 0.0 ? std::clamp<double>(products / squares, kLeastScale, 0x1p126) : 1.0;
+      scales[scale_index(matrix, column, begin)] = to_bfloat16(static_cast<float>(scale));
+    }
+  }
+}
+
+void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixStatistics&, PanelTail& tail) {
+  const Layout layout = layout_of(matrix.element);
+  const int window = window_of(matrix);
+  uint8_t* const codes = matrix.plane(0).as<uint8_t>();
+  uint8_t* const counts = matrix.plane(kExceptions).as<uint8_t>();
+  // No draft code is zero: the columns of the padding must come out as good as zero all the same, because
+  // sums over whole panels see them.
+  std::fill_n(matrix.plane(1).as<BFloat16>() + source.panel * scale_groups(matrix) * kPanelWidth,
+              scale_groups(matrix) * kPanelWidth, to_bfloat16(kLeastScale));
+  for (int64_t begin = 0; begin < matrix.k; begin += 16) {
+    HalfTile half;
+    for (int64_t i = 0; i < kPanelWidth; ++i) {
+      const int64_t column = source.panel * kPanelWidth + i;
+      for (int64_t k = begin; k < begin + 16; ++k) {
+        const uint16_t bits = bits_of(matrix.element, source.at(i, k));
+        const int e = ((bits & 0x7fff) >> layout.mantissa_bits) - window;
+        const bool coded = e >= 0 && e <= 15;
+        half.add(position(matrix.element, column, k), bits, !coded);
+        const uint8_t entry = kCodes[coded ? e : e < 0 ? 0 : 15];
+        put_code(codes, matrix, column, k, static_cast<uint8_t>((entry & 7) | (bits >> 15 << 3)));
+        put_rest(matrix, column, k, bits, entry >= 16);
+      }
+    }
+    counts[(source.panel * matrix.tiles() + begin / kInnerStep) * 2 + begin / 16 % 2] = half.finish(tail);
+  }
+  pack_scales(matrix, source);
+}
+
+void finish(PackedMatrix& matrix, std::span<const PanelTail> tails) {
+  gather_exceptions(matrix, kExceptions, tails);
+}
+
+void validate(const PackedMatrix& matrix) {
+  check_plane(matrix, 0, code_plane_bytes(matrix));
+  check_plane(matrix, 1, scale_bytes(matrix));
+  check_plane(matrix, 2, tile_count(matrix) * static_cast<size_t>(layout_of(matrix.element).rest_bytes));
+  check_plane(matrix, 3, kTableWords * sizeof(uint16_t));
+  validate_exceptions(matrix, kExceptions);
+}
+
+float draft_value(const PackedMatrix& matrix, int64_t column, int64_t k) {
+  const uint8_t code = get_code(matrix.plane(0).as<uint8_t>(), matrix, column, k);
+  const float scale = to_float(matrix.plane(1).as<BFloat16>()[scale_index(matrix, column, k)]);
+  return std::ldexp((code & 8) != 0 ? -scale : scale, kDraftExponents[code & 7] - 15);
+}
+
+/// The bits of a weight that is no exception.
+uint16_t full_bits(const PackedMatrix& matrix, int64_t column, int64_t k) {
+  const Layout layout = layout_of(matrix.element);
+  const uint8_t* const rest =
+      matrix.plane(2).as<uint8_t>() + tile_index(matrix, column, k) * layout.rest_bytes;
+  const uint8_t code = get_code(matrix.plane(0).as<uint8_t>(), matrix, column, k);
+  const uint16_t* const table = matrix.plane(3).as<uint16_t>();
+  const uint8_t low = rest[rest_byte(column, k)];
+  if (matrix.element == Element::kBf16) {
+    const uint16_t flags = reinterpret_cast<const uint16_t*>(rest + 512)[column % kPanelWidth * 2 + k % 2];
+    const int flag = flags >> (k % kInnerStep / 2) & 1;
+    return static_cast<uint16_t>(table[code | flag << 4] | low);
+  }
+  const uint8_t byte = rest[512 + code_byte(matrix, column, k) % kCodeTileBytes];
+  const int nibble = k / 4 % 2 == 1 ? byte >> 4 : byte & 15;
+  return static_cast<uint16_t>(table[code | (nibble & 8) << 1] | (nibble & 7) << 8 | low);
+}
+
+void unpack_column(const PackedMatrix& matrix, Reading reading, int64_t column, std::span<float> out) {
+  if (reading == Reading::kBsfpDraft) {
+    for (int64_t k = 0; k < matrix.k; ++k) out[static_cast<size_t>(k)] = draft_value(matrix, column, k);
+    return;
+  }
+  std::vector<uint16_t> panel(static_cast<size_t>(matrix.k * kPanelWidth));
+  const auto index = [&](int64_t k) {
+    return static_cast<size_t>(k / 16 * 256 + position(matrix.element, column, k));
+  };
+  for (int64_t k = 0; k < matrix.k; ++k) panel[index(k)] = full_bits(matrix, column, k);
+  apply_exceptions(matrix, kExceptions, column / kPanelWidth, panel);
+  for (int64_t k = 0; k < matrix.k; ++k) {
+    const uint16_t bits = panel[index(k)];
+    out[static_cast<size_t>(k)] =
+        matrix.element == Element::kBf16 ? to_float(BFloat16{bits}) : to_float(Float16{bits});
+  }
+}
+
+int64_t bytes_read(const PackedMatrix& matrix, Reading reading) {
+  const auto size = [&](int plane) { return static_cast<int64_t>(matrix.plane(plane).size()); };
+  if (reading == Reading::kBsfpDraft) return size(0) + size(1);
+  return size(0) + size(2) + size(3) + exception_bytes(matrix, kExceptions);
+}
+
+}  // namespace
+
+const FormatOperations& bsfp_operations() {
+  static constexpr FormatOperations kOperations = {allocate, pack_panel,    finish,
+                                                   validate, unpack_column, bytes_read};
+  return kOperations;
+}
+
+}  // namespace verbatim

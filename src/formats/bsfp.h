@@ -1,0 +1,39 @@
+#pragma once
+
+#include "formats/packed_matrix.h"
+
+namespace verbatim {
+
+/// BSFP, bit-sharing floating point (SPEQ §III-A and III-B, Algorithm 1, Figures 3 and 5; design §4): a 4-bit
+/// draft that is part of the full weights. The four used bits e of the exponent of |w| < 2 become a 3-bit
+/// code c and a flag; sign and c are the draft, the rest of the weight lies beside them:
+///
+///   e               0,1  2,3  4,5  6,7   8    9    10   11  12,13  14,15
+///   c               001  001  011  011  100  000  101  010   110    111
+///   flag             1    0    1    0    0    1    0    1     0      0
+///   draft exponent   2    2    6    6    8    9   10   11    12     14
+///
+/// Draft value: ± 2^(draft exponent - 15) · s, s a BF16 number per group of 128 that makes the squared error
+/// least (SPEQ eq. 4). Full exponent: flag 0: {c, lowest bit}; flag 1: 000 -> 100, 010 -> 101, 001 -> 000,
+/// 011
+/// -> 010, then the lowest bit.
+///
+/// For F16, e is the exponent field; for BF16, the field less 112. A matrix with |w| >= 2 is divided by the
+/// power of two that brings it below (Algorithm 1 uses any factor; a power of two is exact), which here just
+/// moves the window of exponents, to an even first one. Weights below the window (zero among them in BF16),
+/// which the paper rounds, are exceptions and stay what they are (exceptions.h).
+///
+/// Planes: 0  codes   [panel][tile][256]  tile_codes.h; bit 3 is the sign
+///         1  scales  [panel][groups][16] BF16
+///         2  rest    BF16 [panel][tile]{512 bytes: lowest exponent bit and mantissa, rest_byte(); 64 bytes
+///         of
+///                    flags: word (column, k parity), bit k / 2}
+///                    F16 [panel][tile]{512 bytes: the low 8 mantissa bits, rest_byte(); 256 bytes of nibbles
+///                    in the order of codes: flag, lowest exponent bit, upper 2 mantissa bits}
+///         3  table   uint16 [32]         sign and upper exponent bits by flag and code
+///         4..7  exceptions               positions in the order of a bf16, or an f16, panel
+/// BF16: 13.16 bits per weight, F16: 16.16, and 24 per exception. Readings: `draft`, activations in BF16;
+/// `full`, the original bits.
+const FormatOperations& bsfp_operations();
+
+}  // namespace verbatim

@@ -1,0 +1,115 @@
+#include "formats/format.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/error.h"
+
+namespace verbatim {
+
+namespace {
+
+struct FormatEntry {
+  std::string_view name;
+  bool exact;
+  std::vector<Reading> readings;
+};
+
+const std::array<FormatEntry, kFormatCount>& formats() {
+  static const std::array<FormatEntry, kFormatCount> table = {{
+      {"bf16", true, {Reading::kBf16}},
+      {"f16", true, {Reading::kF16}},
+      {"f32", true, {Reading::kF32}},
+      {"int8", false, {Reading::kInt8W8A16, Reading::kInt8W8A8}},
+      {"int4", false, {Reading::kInt4W4A16, Reading::kInt4W4A8}},
+      {"int4-asymmetric", false, {Reading::kInt4AsymmetricW4A16, Reading::kInt4AsymmetricW4A8}},
+      {"mxfp4", false, {Reading::kMxfp4W4A16, Reading::kMxfp4W4A8}},
+      {"bsfp", true, {Reading::kBsfpFull, Reading::kBsfpDraft}},
+      {"mxbf16", true, {Reading::kMxbf16Full, Reading::kMxbf16Draft}},
+      {"squeeze3", false, {Reading::kSqueeze3}},
+      {"squeeze4", false, {Reading::kSqueeze4}},
+  }};
+  return table;
+}
+
+struct ReadingEntry {
+  Reading reading;
+  std::string_view name;
+};
+
+constexpr ReadingEntry kReadings[] = {
+    {Reading::kFull, "full"},
+    {Reading::kBf16, "bf16"},
+    {Reading::kF16, "f16"},
+    {Reading::kF32, "f32"},
+    {Reading::kInt8W8A16, "int8-w8a16"},
+    {Reading::kInt8W8A8, "int8-w8a8"},
+    {Reading::kInt4W4A16, "int4-w4a16"},
+    {Reading::kInt4W4A8, "int4-w4a8"},
+    {Reading::kInt4AsymmetricW4A16, "int4-asymmetric-w4a16"},
+    {Reading::kInt4AsymmetricW4A8, "int4-asymmetric-w4a8"},
+    {Reading::kMxfp4W4A16, "mxfp4-w4a16"},
+    {Reading::kMxfp4W4A8, "mxfp4-w4a8"},
+    {Reading::kBsfpFull, "bsfp-full"},
+    {Reading::kBsfpDraft, "bsfp-draft"},
+    {Reading::kMxbf16Full, "mxbf16-full"},
+    {Reading::kMxbf16Draft, "mxbf16-draft"},
+    {Reading::kSqueeze3, "squeeze3"},
+    {Reading::kSqueeze4, "squeeze4"},
+};
+
+}  // namespace
+
+std::string_view format_name(Format format) {
+  return formats()[static_cast<size_t>(format)].name;
+}
+
+const std::vector<Format>& all_formats() {
+  static const std::vector<Format> all = [] {
+    std::vector<Format> list;
+    for (int i = 0; i < kFormatCount; ++i) list.push_back(static_cast<Format>(i));
+    return list;
+  }();
+  return all;
+}
+
+Format parse_format(std::string_view name, std::string_view where) {
+  std::string known;
+  for (const Format format : all_formats()) {
+    if (format_name(format) == name) return format;
+    known += (known.empty() ? "" : ", ") + std::string(format_name(format));
+  }
+  bad_input("{}: unknown format \"{}\"; known are {}", where, name, known);
+}
+
+std::string_view reading_name(Reading reading) {
+  return kReadings[static_cast<size_t>(reading)].name;
+}
+
+Reading parse_reading(std::string_view name, std::string_view where) {
+  std::string known;
+  for (const ReadingEntry& entry : kReadings) {
+    if (entry.name == name) return entry.reading;
+    known += (known.empty() ? "" : ", ") + std::string(entry.name);
+  }
+  bad_input("{}: unknown reading \"{}\"; known are {}", where, name, known);
+}
+
+Format reading_format(Reading reading) {
+  for (const Format format : all_formats()) {
+    const std::vector<Reading>& of_format = readings(format);
+    if (std::find(of_format.begin(), of_format.end(), reading) != of_format.end()) return format;
+  }
+  fail(ErrorKind::kUsage, "the reading {} is not of one format", reading_name(reading));
+}
+
+const std::vector<Reading>& readings(Format format) {
+  return formats()[static_cast<size_t>(format)].readings;
+}
+
+bool is_exact(Format format) {
+  return formats()[static_cast<size_t>(format)].exact;
+}
+
+}  // namespace verbatim

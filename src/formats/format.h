@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace verbatim {
+
+/// How a weight matrix is stored. Each format has a file of its own here that documents its layout.
+enum class Format : uint8_t {
+  kBf16,            ///< panels.h
+  kF16,             ///< panels.h
+  kF32,             ///< panels.h
+  kInt8,            ///< int8.h
+  kInt4,            ///< int4.h, symmetric
+  kInt4Asymmetric,  ///< int4.h
+  kMxfp4,           ///< mxfp4.h
+  kBsfp,            ///< bsfp.h
+  kMxbf16,          ///< mxbf16.h
+  kSqueeze3,        ///< squeeze.h
+  kSqueeze4,        ///< squeeze.h
+};
+inline constexpr int kFormatCount = 11;
+
+/// "bf16", "int4-asymmetric", ...
+std::string_view format_name(Format format);
+/// The inverse. Throws Error(kBadInput), naming `where` and the known formats, for any other name.
+Format parse_format(std::string_view name, std::string_view where);
+/// All formats, in the order of the enumeration.
+const std::vector<Format>& all_formats();
+
+/// A way to use stored weights: which bits are read, and in which precision activations meet them.
+enum class Reading : uint8_t {
+  kFull,  ///< the weights as the model has them, from whichever format holds them best
+  kBf16,  ///< BF16 weights, BF16 activations
+  kF16,   ///< F16 weights, F32 activations
+  kF32,
+  kInt8W8A16,  ///< activations in BF16; likewise every w..a16
+  kInt8W8A8,   ///< activations in int8, groups of 32; likewise every w..a8
+  kInt4W4A16,
+  kInt4W4A8,
+  kInt4AsymmetricW4A16,
+  kInt4AsymmetricW4A8,
+  kMxfp4W4A16,
+  kMxfp4W4A8,
+  kBsfpFull,     ///< every bit: the product is that of the original weights, bit for bit
+  kBsfpDraft,    ///< the four draft bits, activations in BF16
+  kMxbf16Full,   ///< every bit, as kBsfpFull
+  kMxbf16Draft,  ///< exactly kMxfp4W4A8
+  kSqueeze3,     ///< looked-up and sparse weights, activations in BF16 (dense) and F32 (sparse)
+  kSqueeze4,
+};
+
+/// "full", "mxfp4-w4a8", "bsfp-draft", ...
+std::string_view reading_name(Reading reading);
+/// The inverse. Throws Error(kBadInput), naming `where`, for any other name.
+Reading parse_reading(std::string_view name, std::string_view where);
+/// The format a reading reads; not for kFull.
+Format reading_format(Reading reading);
+/// The readings of a format, the most exact first.
+const std::vector<Reading>& readings(Format format);
+
+/// Whether the format returns BF16 (or whatever the checkpoint has) bit for bit.
+bool is_exact(Format format);
+
+}  // namespace verbatim

@@ -1,0 +1,148 @@
+#include "formats/int4.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "formats/tile_codes.h"
+
+namespace verbatim {
+
+namespace {
+
+constexpr float kLargestF16 = 65504.0f;
+/// Fractions of the full range that a group's scale is tried for.
+constexpr float kRanges[] = {1.0f, 0.95f, 0.9f, 0.85f, 0.8f};
+
+/// A way to code a group.
+struct Grid {
+  Float16 scale{0};
+  uint8_t zero = 8;
+
+  uint8_t code(float weight) const {
+    if (scale.bits == 0 || !std::isfinite(weight)) return zero;
+    const float steps = std::nearbyint(weight / to_float(scale)) + static_cast<float>(zero);
+    return static_cast<uint8_t>(std::clamp(steps, 0.0f, 15.0f));
+  }
+  float value(uint8_t code) const {
+    return static_cast<float>(static_cast<int>(code) - static_cast<int>(zero)) * to_float(scale);
+  }
+};
+
+Grid make_grid(float scale, float lowest, bool asymmetric) {
+  Grid grid;
+  grid.scale = to_float16(std::clamp(scale, -kLargestF16, kLargestF16));
+  if (asymmetric && grid.scale.bits != 0) {
+    grid.zero = static_cast<uint8_t>(std::clamp(std::nearbyint(-lowest / to_float(grid.scale)), 0.0f, 15.0f));
+  }
+  return grid;
+}
+
+double squared_error(const Grid& grid, std::span<const float> weights) {
+  double error = 0.0;
+  for (const float w : weights) {
+    if (!std::isfinite(w)) continue;
+    const double difference = w - grid.value(grid.code(w));
+    error += difference * difference;
+  }
+  return error;
+}
+
+Grid best_grid(std::span<const float> weights, bool asymmetric) {
+  float lowest = 0.0f;  // zero must be a level, as activations are often zero on average
+  float highest = 0.0f;
+  for (const float w : weights) {
+    if (!std::isfinite(w)) continue;
+    lowest = std::min(lowest, w);
+    highest = std::max(highest, w);
+  }
+  Grid best;
+  double least = INFINITY;
+  const auto consider = [&](const Grid& grid) {
+    const double error = squared_error(grid, weights);
+    if (error < least) {
+      least = error;
+      best = grid;
+    }
+  };
+  const float extreme = -lowest > highest ? lowest : highest;
+  for (const float range : kRanges) {
+    if (asymmetric) {
+      consider(make_grid((highest - lowest) * range / 15.0f, lowest * range, true));
+    } else {
+      // The code 0 stands for -8: a negative scale gives that side to the larger extreme.
+      consider(make_grid(-extreme * range / 8.0f, 0.0f, false));
+      consider(make_grid(std::fabs(extreme) * range / 7.0f, 0.0f, false));
+    }
+  }
+  return best;
+}
+
+size_t scale_count(const PackedMatrix& matrix) {
+  return static_cast<size_t>(matrix.columns * scale_groups(matrix));
+}
+
+template <Format kFormat>
+PackedMatrix allocate(int64_t columns, int64_t k, Element, const MatrixStatistics&) {
+  PackedMatrix matrix = make_matrix(kFormat, columns, k);
+  matrix.planes.emplace_back(code_plane_bytes(matrix));
+  matrix.planes.emplace_back(scale_count(matrix) * sizeof(Float16));
+  if (kFormat == Format::kInt4Asymmetric) matrix.planes.emplace_back(scale_count(matrix));
+  return matrix;
+}
+
+void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixStatistics&, PanelTail&) {
+  const bool asymmetric = matrix.format == Format::kInt4Asymmetric;
+  uint8_t* const codes = matrix.plane(0).as<uint8_t>();
+  float weights[kScaleGroup];
+  for (int64_t i = 0; i < kPanelWidth; ++i) {
+    const int64_t column = source.panel * kPanelWidth + i;
+    for (int64_t begin = 0; begin < matrix.k; begin += kScaleGroup) {
+      const int64_t count = std::min(kScaleGroup, matrix.k - begin);
+      for (int64_t j = 0; j < count; ++j) weights[j] = source.at(i, begin + j);
+      const Grid grid = best_grid({weights, static_cast<size_t>(count)}, asymmetric);
+      const int64_t index = scale_index(matrix, column, begin);
+      matrix.plane(1).as<Float16>()[index] = grid.scale;
+      if (asymmetric) matrix.plane(2).as<uint8_t>()[index] = grid.zero;
+      for (int64_t j = 0; j < count; ++j) put_code(codes, matrix, column, begin + j, grid.code(weights[j]));
+    }
+  }
+}
+
+void validate(const PackedMatrix& matrix) {
+  check_plane(matrix, 0, code_plane_bytes(matrix));
+  check_plane(matrix, 1, scale_count(matrix) * sizeof(Float16));
+  if (matrix.format == Format::kInt4Asymmetric) check_plane(matrix, 2, scale_count(matrix));
+}
+
+void unpack_column(const PackedMatrix& matrix, Reading, int64_t column, std::span<float> out) {
+  const uint8_t* const codes = matrix.plane(0).as<uint8_t>();
+  for (int64_t k = 0; k < matrix.k; ++k) {
+    const int64_t index = scale_index(matrix, column, k);
+    Grid grid;
+    grid.scale = matrix.plane(1).as<Float16>()[index];
+    if (matrix.format == Format::kInt4Asymmetric) grid.zero = matrix.plane(2).as<uint8_t>()[index];
+    out[static_cast<size_t>(k)] = grid.value(get_code(codes, matrix, column, k));
+  }
+}
+
+int64_t bytes_read(const PackedMatrix& matrix, Reading) {
+  return matrix.bytes();
+}
+
+template <Format kFormat>
+const FormatOperations& operations_of() {
+  static constexpr FormatOperations kOperations = {allocate<kFormat>, pack_panel,    nullptr,
+                                                   validate,          unpack_column, bytes_read};
+  return kOperations;
+}
+
+}  // namespace
+
+const FormatOperations& int4_operations() {
+  return operations_of<Format::kInt4>();
+}
+const FormatOperations& int4_asymmetric_operations() {
+  return operations_of<Format::kInt4Asymmetric>();
+}
+
+}  // namespace verbatim

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "formats/packed_matrix.h"
+
+namespace verbatim {
+
+/// Groups of 32 weights along k share an F16 scale, each weight is an int8: the numbers of GGUF's Q8_0. 8.5
+/// bits per weight.
+///
+/// Planes: 0  codes   int8 [panel][k/4][16][4]  in every four the second and the third are exchanged
+///                                              (kQuadOrder)
+///         1  scales  F16 [panel][tile][16]     weight = code · scale
+/// The scale puts the largest magnitude of its group to 127. Readings: `w8a16`, products with BF16
+/// activations per group, scaled in F32; `w8a8`, integer products.
+const FormatOperations& int8_operations();
+
+}  // namespace verbatim

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "formats/linear.h"
+
+namespace verbatim {
+
+// The kinds of products that linear() is made of. All spread panels over the team and write y whole.
+
+/// Activations in BF16 with room between rows, so that the rows of a block do not compete for the same sets
+/// of the first-level cache; zero from the columns of x to the stride.
+Matrix<const BFloat16> to_bf16(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team);
+inline int64_t bf16_stride(int64_t k) {
+  return round_up<int64_t>(k, 256) + kInnerStep;
+}
+/// Activations rounded to int8, in BF16.
+Matrix<const BFloat16> to_rounded_bf16(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team);
+/// Likewise for int8.
+inline int64_t int8_stride(int64_t k) {
+  return round_up(k, kInnerStep) + 2 * kInnerStep;
+}
+Int8Rows to_int8(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team);
+
+/// `bf16`, `f16` and `f32`.
+void multiply_panels(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
+                     LinearWorkspace& workspace, ThreadTeam& team);
+
+/// Readings that unpack tiles to the very weights: the bits are those of multiply_panels() on these.
+void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
+                    LinearWorkspace& workspace, ThreadTeam& team);
+
+/// `int4` and `int8` `w..a16`: products with the integers of each scale group, which BF16 holds exactly,
+/// then scaled: y += scale · (product - zero · Σ x), group after group.
+void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
+                          LinearWorkspace& workspace, ThreadTeam& team);
+
+/// Readings in integers.
+void multiply_integers(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
+                       LinearWorkspace& workspace, ThreadTeam& team);
+
+/// `squeeze3` and `squeeze4`, dense part and then the sparse one.
+void multiply_squeezed(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
+                       LinearWorkspace& workspace, ThreadTeam& team);
+
+}  // namespace verbatim

@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <array>
+
+#include "formats/products.h"
+#include "formats/squeeze.h"
+#include "kernels/dispatch.h"
+
+namespace verbatim {
+
+namespace {
+
+/// Rows that the sparse part treats side by side.
+constexpr int64_t kLanes = 16;
+
+struct SparsePart {
+  const uint32_t* starts;
+  const uint16_t* inputs;
+  const BFloat16* values;
+};
+
+SparsePart sparse_part(const PackedMatrix& store) {
+  return {store.plane(2).as<const uint32_t>(), store.plane(3).as<const uint16_t>(),
+          store.plane(4).as<const BFloat16>()};
+}
+
+void multiply_dense(const PackedMatrix& store, Matrix<const BFloat16> a, Matrix<float> y,
+                    const LinearWorkspace& workspace, ThreadTeam& team) {
+  const bool wide = store.format == Format::kSqueeze4;
+  const auto kernel = wide ? kernels().squeeze4 : kernels().squeeze3;
+  const int64_t groups = squeeze_groups(store);
+  team.run([&](int member, int size) {
+    const int64_t begin = store.panels() * member / size;
+    const int64_t end = store.panels() * (member + 1) / size;
+    if (begin == end) return;
+    kernel({.a = a.data,
+            .a_stride = a.stride,
+            .rows = a.rows,
+            .codes = store.plane(0).as<const uint8_t>() + begin * kPanelWidth * groups * (wide ? 64 : 96),
+            .tables = store.plane(1).as<const uint16_t>() + begin * kPanelWidth * (wide ? 16 : 8),
+            .groups = groups,
+            .panel_count = end - begin,
+            .c = y.data + begin * kPanelWidth,
+            .c_stride = y.stride,
+            .scratch = workspace.unpacked.data() + member * workspace.unpacked_stride});
+  });
+}
+
+/// y[lane][column] += Σ value · x[input][lane] for the columns of one member, who has about as many entries
+/// as any other (SqueezeLLM's balanced kernel). An output's entries are added in order, to zero and then to
+/// what y holds, however many lanes there are.
+template <int64_t kWidth>
+void add_columns(const SparsePart& part, int64_t begin, int64_t end, const float* x, int64_t lanes,
+                 Matrix<float> y) {
+  for (int64_t column = begin; column < end; ++column) {
+    std::array<float, static_cast<size_t>(kWidth)> sums{};
+    for (uint32_t i = part.starts[column]; i < part.starts[column + 1]; ++i) {
+      const float value = to_float(part.values[i]);
+      const float* const from = x + int64_t{part.inputs[i]} * kWidth;
+      for (size_t lane = 0; lane < static_cast<size_t>(kWidth); ++lane) sums[lane] += value * from[lane];
+    }
+    for (int64_t lane = 0; lane < lanes; ++lane) y.row(lane)[column] += sums[static_cast<size_t>(lane)];
+  }
+}
+
+void add_sparse(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
+                const LinearWorkspace& workspace, ThreadTeam& team) {
+  const SparsePart part = sparse_part(store);
+  const uint64_t entries = part.starts[store.columns];
+  if (entries == 0) return;
+  const auto first_column = [&](int member, int size) {
+    const uint64_t entry = entries * static_cast<uint64_t>(member) / static_cast<uint64_t>(size);
+    return member == size ? store.columns
+                          : std::lower_bound(part.starts, part.starts + store.columns, entry) - part.starts;
+  };
+  float* const transposed = workspace.transposed.data();
+  for (int64_t row = 0; row < x.rows; row += kLanes) {
+    const int64_t lanes = std::min(kLanes, x.rows - row);
+    if (lanes > 1) {
+      team.split(x.columns, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+          for (int64_t lane = 0; lane < kLanes; ++lane) {
+            transposed[k * kLanes + lane] = lane < lanes ? x.row(row + lane)[k] : 0.0f;
+          }
+        }
+      });
+    }
+    team.run([&](int member, int size) {
+      const int64_t begin = first_column(member, size);
+      const int64_t end = first_column(member + 1, size);
+      const Matrix<float> out = y.slice(row, lanes);
+      if (lanes > 1) {
+        add_columns<kLanes>(part, begin, end, transposed, lanes, out);
+      } else {
+        add_columns<1>(part, begin, end, x.row(row), lanes, out);
+      }
+    });
+  }
+}
+
+}  // namespace
+
+void multiply_squeezed(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
+                       LinearWorkspace& workspace, ThreadTeam& team) {
+  multiply_dense(store, to_bf16(x, workspace, team), y, workspace, team);
+  add_sparse(store, x, y, workspace, team);
+}
+
+}  // namespace verbatim

@@ -1,0 +1,107 @@
+#include "kernels/amx/bf16_blocks.h"
+#include "kernels/amx/products.h"
+
+namespace verbatim::amx {
+
+namespace {
+
+using Product = PanelProduct<BFloat16, BFloat16>;
+
+/// How far ahead of use weights are fetched, in each of the panels that are read side by side.
+constexpr int64_t kPrefetchElements = 2048;
+
+template <int kPanels>
+void wide_block(const Product& p, int64_t row, int64_t panel) {
+  float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
+  const BFloat16* const a = p.a + row * p.a_stride;
+  const BFloat16* const weights = p.panels + panel * p.panel_stride;
+  begin_wide<kPanels>(c, p.c_stride * 4, p.accumulate);
+  for (int64_t k = 0; k < p.k; k += kInnerStep) {
+    const BFloat16* const w = weights + k * kPanelWidth;
+    for (int j = 0; j < kPanels; ++j) prefetch_lines(w + j * p.panel_stride + kPrefetchElements, 16);
+    step_wide<kPanels>(a + k, p.a_stride * 2, w, p.panel_stride);
+  }
+  end_wide<kPanels>(c, p.c_stride * 4);
+}
+
+template <int kTiles>
+void tall_blocks(const Product& p, int64_t row) {
+  const BFloat16* const a = p.a + row * p.a_stride;
+  for (int64_t panel = 0; panel < p.panel_count; ++panel) {
+    float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
+    const BFloat16* const weights = p.panels + panel * p.panel_stride;
+    begin_tall<kTiles>(c, p.c_stride, p.accumulate);
+    for (int64_t k = 0; k < p.k; k += kInnerStep) {
+      prefetch_lines(weights + k * kPanelWidth + 4 * kPrefetchElements, 16);
+      step_tall<kTiles>(a + k, p.a_stride, weights + k * kPanelWidth);
+    }
+    end_tall<kTiles>(c, p.c_stride);
+  }
+}
+
+/// 17 to 32 rows by two panels.
+void pair_block(const Product& p, int64_t row, int64_t panel) {
+  float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
+  const BFloat16* const a = p.a + row * p.a_stride;
+  const BFloat16* const weights = p.panels + panel * p.panel_stride;
+  begin_pair(c, p.c_stride, p.accumulate);
+  for (int64_t k = 0; k < p.k; k += kInnerStep) {
+    const BFloat16* const w = weights + k * kPanelWidth;
+    prefetch_lines(w + kPrefetchElements, 16);
+    prefetch_lines(w + p.panel_stride + kPrefetchElements, 16);
+    step_pair(a + k, p.a_stride * 2, w, p.panel_stride);
+  }
+  end_pair(c, p.c_stride);
+}
+
+/// Up to 16 rows by the panels from `first` on.
+void wide(const Product& p, int64_t row, int64_t rows, int64_t first) {
+  configure_wide(static_cast<int>(rows));
+  int64_t panel = first;
+  for (; panel + 4 <= p.panel_count; panel += 4) wide_block<4>(p, row, panel);
+  for (; panel < p.panel_count; ++panel) wide_block<1>(p, row, panel);
+}
+
+/// Up to 80 rows, the weights read once but for an odd last panel.
+void few_rows(const Product& p, int64_t row, int64_t count) {
+  const RowTiles rows = row_tiles(count);
+  switch (rows.tiles) {
+    case 1:
+      wide(p, row, count, 0);
+      return;
+    case 2: {
+      configure_pair(rows.last_rows);
+      const int64_t paired = p.panel_count / 2 * 2;
+      for (int64_t panel = 0; panel < paired; panel += 2) pair_block(p, row, panel);
+      if (paired < p.panel_count) {
+        wide(p, row, kTileRows, paired);
+        wide(p, row + kTileRows, count - kTileRows, paired);
+      }
+      return;
+    }
+    case 3:
+      configure_tall(rows);
+      tall_blocks<3>(p, row);
+      return;
+    case 4:
+      configure_tall(rows);
+      tall_blocks<4>(p, row);
+      return;
+    default:
+      configure_tall(rows);
+      tall_blocks<5>(p, row);
+      return;
+  }
+}
+
+}  // namespace
+
+void panels_bf16(const Product& p) {
+  constexpr int64_t kFewRows = kMostTallTiles * kTileRows;
+  for (int64_t row = 0; row < p.rows; row += kFewRows) {
+    few_rows(p, row, p.rows - row < kFewRows ? p.rows - row : kFewRows);
+  }
+  _tile_release();
+}
+
+}  // namespace verbatim::amx

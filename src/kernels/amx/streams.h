@@ -1,0 +1,129 @@
+#pragma once
+
+#include "kernels/amx/bf16_blocks.h"
+#include "kernels/generic/tiles.h"
+
+namespace verbatim::amx {
+
+/// Panels that are read side by side. A core that reads one place after the other waits for the memory most
+/// of the time: a hardware prefetcher starts anew in every page.
+inline constexpr int kStreams = 4;
+
+/// A place in one of the streams, and what the Source has to remember of it.
+template <typename Source>
+struct Stream {
+  generic::TilePlace place;
+  typename Source::Position position;
+};
+
+/// A product of up to 16 rows with weights that a Source brings into BF16 tile by tile:
+///   start(panel)                a Position, that of the panel's first tile
+///   unpack(stream, out)         the tile at a stream's place
+///   unpack_all(streams, out)    those of all streams; instead of the one before if kTogether
+/// Streams take equal shares of the panels, each its panels one after the other, and each panel its tiles in
+/// order, so an output is the same chain of products as ever.
+template <typename Source>
+class PanelStreams {
+ public:
+  struct Product {
+    const BFloat16* a;  ///< [tile][rows][32]
+    int64_t rows;       ///< up to 16
+    int64_t tiles;      ///< per panel
+    float* c;           ///< of panel 0
+    int64_t c_stride;
+  };
+  PanelStreams(const Source& source, const Product& product) : source_(source), product_(product) {}
+
+  /// Panels first .. first + count - 1; the tile registers are configured as for wide blocks.
+  void run(int64_t first, int64_t count) {
+    const int64_t share = count / kStreams;
+    if (share > 0) side_by_side<kStreams>(first, share);
+    const int64_t done = share * kStreams;
+    if (done < count) side_by_side<1>(first + done, count - done);
+  }
+
+ private:
+  /// kCount streams of `share` panels each. While one set of tiles is multiplied the next is unpacked, so
+  /// that no tile is loaded right after it was written.
+  template <int kCount>
+  void side_by_side(int64_t first, int64_t share) {
+    Stream<Source> streams[kCount];
+    for (int j = 0; j < kCount; ++j) {
+      const int64_t panel = first + j * share;
+      streams[j] = {{panel, 0, panel * product_.tiles}, source_.start(panel)};
+    }
+    int half = 0;
+    unpack_all(streams, half);
+    for (int64_t panel = 0; panel < share; ++panel) {
+      each_stream<kCount>([]<int kStream>() __attribute__((always_inline)) { tile_zero<kStream>(); });
+      for (int64_t tile = 0; tile < product_.tiles; ++tile) {
+        const bool more = panel + 1 < share || tile + 1 < product_.tiles;
+        if constexpr (Source::kTogether) {
+          if (more) unpack_all(streams, half ^ 1);
+        }
+        tile_load<4>(product_.a + tile * product_.rows * kInnerStep, kInnerStep * 2);
+        each_stream<kCount>([&]<int kStream>() __attribute__((always_inline)) {
+          if constexpr (!Source::kTogether) {
+            if (more) unpack_one(streams[kStream], stages_[half ^ 1].words[kStream]);
+          }
+          multiply<kStream>(stages_[half].words[kStream]);
+        });
+        half ^= 1;
+      }
+      float* const c = product_.c + (first + panel) * kPanelWidth;
+      each_stream<kCount>([&]<int kStream>() __attribute__((always_inline)) {
+        tile_store<kStream>(c + kStream * share * kPanelWidth, product_.c_stride * 4);
+      });
+    }
+  }
+
+  template <int kCount, typename Work>
+  VERBATIM_INLINE static void each_stream(Work&& work) {
+    static_assert(kStreams == 4);
+    work.template operator()<0>();
+    if constexpr (kCount > 1) {
+      work.template operator()<1>();
+      work.template operator()<2>();
+      work.template operator()<3>();
+    }
+  }
+
+  template <int kCount>
+  VERBATIM_INLINE void unpack_all(Stream<Source> (&streams)[kCount], int half) {
+    if constexpr (Source::kTogether) {
+      source_.unpack_all(streams, stages_[half].words);
+      for (Stream<Source>& stream : streams) move_on(stream);
+    } else {
+      for (int j = 0; j < kCount; ++j) unpack_one(streams[j], stages_[half].words[j]);
+    }
+  }
+  VERBATIM_INLINE void unpack_one(Stream<Source>& stream, uint16_t* out) {
+    source_.unpack(stream, out);
+    move_on(stream);
+  }
+  VERBATIM_INLINE void move_on(Stream<Source>& stream) const {
+    ++stream.place.index;
+    if (++stream.place.tile < product_.tiles) return;
+    stream.place.tile = 0;
+    ++stream.place.panel;
+  }
+
+  template <int kStream>
+  VERBATIM_INLINE static void multiply(const uint16_t* weights) {
+    constexpr int kWeights = 5 + kStream % 3;
+    tile_load<kWeights>(weights, 64);
+    tile_dot_bf16<kStream, 4, kWeights>();
+  }
+
+  /// Sets of tiles that are unpacked and multiplied in turn. Wherever else they lie, their stores are taken
+  /// for what the loads of weights wait for (whose addresses agree in the last twelve bits) more often.
+  struct alignas(4096) Stage {
+    uint16_t words[kStreams][kTileElements];
+  };
+
+  Source source_;
+  Product product_;
+  Stage stages_[2];
+};
+
+}  // namespace verbatim::amx

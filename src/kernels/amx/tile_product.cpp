@@ -1,0 +1,220 @@
+#include "kernels/amx/bf16_blocks.h"
+#include "kernels/amx/products.h"
+#include "kernels/amx/streams.h"
+#include "kernels/avx512/words.h"
+#include "kernels/generic/tiles.h"
+
+namespace verbatim::amx {
+
+namespace {
+
+using Words = avx512::U16x32;
+
+/// Tiles that are BF16 already. They are copied on their way, a few lines of each stream in turn: tiles
+/// loaded straight from memory come in long bursts of one stream, between which the others wait.
+struct Bf16Source {
+  static constexpr bool kTogether = true;
+  static constexpr int64_t kTileBytes = kTileElements * 2;
+  static constexpr int64_t kTurnBytes = 256;
+  static constexpr int64_t kPrefetchBytes = 3072;
+  struct Position {};
+
+  TilePanels panels;
+
+  Position start(int64_t) const { return {}; }
+  template <int kCount>
+  VERBATIM_INLINE void unpack_all(const Stream<Bf16Source> (&streams)[kCount], auto& out) const {
+    for (int64_t turn = 0; turn < kTileBytes; turn += kTurnBytes) {
+      for (int j = 0; j < kCount; ++j) {
+        const uint8_t* const from = panels.codes + streams[j].place.index * kTileBytes;
+        for (int64_t line = turn; line < turn + kTurnBytes; line += 64) {
+          __builtin_prefetch(from + line + kPrefetchBytes);
+          _mm512_store_si512(out[j] + line / 2, _mm512_loadu_si512(from + line));
+        }
+      }
+    }
+  }
+};
+
+/// The tiles of a reading, for panels side by side.
+template <typename Tile, bool kExceptions>
+struct TileSource {
+  static constexpr bool kTogether = false;
+  using Position = uint64_t;  // the index of the next exception
+
+  TilePanels panels;
+
+  uint64_t start(int64_t panel) const { return kExceptions ? panels.exceptions.starts[panel] : 0; }
+  VERBATIM_INLINE void unpack_tile(uint64_t& exception, generic::TilePlace place, uint16_t* out) const {
+    Tile::prefetch(panels, place);
+    Tile::unpack(panels, place, out);
+    if constexpr (kExceptions) {
+      generic::apply_tile_exceptions(panels.exceptions, place.index, &exception, out);
+    }
+  }
+  VERBATIM_INLINE void unpack(Stream<TileSource>& stream, uint16_t* out) const {
+    unpack_tile(stream.position, stream.place, out);
+  }
+};
+
+/// Tiles of each panel that are unpacked at a time for more than sixteen rows. While one set is multiplied
+/// the next is being unpacked into the other half of the buffer.
+constexpr int64_t kTilesAtOnce = 4;
+
+/// Walks the tiles of a panel: calls multiply(first tile, count, words) for every set, unpacked in time.
+template <typename Source, typename Multiply>
+VERBATIM_INLINE void for_each_set(const Source& source, int64_t tiles, int64_t panel, Multiply&& multiply) {
+  alignas(64) uint16_t words[2][kTilesAtOnce * kTileElements];
+  auto position = source.start(panel);
+  const auto unpack = [&](int64_t first) __attribute__((always_inline)) {
+    const int64_t count = tiles - first < kTilesAtOnce ? tiles - first : kTilesAtOnce;
+    uint16_t* const out = words[first / kTilesAtOnce % 2];
+    for (int64_t t = 0; t < count; ++t) {
+      source.unpack_tile(position, {panel, first + t, panel * tiles + first + t}, out + t * kTileElements);
+    }
+  };
+  unpack(0);
+  for (int64_t tile = 0; tile < tiles; tile += kTilesAtOnce) {
+    if (tile + kTilesAtOnce < tiles) unpack(tile + kTilesAtOnce);
+    const int64_t count = tiles - tile < kTilesAtOnce ? tiles - tile : kTilesAtOnce;
+    multiply(tile, count, reinterpret_cast<const BFloat16*>(words[tile / kTilesAtOnce % 2]));
+  }
+}
+
+template <int kTiles, typename Source>
+void tall(const Source& source, const TileProduct& p) {
+  for (int64_t panel = 0; panel < p.panel_count; ++panel) {
+    float* const c = p.c + panel * kPanelWidth;
+    begin_tall<kTiles>(c, p.c_stride, false);
+    for_each_set(source, p.weights.tiles, p.first_panel + panel,
+                 [&](int64_t tile, int64_t count, const BFloat16* words) {
+                   for (int64_t t = 0; t < count; ++t) {
+                     step_tall<kTiles>(p.a + (tile + t) * kInnerStep, p.a_stride, words + t * kTileElements);
+                   }
+                 });
+    end_tall<kTiles>(c, p.c_stride);
+  }
+}
+
+/// Up to sixteen rows in the order of tiles, [tile][rows][32]: rows far apart would each be in a page, and
+/// sets of the cache, of their own.
+BFloat16* gather_rows(const TileProduct& p) {
+  BFloat16* out = reinterpret_cast<BFloat16*>(p.scratch);
+  for (int64_t t = 0; t < p.weights.tiles; ++t) {
+    for (int64_t r = 0; r < p.rows; ++r, out += kInnerStep) {
+      _mm512_storeu_si512(out, _mm512_loadu_si512(p.a + r * p.a_stride + t * kInnerStep));
+    }
+  }
+  return reinterpret_cast<BFloat16*>(p.scratch);
+}
+
+template <typename Source>
+void one_row_tile(const Source& source, const TileProduct& p) {
+  configure_wide(static_cast<int>(p.rows));
+  PanelStreams<Source>(source, {.a = gather_rows(p),
+                                .rows = p.rows,
+                                .tiles = p.weights.tiles,
+                                .c = p.c - p.first_panel * kPanelWidth,
+                                .c_stride = p.c_stride})
+      .run(p.first_panel, p.panel_count);
+  _tile_release();
+}
+
+/// Up to 80 rows: every tile is unpacked once and used by all rows while it is in the first-level cache.
+template <typename Source>
+void few_rows(const Source& source, const TileProduct& p) {
+  const RowTiles rows = row_tiles(p.rows);
+  if (rows.tiles == 1) return one_row_tile(source, p);
+  configure_tall(rows);
+  switch (rows.tiles) {
+    case 2:
+      tall<2>(source, p);
+      return;
+    case 3:
+      tall<3>(source, p);
+      return;
+    case 4:
+      tall<4>(source, p);
+      return;
+    default:
+      tall<5>(source, p);
+      return;
+  }
+}
+
+/// Many rows are worth whole panels in BF16, which then stay in the second-level cache.
+template <typename Source>
+void many_rows(const Source& source, const TileProduct& p) {
+  const int64_t tiles = p.weights.tiles;
+  for (int64_t panel = 0; panel < p.panel_count; panel += kTileScratchPanels) {
+    const int64_t left = p.panel_count - panel;
+    const int64_t count = left < kTileScratchPanels ? left : kTileScratchPanels;
+    for (int64_t j = 0; j < count; ++j) {
+      const int64_t index = p.first_panel + panel + j;
+      auto position = source.start(index);
+      for (int64_t t = 0; t < tiles; ++t) {
+        source.unpack_tile(position, {index, t, index * tiles + t},
+                           p.scratch + (j * tiles + t) * kTileElements);
+      }
+    }
+    many_rows_bf16({.a = p.a,
+                    .a_stride = p.a_stride,
+                    .rows = p.rows,
+                    .panels = reinterpret_cast<const BFloat16*>(p.scratch),
+                    .panel_stride = tiles * kTileElements,
+                    .panel_count = count,
+                    .k = tiles * kInnerStep,
+                    .c = p.c + panel * kPanelWidth,
+                    .c_stride = p.c_stride,
+                    .accumulate = false},
+                   p.sums);
+  }
+}
+
+template <typename Tile, bool kExceptions>
+void multiply(const TileProduct& p) {
+  const TileSource<Tile, kExceptions> source{p.weights};
+  if (p.rows <= kMostTallTiles * kTileRows) {
+    few_rows(source, p);
+    _tile_release();
+  } else {
+    many_rows(source, p);
+  }
+}
+
+void multiply_bf16(const TileProduct& p) {
+  if (p.rows <= kTileRows) return one_row_tile(Bf16Source{p.weights}, p);
+  const int64_t stride = p.weights.tiles * kTileElements;
+  many_rows_bf16({.a = p.a,
+                  .a_stride = p.a_stride,
+                  .rows = p.rows,
+                  .panels = reinterpret_cast<const BFloat16*>(p.weights.codes) + p.first_panel * stride,
+                  .panel_stride = stride,
+                  .panel_count = p.panel_count,
+                  .k = p.weights.tiles * kInnerStep,
+                  .c = p.c,
+                  .c_stride = p.c_stride,
+                  .accumulate = false},
+                 p.sums);
+}
+
+}  // namespace
+
+void tile_product(const TileProduct& p) {
+  switch (p.reading) {
+    case kTileBf16:
+      return multiply_bf16(p);
+    case kTileMxfp4:
+      return multiply<generic::Mxfp4Tile<Words>, false>(p);
+    case kTileBsfpDraft:
+      return multiply<generic::BsfpDraftTile<Words>, false>(p);
+    case kTileBsfpFull:
+      return multiply<generic::BsfpFullTile<Words>, true>(p);
+    case kTileMxbf16Full:
+      return multiply<generic::Mxbf16FullTile<Words>, true>(p);
+    default:
+      return;  // the others are scaled after the product, which is not done here
+  }
+}
+
+}  // namespace verbatim::amx

@@ -1,0 +1,137 @@
+#pragma once
+
+#include "kernels/avx2/vector.h"
+
+namespace verbatim::avx2 {
+
+/// Thirty-two 16-bit words in two registers. See scalar/words.h for what each operation means.
+struct U16x32 {
+  __m256i low;
+  __m256i high;
+
+  /// The lower and the upper bytes of entries 0..15 and 16..31, each twice for the two halves of a register.
+  struct Table {
+    __m256i lower[2];
+    __m256i upper[2];
+  };
+  VERBATIM_INLINE static Table table(const uint16_t* entries) {
+    Table t;
+    const __m128i bytes = _mm_set1_epi16(0x00ff);
+    for (int half = 0; half < 2; ++half) {
+      const __m128i* const from = reinterpret_cast<const __m128i*>(entries + half * 16);
+      const __m128i first = _mm_loadu_si128(from);
+      const __m128i second = _mm_loadu_si128(from + 1);
+      t.lower[half] = _mm256_broadcastsi128_si256(
+          _mm_packus_epi16(_mm_and_si128(first, bytes), _mm_and_si128(second, bytes)));
+      t.upper[half] =
+          _mm256_broadcastsi128_si256(_mm_packus_epi16(_mm_srli_epi16(first, 8), _mm_srli_epi16(second, 8)));
+    }
+    return t;
+  }
+
+  VERBATIM_INLINE static U16x32 set(uint16_t value) {
+    const __m256i all = _mm256_set1_epi16(static_cast<int16_t>(value));
+    return {all, all};
+  }
+  VERBATIM_INLINE static U16x32 load(const void* from) {
+    const __m256i* const halves = static_cast<const __m256i*>(from);
+    return {_mm256_loadu_si256(halves), _mm256_loadu_si256(halves + 1)};
+  }
+  VERBATIM_INLINE static __m256i both(__m256i wide) {
+    return _mm256_or_si256(wide, _mm256_slli_epi32(wide, 16));
+  }
+  VERBATIM_INLINE static U16x32 spread_bytes(const uint8_t* from) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return {both(_mm256_cvtepu8_epi32(bytes)), both(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
+  }
+  VERBATIM_INLINE static U16x32 spread_words(const uint8_t* from) {
+    const __m128i* const halves = reinterpret_cast<const __m128i*>(from);
+    return {both(_mm256_cvtepu16_epi32(_mm_loadu_si128(halves))),
+            both(_mm256_cvtepu16_epi32(_mm_loadu_si128(halves + 1)))};
+  }
+  VERBATIM_INLINE static U16x32 widen_bytes(const uint8_t* from) {
+    const __m128i* const halves = reinterpret_cast<const __m128i*>(from);
+    return {_mm256_cvtepu8_epi16(_mm_loadu_si128(halves)), _mm256_cvtepu8_epi16(_mm_loadu_si128(halves + 1))};
+  }
+  VERBATIM_INLINE void store(uint16_t* to) const {
+    __m256i* const halves = reinterpret_cast<__m256i*>(to);
+    _mm256_storeu_si256(halves, low);
+    _mm256_storeu_si256(halves + 1, high);
+  }
+  /// The even (low) words of both registers in order.
+  VERBATIM_INLINE static __m256i low_words(__m256i first, __m256i second) {
+    const __m256i mask = _mm256_set1_epi32(0xffff);
+    const __m256i packed = _mm256_packus_epi32(_mm256_and_si256(first, mask), _mm256_and_si256(second, mask));
+    return _mm256_permute4x64_epi64(packed, 0xd8);
+  }
+  VERBATIM_INLINE void store_split(uint16_t* to) const {
+    __m256i* const halves = reinterpret_cast<__m256i*>(to);
+    _mm256_storeu_si256(halves, low_words(low, high));
+    _mm256_storeu_si256(halves + 1, low_words(_mm256_srli_epi32(low, 16), _mm256_srli_epi32(high, 16)));
+  }
+  template <int kBits>
+  VERBATIM_INLINE U16x32 shift_left() const {
+    return {_mm256_slli_epi16(low, kBits), _mm256_slli_epi16(high, kBits)};
+  }
+  template <int kBits>
+  VERBATIM_INLINE U16x32 shift_right() const {
+    return {_mm256_srli_epi16(low, kBits), _mm256_srli_epi16(high, kBits)};
+  }
+  /// One half of a table by the low nibbles: a byte shuffle for the lower bytes of the words, whose index
+  /// leaves the upper ones zero, and one for the upper.
+  VERBATIM_INLINE static __m256i look_up(const Table& table, int half, __m256i nibbles) {
+    const __m256i lower = _mm256_or_si256(nibbles, _mm256_set1_epi16(static_cast<int16_t>(0x8000)));
+    const __m256i upper = _mm256_or_si256(_mm256_slli_epi16(nibbles, 8), _mm256_set1_epi16(0x0080));
+    return _mm256_or_si256(_mm256_shuffle_epi8(table.lower[half], lower),
+                           _mm256_shuffle_epi8(table.upper[half], upper));
+  }
+  VERBATIM_INLINE static __m256i look_up32(const Table& table, __m256i index) {
+    const __m256i nibbles = _mm256_and_si256(index, _mm256_set1_epi16(15));
+    const __m256i second = _mm256_srai_epi16(_mm256_slli_epi16(index, 11), 15);  // all ones from entry 16 on
+    return _mm256_blendv_epi8(look_up(table, 0, nibbles), look_up(table, 1, nibbles), second);
+  }
+  VERBATIM_INLINE static U16x32 look_up32(const Table& table, const U16x32& index) {
+    return {look_up32(table, index.low), look_up32(table, index.high)};
+  }
+  VERBATIM_INLINE static U16x32 look_up16(const Table& table, const U16x32& index) {
+    const __m256i mask = _mm256_set1_epi16(15);
+    return {look_up(table, 0, _mm256_and_si256(index.low, mask)),
+            look_up(table, 0, _mm256_and_si256(index.high, mask))};
+  }
+  VERBATIM_INLINE static __m256i to_bf16(__m256i codes) {
+    const __m256i words = _mm256_srai_epi16(_mm256_slli_epi16(codes, 8), 8);
+    const auto upper_half = [](__m128i eight) {
+      const __m256 floats = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(eight));
+      return _mm256_srli_epi32(_mm256_castps_si256(floats), 16);
+    };
+    return low_words(upper_half(_mm256_castsi256_si128(words)),
+                     upper_half(_mm256_extracti128_si256(words, 1)));
+  }
+  VERBATIM_INLINE static U16x32 int8_to_bf16(const U16x32& codes) {
+    return {to_bf16(codes.low), to_bf16(codes.high)};
+  }
+};
+
+VERBATIM_INLINE U16x32 operator+(const U16x32& a, const U16x32& b) {
+  return {_mm256_add_epi16(a.low, b.low), _mm256_add_epi16(a.high, b.high)};
+}
+VERBATIM_INLINE U16x32 operator&(const U16x32& a, const U16x32& b) {
+  return {_mm256_and_si256(a.low, b.low), _mm256_and_si256(a.high, b.high)};
+}
+VERBATIM_INLINE U16x32 operator|(const U16x32& a, const U16x32& b) {
+  return {_mm256_or_si256(a.low, b.low), _mm256_or_si256(a.high, b.high)};
+}
+VERBATIM_INLINE U16x32 operator-(const U16x32& a, const U16x32& b) {
+  return {_mm256_sub_epi16(a.low, b.low), _mm256_sub_epi16(a.high, b.high)};
+}
+VERBATIM_INLINE U16x32 subtract_saturating(const U16x32& a, const U16x32& b) {
+  return {_mm256_subs_epu16(a.low, b.low), _mm256_subs_epu16(a.high, b.high)};
+}
+VERBATIM_INLINE U16x32 select(const U16x32& mask, const U16x32& a, const U16x32& b) {
+  const auto choose = [](__m256i m, __m256i x, __m256i y) {
+    return _mm256_or_si256(_mm256_and_si256(m, x), _mm256_andnot_si256(m, y));
+  };
+  return {choose(mask.low, a.low, b.low), choose(mask.high, a.high, b.high)};
+}
+
+}  // namespace verbatim::avx2

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "kernels/avx512/vector.h"
+
+namespace verbatim::avx512 {
+
+/// Looks sixteen bytes per 128-bit lane up by the low nibbles of `codes`.
+VERBATIM_INLINE __m512i look_up(__m128i table, __m512i codes) {
+  return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), _mm512_and_si512(codes, _mm512_set1_epi8(15)));
+}
+
+/// The parts of an integer product that AVX-512 with and without VNNI share. The dot products want one
+/// unsigned operand, so weights of E2M1 become twice their value plus kE2m1Offset.
+struct DotBase {
+  using Bytes = __m512i;
+  using Sum = __m512i;
+  static constexpr int32_t kE2m1Offset = 12;
+
+  VERBATIM_INLINE static Sum zero() { return _mm512_setzero_si512(); }
+  VERBATIM_INLINE static Bytes load(const uint8_t* codes) { return _mm512_loadu_si512(codes); }
+  VERBATIM_INLINE static __m128i e2m1_table() {
+    return _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
+  }
+  VERBATIM_INLINE static Bytes e2m1_low(Bytes codes) { return look_up(e2m1_table(), codes); }
+  VERBATIM_INLINE static Bytes e2m1_high(Bytes codes) {
+    return look_up(e2m1_table(), _mm512_srli_epi16(codes, 4));
+  }
+  VERBATIM_INLINE static Bytes low_nibbles(Bytes codes) {
+    return _mm512_and_si512(codes, _mm512_set1_epi8(15));
+  }
+  VERBATIM_INLINE static Bytes high_nibbles(Bytes codes) { return low_nibbles(_mm512_srli_epi16(codes, 4)); }
+  VERBATIM_INLINE static __m512i broadcast(const int8_t* quad) {
+    int32_t four;
+    __builtin_memcpy(&four, quad, sizeof four);
+    return _mm512_set1_epi32(four);
+  }
+  VERBATIM_INLINE static Sum subtract(Sum sum, int32_t value) {
+    return _mm512_sub_epi32(sum, _mm512_set1_epi32(value));
+  }
+  VERBATIM_INLINE static Sum subtract_product(Sum sum, const uint8_t* zeros, int32_t value) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(zeros));
+    return _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_cvtepu8_epi32(bytes), _mm512_set1_epi32(value)));
+  }
+  VERBATIM_INLINE static F32x16 to_float(Sum sum) { return {_mm512_cvtepi32_ps(sum)}; }
+};
+
+}  // namespace verbatim::avx512

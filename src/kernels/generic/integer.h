@@ -1,0 +1,178 @@
+#pragma once
+
+#include "kernels/generic/panel_loop.h"
+#include "kernels/kernel_table.h"
+
+namespace verbatim::generic {
+
+/// How far ahead of use weights are fetched into the cache.
+inline constexpr int64_t kCodePrefetchBytes = 2048;
+inline constexpr int64_t kScalePrefetchBytes = 128;
+/// Panels that are read side by side.
+inline constexpr int kIntegerStreams = 4;
+
+/// A product with integer weights.
+struct IntegerProduct {
+  const Int8Rows* a;
+  const IntegerPanels* weights;
+  float* c;
+  int64_t c_stride;
+  int64_t rows;
+  int64_t panel_count;
+};
+
+inline constexpr int64_t integer_code_bytes(int kind) {
+  return kind == kIntegerInt8 ? 512 : 256;
+}
+/// Tiles that share a scale.
+inline constexpr int64_t integer_scale_tiles(int kind) {
+  return kind == kIntegerInt4 || kind == kIntegerInt4Asymmetric ? 4 : 1;
+}
+inline constexpr int64_t integer_scale_bytes(int kind) {
+  return kind == kIntegerMxfp4 ? 16 : 32;
+}
+
+/// The scales of a group for sixteen columns. Activation scales are halved for the sake of MXFP4's doubled
+/// table, so the others are doubled here, which is exact.
+template <typename V, int kKind>
+VERBATIM_INLINE V integer_scales(const uint8_t* scales) {
+  if constexpr (kKind == kIntegerMxfp4) {
+    return V::from_exponents(scales);
+  } else {
+    return V::load(reinterpret_cast<const Float16*>(scales)) * V::set(2.0f);
+  }
+}
+
+/// The late-scaling product (ML-SpecQD Fig. 4). `Dot` supplies the instruction set's part:
+///   Dot::Bytes: 64 weights; load(), e2m1_low/high(), low/high_nibbles() of 64 bytes of codes
+///   Dot::Sum: 16 integer sums; open(sum) makes a Partial that takes add()s of four quads, close() ends it;
+///   add_int8() is add() for weights that need all eight bits, and wants a partial of its own
+///   subtract(sum, value), subtract_product(sum, bytes, value), to_float(sum)
+template <typename V, typename Dot, int kKind>
+struct IntegerMicro {
+  static constexpr int64_t kBytes = integer_code_bytes(kKind);
+  static constexpr int64_t kScaleTiles = integer_scale_tiles(kKind);
+
+  template <int kRows>
+  VERBATIM_INLINE static void dot_nibbles(const uint8_t* codes, const int8_t* a, int64_t a_stride,
+                                          typename Dot::Sum (&dots)[kRows]) {
+    for (int half = 0; half < 2; ++half) {
+      typename Dot::Partial partial[kRows];
+      for (int r = 0; r < kRows; ++r) partial[r] = Dot::open(dots[r]);
+      for (int block = 2 * half; block < 2 * half + 2; ++block) {
+        __builtin_prefetch(codes + kCodePrefetchBytes + block * 64);
+        const auto packed = Dot::load(codes + block * 64);
+        const auto low = kKind == kIntegerMxfp4 ? Dot::e2m1_low(packed) : Dot::low_nibbles(packed);
+        const auto high = kKind == kIntegerMxfp4 ? Dot::e2m1_high(packed) : Dot::high_nibbles(packed);
+        for (int r = 0; r < kRows; ++r) {
+          partial[r] = Dot::add(partial[r], low, a + r * a_stride + block * 8);
+          partial[r] = Dot::add(partial[r], high, a + r * a_stride + block * 8 + 4);
+        }
+      }
+      for (int r = 0; r < kRows; ++r) dots[r] = Dot::close(dots[r], partial[r]);
+    }
+  }
+
+  template <int kRows>
+  VERBATIM_INLINE static void dot_bytes(const uint8_t* codes, const int8_t* a, int64_t a_stride,
+                                        typename Dot::Sum (&dots)[kRows]) {
+    for (int quad = 0; quad < 8; ++quad) {
+      __builtin_prefetch(codes + kCodePrefetchBytes + quad * 64);
+      const auto weights = Dot::int8(codes + quad * 64);
+      for (int r = 0; r < kRows; ++r) {
+        dots[r] =
+            Dot::close(dots[r], Dot::add_int8(Dot::open(dots[r]), weights, a + r * a_stride + quad * 4));
+      }
+    }
+  }
+
+  /// kRows rows from `row` on by kPanels panels that are `apart` from each other, the first one `panel`: far
+  /// apart, because a core that reads one place after the other waits for the memory most of the time.
+  template <int kRows, int kPanels>
+  static void block(const IntegerProduct& p, int64_t row, int64_t panel, int64_t apart) {
+    const int64_t tiles = p.a->k / kInnerStep;
+    const int64_t groups = (tiles + kScaleTiles - 1) / kScaleTiles;
+    const uint8_t* const codes = p.weights->codes + panel * tiles * kBytes;
+    const uint8_t* const scales = p.weights->scales + panel * groups * integer_scale_bytes(kKind);
+    [[maybe_unused]] const uint8_t* const zeros = p.weights->zeros + panel * groups * kPanelWidth;
+    V sums[kPanels][kRows];
+    for (int j = 0; j < kPanels; ++j) {
+      for (int r = 0; r < kRows; ++r) sums[j][r] = V::set(0.0f);
+    }
+    for (int64_t t = 0; t < tiles; ++t) {
+      const int64_t group = t / kScaleTiles;
+      for (int j = 0; j < kPanels; ++j) {
+        const uint8_t* const group_scales =
+            scales + (j * apart * groups + group) * integer_scale_bytes(kKind);
+        const uint8_t* const group_zeros = zeros + (j * apart * groups + group) * kPanelWidth;
+        __builtin_prefetch(group_scales + kScalePrefetchBytes);
+        add_tile<kRows>(p, row, t, codes + (j * apart * tiles + t) * kBytes, group_scales, group_zeros,
+                        sums[j]);
+      }
+    }
+    for (int j = 0; j < kPanels; ++j) {
+      float* const c = p.c + row * p.c_stride + (panel + j * apart) * kPanelWidth;
+      for (int r = 0; r < kRows; ++r) sums[j][r].store(c + r * p.c_stride);
+    }
+  }
+
+  /// All rows by panels `panel`, `panel` + apart, ...
+  template <int kPanels>
+  static void all_rows(const IntegerProduct& p, int64_t panel, int64_t apart) {
+    int64_t row = 0;
+    for (; row + 4 <= p.rows; row += 4) block<4, kPanels>(p, row, panel, apart);
+    if (row + 2 <= p.rows) {
+      block<2, kPanels>(p, row, panel, apart);
+      row += 2;
+    }
+    if (row < p.rows) block<1, kPanels>(p, row, panel, apart);
+  }
+
+  static void product(const IntegerProduct& p) {
+    const int64_t share = p.panel_count / kIntegerStreams;
+    for (int64_t panel = 0; panel < share; ++panel) all_rows<kIntegerStreams>(p, panel, share);
+    for (int64_t panel = share * kIntegerStreams; panel < p.panel_count; ++panel) all_rows<1>(p, panel, 0);
+  }
+
+ private:
+  /// sums += the products of the rows with one tile.
+  template <int kRows>
+  VERBATIM_INLINE static void add_tile(const IntegerProduct& p, int64_t row, int64_t t, const uint8_t* codes,
+                                       const uint8_t* scales, [[maybe_unused]] const uint8_t* zeros,
+                                       V (&sums)[kRows]) {
+    typename Dot::Sum dots[kRows];
+    for (int r = 0; r < kRows; ++r) dots[r] = Dot::zero();
+    const int8_t* const a = p.a->codes + row * p.a->stride + t * kInnerStep;
+    if constexpr (kKind == kIntegerInt8) {
+      dot_bytes<kRows>(codes, a, p.a->stride, dots);
+    } else {
+      dot_nibbles<kRows>(codes, a, p.a->stride, dots);
+    }
+    const V weight_scale = integer_scales<V, kKind>(scales);
+    for (int r = 0; r < kRows; ++r) {
+      const int64_t group = (row + r) * (p.a->k / kInnerStep) + t;
+      const int32_t sum = p.a->sums[group];
+      typename Dot::Sum dot = dots[r];
+      if constexpr (kKind == kIntegerMxfp4) dot = Dot::subtract(dot, Dot::kE2m1Offset * sum);
+      if constexpr (kKind == kIntegerInt4) dot = Dot::subtract(dot, 8 * sum);
+      if constexpr (kKind == kIntegerInt4Asymmetric) dot = Dot::subtract_product(dot, zeros, sum);
+      if constexpr (kKind == kIntegerInt8) dot = Dot::subtract(dot, Dot::kInt8Offset * sum);
+      sums[r] = sums[r] + Dot::to_float(dot) * (V::set(p.a->scales[group]) * weight_scale);
+    }
+  }
+};
+
+template <typename V, typename Dot, int kKind>
+void integer_product(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
+  IntegerMicro<V, Dot, kKind>::product({&a, &weights, c, c_stride, a.rows, weights.panel_count});
+}
+
+template <typename V, typename Dot>
+void fill_integer(decltype(KernelTable::integer_product)& table) {
+  table[kIntegerMxfp4] = integer_product<V, Dot, kIntegerMxfp4>;
+  table[kIntegerInt4] = integer_product<V, Dot, kIntegerInt4>;
+  table[kIntegerInt4Asymmetric] = integer_product<V, Dot, kIntegerInt4Asymmetric>;
+  table[kIntegerInt8] = integer_product<V, Dot, kIntegerInt8>;
+}
+
+}  // namespace verbatim::generic

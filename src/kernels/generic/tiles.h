@@ -1,0 +1,307 @@
+#pragma once
+
+#include "kernels/kernel_table.h"
+
+namespace verbatim::generic {
+
+// Unpacking of tiles over W, thirty-two 16-bit words of an instruction set: the words of a block of codes are
+// lanes (column, parity), so that a word of the result is the weight of its lane's column at k = 2 pair +
+// parity. See kQuadOrder for the order of the nibbles.
+
+inline constexpr int64_t kCodeBytes = 256;  // of 4-bit codes per tile
+inline constexpr int64_t kBlockWords = 32;  // a pair of k for 16 columns
+inline constexpr int64_t kTileWords = 512;
+inline constexpr int64_t kBsfpRestBytes = 576;     // 512 bytes, 64 bytes of flags
+inline constexpr int64_t kBsfpF16RestBytes = 768;  // 512 bytes, 256 bytes of nibbles
+inline constexpr int64_t kMxbf16RestBytes = 512;
+inline constexpr int64_t kTilesPerScale = 4;  // of formats with groups of 128
+
+/// E2M1 in BF16, by code, plus a surplus; zeros without. What a scale lacks of the surplus is taken off again
+/// with saturation, so that zeros stay zeros.
+inline constexpr int kE2m1Surplus = 0x3f3f;
+alignas(64) inline constexpr uint16_t kE2m1Words[32] = {
+#define VERBATIM_E2M1_WORDS                                                                          \
+  0, 0x3f00 + kE2m1Surplus, 0x3f80 + kE2m1Surplus, 0x3fc0 + kE2m1Surplus, 0x4000 + kE2m1Surplus,     \
+      0x4040 + kE2m1Surplus, 0x4080 + kE2m1Surplus, 0x40c0 + kE2m1Surplus, 0, 0xbf00 + kE2m1Surplus, \
+      0xbf80 + kE2m1Surplus, 0xbfc0 + kE2m1Surplus, 0xc000 + kE2m1Surplus, 0xc040 + kE2m1Surplus,    \
+      0xc080 + kE2m1Surplus, 0xc0c0 + kE2m1Surplus
+    VERBATIM_E2M1_WORDS, VERBATIM_E2M1_WORDS
+#undef VERBATIM_E2M1_WORDS
+};
+
+/// A tile's sixteen pairs, block after block: calls pair.template operator()<index>(codes), where the low
+/// four bits of each word of `codes` are the pair's.
+template <typename W, typename Pair>
+VERBATIM_INLINE void for_each_pair(const uint8_t* codes, Pair&& pair) {
+  const auto block = [&]<int kBlock>() __attribute__((always_inline)) {
+    const W words = W::load(codes + kBlock * 64);
+    pair.template operator()<4 * kBlock>(words);
+    pair.template operator()<4 * kBlock + 1>(words.template shift_right<8>());
+    pair.template operator()<4 * kBlock + 2>(words.template shift_right<4>());
+    pair.template operator()<4 * kBlock + 3>(words.template shift_right<12>());
+  };
+  block.template operator()<0>();
+  block.template operator()<1>();
+  block.template operator()<2>();
+  block.template operator()<3>();
+}
+
+/// The bytes of a pair in a plane of 32 bytes per pair, as words: two pairs share 64 bytes.
+template <typename W, int kPair>
+VERBATIM_INLINE W pair_bytes(const uint8_t* bytes) {
+  const W both = W::load(bytes + kPair / 2 * 64);
+  if constexpr (kPair % 2 == 0) {
+    return both & W::set(0x00ff);
+  } else {
+    return both.template shift_right<8>();
+  }
+}
+
+/// Fetches the lines of kBytes bytes that will be read after the `ahead` bytes before them.
+template <int64_t kBytes>
+VERBATIM_INLINE void prefetch_ahead(const uint8_t* from, int64_t ahead) {
+  for (int64_t line = 0; line < kBytes; line += 64) __builtin_prefetch(from + ahead + line);
+}
+/// How far ahead of use the planes of a tile are fetched into the cache, in tiles.
+inline constexpr int64_t kPrefetchTiles = 6;
+inline constexpr int64_t kPrefetchExceptions = 192;
+
+/// A tile of a panel.
+struct TilePlace {
+  int64_t panel;
+  int64_t tile;
+  int64_t index;  ///< counted over all panels
+};
+
+/// MXFP4 as BF16: exact, because the scale is a power of two and formats/mxfp4.h keeps it in a range where no
+/// weight leaves BF16's normal numbers.
+template <typename W>
+struct Mxfp4Tile {
+  using Words = W;
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
+    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
+    __builtin_prefetch(p.scales + (at.index + kPrefetchTiles) * kPanelWidth);
+  }
+  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+    const auto table = W::table(kE2m1Words);
+    const W deficit = W::set(kE2m1Surplus + (127 << 7)) -
+                      W::spread_bytes(p.scales + at.index * kPanelWidth).template shift_left<7>();
+    for_each_pair<W>(
+        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
+          subtract_saturating(W::look_up16(table, codes), deficit).store(out + kPair * kBlockWords);
+        });
+  }
+};
+
+/// The draft exponents of BSFP (design §4): sign, and 2^(draft exponent - 15) as what it adds to the bits of
+/// a BF16 scale. Every value is ± a power of two, so the weight is exact in BF16.
+alignas(64) inline constexpr uint16_t kBsfpDraftWords[32] = {
+#define VERBATIM_BSFP_CODES(sign)                                                                          \
+  static_cast<uint16_t>((sign) + ((9 - 15) * 128)), static_cast<uint16_t>((sign) + ((2 - 15) * 128)),      \
+      static_cast<uint16_t>((sign) + ((11 - 15) * 128)), static_cast<uint16_t>((sign) + ((6 - 15) * 128)), \
+      static_cast<uint16_t>((sign) + ((8 - 15) * 128)), static_cast<uint16_t>((sign) + ((10 - 15) * 128)), \
+      static_cast<uint16_t>((sign) + ((12 - 15) * 128)), static_cast<uint16_t>((sign) + ((14 - 15) * 128))
+    VERBATIM_BSFP_CODES(0), VERBATIM_BSFP_CODES(0x8000), VERBATIM_BSFP_CODES(0), VERBATIM_BSFP_CODES(0x8000)
+#undef VERBATIM_BSFP_CODES
+};
+
+template <typename W>
+struct BsfpDraftTile {
+  using Words = W;
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
+    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
+  }
+  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+    const int64_t groups = (p.tiles + kTilesPerScale - 1) / kTilesPerScale;
+    const int64_t group = at.panel * groups + at.tile / kTilesPerScale;
+    const auto table = W::table(kBsfpDraftWords);
+    const W scale = W::spread_words(p.scales + group * kPanelWidth * 2);
+    for_each_pair<W>(
+        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
+          (W::look_up16(table, codes) + scale).store(out + kPair * kBlockWords);
+        });
+  }
+};
+
+/// BSFP of BF16 weights: the flag and the code choose sign and upper exponent, a byte holds the rest.
+template <typename W>
+struct BsfpFullTile {
+  using Words = W;
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
+    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
+    prefetch_ahead<kBsfpRestBytes>(p.rest + at.index * kBsfpRestBytes, kPrefetchTiles * kBsfpRestBytes);
+  }
+  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+    const uint8_t* const rest = p.rest + at.index * kBsfpRestBytes;
+    const auto table = W::table(p.table);
+    const W flags = W::load(rest + 512);
+    for_each_pair<W>(
+        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
+          W flag = flags;  // brought to bit 4
+          if constexpr (kPair < 4) {
+            flag = flags.template shift_left<4 - kPair>();
+          } else if constexpr (kPair > 4) {
+            flag = flags.template shift_right<kPair - 4>();
+          }
+          const W choice = W::look_up32(table, select(W::set(0x000f), codes, flag));
+          (choice | pair_bytes<W, kPair>(rest)).store(out + kPair * kBlockWords);
+        });
+  }
+};
+
+/// BSFP of F16 weights: a nibble holds the flag, the lowest exponent bit and the two upper mantissa bits, a
+/// byte the others. The result is an f16 panel, [k][16].
+template <typename W>
+struct BsfpFullF16Tile {
+  using Words = W;
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
+    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
+    prefetch_ahead<kBsfpF16RestBytes>(p.rest + at.index * kBsfpF16RestBytes,
+                                      kPrefetchTiles * kBsfpF16RestBytes);
+  }
+  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+    const uint8_t* const rest = p.rest + at.index * kBsfpF16RestBytes;
+    const auto table = W::table(p.table);
+    uint16_t upper[kTileWords];
+    for_each_pair<W>(
+        rest + 512, [&]<int kPair>(W nibbles)
+                        __attribute__((always_inline)) { nibbles.store(upper + kPair * kBlockWords); });
+    for_each_pair<W>(
+        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
+          const W nibble = W::load(upper + kPair * kBlockWords);
+          const W flag = nibble.template shift_left<1>();
+          const W choice = W::look_up32(table, select(W::set(0x000f), codes, flag));
+          const W middle = (nibble & W::set(7)).template shift_left<8>();
+          (choice | middle | pair_bytes<W, kPair>(rest)).store_split(out + kPair * kBlockWords);
+        });
+  }
+};
+
+/// The first BF16 magnitude of each run of an MXBF16 level under the exponent 0, sign on top
+/// (formats/mxbf16.h).
+alignas(64) inline constexpr uint16_t kMxbf16Starts[32] = {
+#define VERBATIM_MXBF16_STARTS(sign)                                                                      \
+  static_cast<uint16_t>((sign)-511), static_cast<uint16_t>((sign)-255), static_cast<uint16_t>((sign)-64), \
+      static_cast<uint16_t>((sign) + 33), static_cast<uint16_t>((sign) + 96),                             \
+      static_cast<uint16_t>((sign) + 161), static_cast<uint16_t>((sign) + 224),                           \
+      static_cast<uint16_t>((sign) + 289)
+    VERBATIM_MXBF16_STARTS(0), VERBATIM_MXBF16_STARTS(0x8000), VERBATIM_MXBF16_STARTS(0),
+    VERBATIM_MXBF16_STARTS(0x8000)
+#undef VERBATIM_MXBF16_STARTS
+};
+
+template <typename W>
+struct Mxbf16FullTile {
+  using Words = W;
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
+    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
+    __builtin_prefetch(p.scales + (at.index + kPrefetchTiles) * kPanelWidth);
+    prefetch_ahead<kMxbf16RestBytes>(p.rest + at.index * kMxbf16RestBytes, kPrefetchTiles * kMxbf16RestBytes);
+  }
+  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+    const uint8_t* const rest = p.rest + at.index * kMxbf16RestBytes;
+    const auto table = W::table(kMxbf16Starts);
+    const W exponents = W::spread_bytes(p.scales + at.index * kPanelWidth).template shift_left<7>();
+    for_each_pair<W>(
+        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
+          const W place = exponents + pair_bytes<W, kPair>(rest);
+          (W::look_up16(table, codes) + place).store(out + kPair * kBlockWords);
+        });
+  }
+};
+
+/// The integers -8 .. 7 and 0 .. 15 in BF16.
+alignas(64) inline constexpr uint16_t kCodesLessEight[32] = {
+    0xc100, 0xc0e0, 0xc0c0, 0xc0a0, 0xc080, 0xc040, 0xc000, 0xbf80, 0x0000, 0x3f80, 0x4000,
+    0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0, 0xc100, 0xc0e0, 0xc0c0, 0xc0a0, 0xc080, 0xc040,
+    0xc000, 0xbf80, 0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0};
+alignas(64) inline constexpr uint16_t kPlainCodes[32] = {
+    0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0, 0x40c0, 0x40e0, 0x4100, 0x4110, 0x4120,
+    0x4130, 0x4140, 0x4150, 0x4160, 0x4170, 0x0000, 0x3f80, 0x4000, 0x4040, 0x4080, 0x40a0,
+    0x40c0, 0x40e0, 0x4100, 0x4110, 0x4120, 0x4130, 0x4140, 0x4150, 0x4160, 0x4170};
+
+template <typename W, const uint16_t* kWords>
+struct Int4Tile {
+  using Words = W;
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
+    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
+  }
+  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+    const auto table = W::table(kWords);
+    for_each_pair<W>(
+        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
+          W::look_up16(table, codes).store(out + kPair * kBlockWords);
+        });
+  }
+};
+
+/// Overwrites the half tile at `out` with its exceptions.
+VERBATIM_INLINE void apply_exceptions(const ExceptionLists& lists, int64_t half, uint64_t* next,
+                                      uint16_t* out) {
+  const int listed = lists.counts[half];
+  if (listed == kZeroHalf) {
+    __builtin_memset(out, 0, kTileWords / 2 * sizeof *out);
+    return;
+  }
+  const int count = listed == kFullHalf ? 256 : listed;
+  const uint8_t* const positions = lists.positions + *next;
+  const uint16_t* const values = lists.values + *next;
+  // Eight at a time, the last one again and again: how many there are cannot be guessed, and a wrong guess
+  // costs more than a few stores.
+  for (int i = 0; i < count; i += 8) {
+    for (int j = i; j < i + 8; ++j) {
+      const int entry = j < count ? j : count - 1;
+      out[positions[entry]] = values[entry];
+    }
+  }
+  *next += count;
+}
+
+VERBATIM_INLINE void apply_tile_exceptions(const ExceptionLists& lists, int64_t index, uint64_t* next,
+                                           uint16_t* out) {
+  __builtin_prefetch(lists.counts + index * 2 + kPrefetchExceptions);
+  __builtin_prefetch(lists.positions + *next + kPrefetchExceptions);
+  __builtin_prefetch(lists.values + *next + kPrefetchExceptions);
+  apply_exceptions(lists, index * 2, next, out);
+  apply_exceptions(lists, index * 2 + 1, next, out + kTileWords / 2);
+}
+
+template <typename Tile, bool kExceptions>
+void unpack_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count,
+                  [[maybe_unused]] uint64_t* exception, uint16_t* out) {
+  for (int64_t t = 0; t < count; ++t) {
+    const TilePlace at{panel, first + t, panel * panels.tiles + first + t};
+    uint16_t* const tile = out + t * kTileWords;
+    Tile::prefetch(panels, at);
+    Tile::unpack(panels, at, tile);
+    if constexpr (kExceptions) apply_tile_exceptions(panels.exceptions, at.index, exception, tile);
+  }
+}
+
+/// int8 codes as BF16, which holds them exactly. The order of quads (kQuadOrder) becomes that of pairs.
+template <typename W>
+void unpack_int8_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count, uint64_t*,
+                       uint16_t* out) {
+  const int64_t index = panel * panels.tiles + first;
+  for (int64_t quad = 0; quad < count * 8; ++quad) {
+    const uint8_t* const codes = panels.codes + (index * 8 + quad) * 64;
+    // Bytes 0 and 2 of a quad are its first pair, bytes 1 and 3 its second.
+    const W words = W::load(codes);
+    W::int8_to_bf16(words & W::set(0x00ff)).store(out + quad * 2 * kBlockWords);
+    W::int8_to_bf16(words.template shift_right<8>()).store(out + (quad * 2 + 1) * kBlockWords);
+  }
+}
+
+template <typename W>
+void fill_unpack(UnpackTiles (&table)[kTileReadings]) {
+  table[kTileMxfp4] = unpack_tiles<Mxfp4Tile<W>, false>;
+  table[kTileBsfpDraft] = unpack_tiles<BsfpDraftTile<W>, false>;
+  table[kTileBsfpFull] = unpack_tiles<BsfpFullTile<W>, true>;
+  table[kTileBsfpFullF16] = unpack_tiles<BsfpFullF16Tile<W>, true>;
+  table[kTileMxbf16Full] = unpack_tiles<Mxbf16FullTile<W>, true>;
+  table[kTileInt4] = unpack_tiles<Int4Tile<W, kCodesLessEight>, false>;
+  table[kTileInt4Asymmetric] = unpack_tiles<Int4Tile<W, kPlainCodes>, false>;
+  table[kTileInt8] = unpack_int8_tiles<W>;
+}
+
+}  // namespace verbatim::generic
