@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -12,6 +13,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "container/container.h"
 
 namespace verbatim::app {
 
@@ -27,7 +29,7 @@ void on_interrupt(int) {
 }  // namespace
 
 void add_model(CLI::App& command, CommonOptions& options) {
-  command.add_option("MODEL", options.model, "A directory in Hugging Face layout or a .gguf file")
+  command.add_option("MODEL", options.model, "A directory in Hugging Face layout, a .gguf or a .vbt file")
       ->required();
 }
 
@@ -39,7 +41,8 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
     return add(group, name, value, what)->capture_default_str();
   };
   const char* const decoding = "Decoding";
-  add_with_default(decoding, "--recipe", options.recipe, "A name from `verbatim recipes` or a .toml file");
+  add(decoding, "--recipe", options.recipe,
+      "A name from `verbatim recipes` or a .toml file; without it ml-specqd if possible");
   add(decoding, "--draft-length", options.draft_length,
       "The most tokens to draft per step; without it the recipe says")
       ->check(CLI::Range(1, 64));
@@ -47,7 +50,7 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
       "Stop drafting after a token less probable than this; without it the recipe says")
       ->check(CLI::Range(0.0, 1.0));
   add(decoding, "--formats", options.formats,
-      "Formats to pack the weights into, with commas between; without it what the recipe needs")
+      "Formats to pack into, or to take from a .vbt; without it what the recipe needs")
       ->delimiter(',')
       ->type_name("LIST");
   add(decoding, "--threads", options.threads, "Threads to compute with; without it one per processor")
@@ -66,8 +69,25 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
   add_with_default(sampling, "--seed", choice.seed, "The same seed gives the same text");
 }
 
+std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {
+  if (!formats.empty()) return formats;
+  // Without drafts a packed file needs not be lossless: it is taken as it is then.
+  const bool plain = used.drafter == Recipe::Drafter::kNone;
+  if (plain && is_packed(model) && !open_container(model).exact()) return {};
+  return used.formats();
+}
+
+std::string default_recipe(const std::string& model) {
+  constexpr const char* kDefault = "ml-specqd";
+  if (!is_packed(model)) return kDefault;
+  const Container container = open_container(model);
+  const std::vector<Format> held = container.formats();
+  const bool drafts = std::find(held.begin(), held.end(), Format::kMxfp4) != held.end();
+  return drafts && container.exact() ? kDefault : "plain";
+}
+
 Recipe chosen_recipe(const CommonOptions& options) {
-  Recipe recipe = load_recipe(options.recipe);
+  Recipe recipe = load_recipe(options.recipe.empty() ? default_recipe(options.model) : options.recipe);
   if (recipe.drafter == Recipe::Drafter::kNone) return recipe;
   if (options.draft_length > 0) recipe.draft_length = options.draft_length;
   if (options.draft_threshold >= 0.0f) recipe.draft_threshold = options.draft_threshold;
@@ -107,16 +127,23 @@ void end_progress() {
   progress_shown = false;
 }
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(bool others) {
   interrupt_seen = false;
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   action.sa_flags = SA_RESETHAND;
-  sigaction(SIGINT, &action, &before_);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (signal != SIGINT && !others) continue;
+    Handled handled{.signal = signal, .before = {}};
+    sigaction(signal, nullptr, &handled.before);
+    if (signal == SIGHUP && handled.before.sa_handler == SIG_IGN) continue;  // nohup asked for that
+    sigaction(signal, &action, nullptr);
+    handled_.push_back(handled);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {
-  sigaction(SIGINT, &before_, nullptr);
+  for (const Handled& handled : handled_) sigaction(handled.signal, &handled.before, nullptr);
 }
 
 bool interrupted() {

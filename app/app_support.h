@@ -16,16 +16,15 @@ namespace verbatim::app {
 /// Options that several commands share.
 struct CommonOptions {
   std::string model;
-  std::string recipe = "ml-specqd";
+  std::string recipe;             // none: default_recipe() of the model
   int32_t draft_length = 0;       // 0: the recipe's
   float draft_threshold = -1.0f;  // negative: the recipe's
   int32_t threads = 0;
   std::vector<std::string> formats;  // none: what the recipe needs
   SamplingOptions sampling;
 
-  std::vector<std::string> load_formats(const Recipe& used) const {
-    return formats.empty() ? used.formats() : formats;
-  }
+  /// What to load the model in: what was asked for, or else what the recipe needs.
+  std::vector<std::string> load_formats(const Recipe& used) const;
 };
 
 /// Adds MODEL.
@@ -33,7 +32,11 @@ void add_model(CLI::App& command, CommonOptions& options);
 /// Adds --recipe, --draft-length, --draft-threshold, --threads and the sampling options.
 void add_decoding(CLI::App& command, CommonOptions& options);
 
-/// The recipe that the options name, with what they override.
+/// The name of the recipe that suits a model when none is asked for: "ml-specqd", but "plain" for a packed
+/// one without the weights for it. Throws Error(kBadInput) for a packed file that is malformed.
+std::string default_recipe(const std::string& model);
+
+/// The recipe that the options name, or else the model's default, with what they override.
 Recipe chosen_recipe(const CommonOptions& options);
 
 /// Loads a model with a progress bar and prints its warnings to stderr.
@@ -49,16 +52,21 @@ void end_progress();
 /// The exit code of a program that Ctrl-C ended.
 inline constexpr int kInterruptedExit = 130;
 
-/// Ctrl-C sets a flag while one of these lives; a second one ends the program as usual.
+/// Ctrl-C sets a flag while one of these lives; a second one ends the program as usual. With `others` so do
+/// the requests to end that come from elsewhere, SIGTERM and SIGHUP.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  explicit InterruptGuard(bool others = false);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
-  struct sigaction before_;
+  struct Handled {
+    int signal;
+    struct sigaction before;
+  };
+  std::vector<Handled> handled_;
 };
 /// Whether Ctrl-C was pressed since the last InterruptGuard began.
 bool interrupted();

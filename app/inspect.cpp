@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app_support.h"
+#include "base/error.h"
 #include "checkpoint/printable.h"
 #include "commands.h"
 #include "inspect_report.h"
@@ -18,6 +19,7 @@ using nlohmann::ordered_json;
 struct Options {
   CommonOptions common;
   bool tensors = false;
+  bool verify = false;
   bool json = false;
 };
 
@@ -84,6 +86,7 @@ void add_model_section(std::string& out, const InspectReport& report) {
 }
 
 void add_tensor_sections(std::string& out, const InspectReport& report, bool each) {
+  if (report.packed) return;
   Section section(out, "tensors");
   for (const auto& [dtype, group] : report.tensors_by_dtype) {
     section.line(dtype.c_str(), "{:>5}  {:>10}", group.count, bytes_text(group.bytes));
@@ -100,10 +103,41 @@ void add_tensor_sections(std::string& out, const InspectReport& report, bool eac
   }
 }
 
+void add_packed_sections(std::string& out, const PackedReport& report, bool each) {
+  const ContainerHeader& header = report.container.header;
+  Section section(out, "packed");
+  section.line("made from", "{}", printable(header.source));
+  for (const StoredFormatReport& format : report.formats) {
+    section.line(std::string(format_name(format.format)).c_str(),
+                 "{:>10}  {:.2f} bits per weight, {} matrices in {} planes", bytes_text(format.bytes),
+                 format.bits_per_weight(), format.matrices, format.planes);
+  }
+  section.line("embedding", "{:>10}  {}", bytes_text(static_cast<int64_t>(header.embedding.bytes)),
+               dtype_name(header.embedding_type));
+  section.line("vectors", "{:>10}  {} in F32", bytes_text(report.vector_bytes), header.vectors.size());
+  for (const StoredFile& file : header.tokenizer_files) {
+    section.line("vocabulary", "{:>10}  {}", bytes_text(static_cast<int64_t>(file.plane.bytes)),
+                 printable(file.name));
+  }
+  for (const std::string& warning : header.warnings) section.line("warning", "{}", one_line(warning));
+  section.line("checksums", "{}",
+               report.verified ? "all planes are as they were written" : "not compared: --verify does that");
+  if (!each) return;
+  const std::vector<NamedPlane> planes = all_planes(header);
+  size_t longest = 0;
+  for (const NamedPlane& plane : planes) longest = std::max(longest, plane.name.size());
+  out += '\n';
+  for (const auto& [name, plane] : planes) {
+    out += fmt::format("  {:<{}} {:>14} {:>11}  {:016x}\n", name, longest, plane.offset,
+                       bytes_text(static_cast<int64_t>(plane.bytes)), plane.checksum);
+  }
+}
+
 void print_text(const InspectReport& report, bool tensors) {
   std::string out;
   add_model_section(out, report);
   add_tensor_sections(out, report, tensors);
+  if (report.packed) add_packed_sections(out, *report.packed, tensors);
 
   Section tokenizer(out, "tokenizer");
   if (report.tokenizer) {
@@ -119,7 +153,9 @@ void print_text(const InspectReport& report, bool tensors) {
   const MemoryEstimate& memory = report.memory;
   Section needs(out, "memory it will take");
   needs.line("packed weights", "{:>10}", bytes_text(memory.full));
-  needs.line("MXFP4 beside them", "{:>10}  for recipes that draft with MXFP4", bytes_text(memory.mxfp4));
+  if (memory.mxfp4 > 0) {
+    needs.line("MXFP4 beside them", "{:>10}  for recipes that draft with MXFP4", bytes_text(memory.mxfp4));
+  }
   needs.line("KV cache", "{:>10}  per token", bytes_text(memory.kv_per_token));
   needs.line("", "{:>10}  for the whole context", bytes_text(memory.kv_context));
 
@@ -181,6 +217,39 @@ ordered_json tensor_list_json(const Checkpoint& checkpoint) {
   return list;
 }
 
+ordered_json packed_json(const PackedReport& report) {
+  const ContainerHeader& header = report.container.header;
+  ordered_json formats = ordered_json::object();
+  for (const StoredFormatReport& format : report.formats) {
+    formats[std::string(format_name(format.format))] = {{"matrices", format.matrices},
+                                                        {"planes", format.planes},
+                                                        {"bytes", format.bytes},
+                                                        {"weights", format.weights},
+                                                        {"bits_per_weight", format.bits_per_weight()}};
+  }
+  ordered_json files = ordered_json::object();
+  for (const StoredFile& file : header.tokenizer_files) files[file.name] = file.plane.bytes;
+  return {{"version", kContainerVersion},
+          {"source", header.source},
+          {"formats", std::move(formats)},
+          {"embedding", {{"dtype", dtype_name(header.embedding_type)}, {"bytes", header.embedding.bytes}}},
+          {"vectors", {{"count", header.vectors.size()}, {"bytes", report.vector_bytes}}},
+          {"vocabulary_files", std::move(files)},
+          {"warnings", header.warnings},
+          {"verified", report.verified}};
+}
+
+ordered_json plane_list_json(const Container& container) {
+  ordered_json list = ordered_json::array();
+  for (const auto& [name, plane] : all_planes(container.header)) {
+    list.push_back({{"name", name},
+                    {"offset", plane.offset},
+                    {"bytes", plane.bytes},
+                    {"checksum", fmt::format("{:016x}", plane.checksum)}});
+  }
+  return list;
+}
+
 void print_json(const InspectReport& report, bool tensors) {
   ordered_json object;
   object["model"] = model_json(report);
@@ -188,6 +257,7 @@ void print_json(const InspectReport& report, bool tensors) {
   for (const auto& [dtype, group] : report.tensors_by_dtype) {
     object["dtypes"][dtype] = {{"tensors", group.count}, {"bytes", group.bytes}};
   }
+  if (report.packed) object["packed"] = packed_json(*report.packed);
   object["tokenizer"] = tokenizer_json(report.tokenizer);
   object["memory_bytes"] = {{"full", report.memory.full},
                             {"mxfp4", report.memory.mxfp4},
@@ -197,13 +267,32 @@ void print_json(const InspectReport& report, bool tensors) {
                        {"instruction_sets", report.machine.instruction_sets},
                        {"kernels", report.machine.kernels},
                        {"threads", report.machine.threads}};
-  if (tensors) object["tensors"] = tensor_list_json(report.checkpoint);
+  if (tensors && report.packed) {
+    object["planes"] = plane_list_json(report.packed->container);
+  } else if (tensors) {
+    object["tensors"] = tensor_list_json(report.checkpoint);
+  }
   // Names in files may hold bytes that are no UTF-8; JSON cannot.
   write_out(object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n");
 }
 
+void verify(PackedReport& packed) {
+  const InterruptGuard guard;
+  verify_container(packed.container, [](double fraction) {
+    show_progress("comparing the checksums", fraction);
+    return !interrupted();
+  });
+  end_progress();
+  if (interrupted()) throw CLI::RuntimeError(kInterruptedExit);
+  packed.verified = true;
+}
+
 void inspect(const Options& options) {
-  const InspectReport report = inspect_model(options.common.model);
+  if (options.verify && !is_packed(options.common.model)) {
+    fail(ErrorKind::kUsage, "only .vbt files have checksums to verify; {} is none", options.common.model);
+  }
+  InspectReport report = inspect_model(options.common.model);
+  if (options.verify) verify(*report.packed);
   options.json ? print_json(report, options.tensors) : print_text(report, options.tensors);
 }
 
@@ -214,12 +303,14 @@ void add_inspect(CLI::App& program) {
   CLI::App* const command =
       program.add_subcommand("inspect", "Show what a model is, what memory it takes and how it would run");
   add_model(*command, options->common);
-  command->add_flag("--tensors", options->tensors, "List every tensor");
+  command->add_flag("--tensors", options->tensors, "List every tensor, or every plane of a .vbt file");
+  command->add_flag("--verify", options->verify, "Compare all of a .vbt file with its checksums");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->footer(
       "Examples:\n"
       "  verbatim inspect models/target\n"
       "  verbatim inspect model.gguf --tensors --json\n"
+      "  verbatim inspect model.vbt --verify\n"
       "  VERBATIM_ISA=avx2 verbatim inspect models/target");
   command->callback([options] { inspect(*options); });
 }

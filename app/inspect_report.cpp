@@ -4,6 +4,7 @@
 
 #include "base/cpu.h"
 #include "base/thread_team.h"
+#include "container/load.h"
 #include "kernels/dispatch.h"
 #include "text/chat_format.h"
 #include "text/tokenizer.h"
@@ -33,23 +34,35 @@ MachineReport inspect_machine() {
   return report;
 }
 
-}  // namespace
-
-InspectReport inspect_model(const std::string& path) {
-  InspectReport report;
+void inspect_checkpoint(InspectReport& report, const std::string& path) {
   report.checkpoint = open_checkpoint(path);
-  const Checkpoint& checkpoint = report.checkpoint;
-  for (const auto& [name, tensor] : checkpoint.tensors) {
+  for (const auto& [name, tensor] : report.checkpoint.tensors) {
     TensorGroup& group = report.tensors_by_dtype[dtype_name(tensor.dtype)];
     ++group.count;
     group.bytes += static_cast<int64_t>(tensor.data.size());
     report.parameters += tensor.rows() * tensor.columns();
   }
+  report.memory = estimate_memory(report.checkpoint);
+}
+
+void inspect_packed(InspectReport& report, const std::string& path) {
+  report.packed = report_packed(open_container(path));
+  const Container& container = report.packed->container;
+  report.checkpoint = checkpoint_of(container);
+  report.parameters = parameters_of(container.header);
+  report.memory = estimate_memory(container);
+}
+
+}  // namespace
+
+InspectReport inspect_model(const std::string& path) {
+  InspectReport report;
+  is_packed(path) ? inspect_packed(report, path) : inspect_checkpoint(report, path);
+  const Checkpoint& checkpoint = report.checkpoint;
   for (const auto& file : checkpoint.files) report.file_bytes += static_cast<int64_t>(file->bytes().size());
   if (checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone) {
     report.tokenizer = inspect_tokenizer(checkpoint.tokenizer);
   }
-  report.memory = estimate_memory(checkpoint);
   report.machine = inspect_machine();
   return report;
 }

@@ -8,6 +8,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "memory_estimate.h"
+#include "packed_report.h"
 
 namespace verbatim::app {
 
@@ -38,12 +39,14 @@ struct InspectReport {
   int64_t parameters = 0;
   int64_t file_bytes = 0;
   std::map<std::string, TensorGroup> tensors_by_dtype;
+  std::optional<PackedReport> packed;  ///< of a .vbt file, which has no tensors
   std::optional<TokenizerReport> tokenizer;
   MemoryEstimate memory;
   MachineReport machine;
 };
 
-/// Opens the checkpoint without packing it. Throws Error as open_checkpoint, load_tokenizer and kernels do.
+/// Opens a model without packing it. Throws Error as open_checkpoint, open_container, load_tokenizer and
+/// kernels do.
 InspectReport inspect_model(const std::string& path);
 
 /// "none", "linear" or "llama3", or "factors" where the file states one factor per frequency.

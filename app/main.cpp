@@ -49,7 +49,7 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.footer(
-      "MODEL is a directory in Hugging Face layout or a .gguf file.\n"
+      "MODEL is a directory in Hugging Face layout, a .gguf or a .vbt file.\n"
       "VERBATIM_ISA=scalar|avx2|avx512|amx forces a lower instruction set than the machine's best.\n"
       "`verbatim COMMAND --help` shows a command's options and examples.\n"
       "\n"
@@ -62,6 +62,7 @@ int run(int argc, char** argv) {
   verbatim::app::add_inspect(program);
   verbatim::app::add_recipes(program);
   verbatim::app::add_demo(program);
+  verbatim::app::add_pack(program);
   verbatim::app::add_inflate(program);
   verbatim::app::add_bench(program);
   verbatim::app::add_eval(program);

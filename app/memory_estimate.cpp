@@ -41,7 +41,7 @@ void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint,
 
 MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
   const ModelConfig& config = checkpoint.config;
-  MemoryEstimate estimate;
+  MemoryEstimate estimate = estimate_cache(config);
   for (int32_t layer = 0; layer < config.layers; ++layer) {
     const std::string attention = fmt::format("model.layers.{}.self_attn.", layer);
     const std::string mlp = fmt::format("model.layers.{}.mlp.", layer);
@@ -52,7 +52,12 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
     add_matrix(estimate, checkpoint, {mlp + "down_proj.weight"});
   }
   add_matrix(estimate, checkpoint, {config.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight"});
+  return estimate;
+}
+
+MemoryEstimate estimate_cache(const ModelConfig& config) {
   constexpr int64_t kKeysAndValues = 2;
+  MemoryEstimate estimate;
   estimate.kv_per_token = kKeysAndValues * config.layers * config.kv_heads *
                           round_up<int64_t>(config.head_dim, kInnerStep) * int64_t{sizeof(BFloat16)};
   estimate.kv_context = estimate.kv_per_token * round_up<int64_t>(config.context, kAttentionChunk);

@@ -15,5 +15,7 @@ struct MemoryEstimate {
 };
 
 MemoryEstimate estimate_memory(const Checkpoint& checkpoint);
+/// The part of it that the config alone says: the keys and values.
+MemoryEstimate estimate_cache(const ModelConfig& config);
 
 }  // namespace verbatim::app

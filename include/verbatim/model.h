@@ -14,7 +14,8 @@ struct ModelData;
 
 struct ModelOptions {
   /// The formats to pack the weights into, by name ("bf16", "mxbf16", ...); "full" is the model's own type.
-  /// Empty: "full" alone. A .vbt file is packed already, and must hold what is asked for here.
+  /// Empty: "full" alone. A .vbt file is packed already and must hold what is asked for here, any lossless
+  /// format for "full"; empty takes all that it holds.
   std::vector<std::string> formats;
   /// A .safetensors file with the loss's sensitivity to each weight, for `squeeze3` and `squeeze4`; or empty.
   std::filesystem::path sensitivities;
@@ -33,7 +34,8 @@ struct ModelOptions {
 /// threads.
 class Model {
  public:
-  /// Opens a directory in Hugging Face layout or a .gguf file. Throws Error(kBadInput) with one line that
+  /// Opens a directory in Hugging Face layout, a .gguf file, or a .vbt file, which is mapped and must not be
+  /// changed while the model lives. Throws Error(kBadInput) with one line that
   /// says what is wrong, where, and what to do.
   static Model load(const std::filesystem::path& path, const ModelOptions& options = {});
 

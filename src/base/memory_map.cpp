@@ -36,4 +36,8 @@ MemoryMap::~MemoryMap() {
   munmap(const_cast<std::byte*>(data_), size_);
 }
 
+void MemoryMap::release() const {
+  madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);  // a hint: that it fails harms nothing
+}
+
 }  // namespace verbatim

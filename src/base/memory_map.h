@@ -16,6 +16,8 @@ class MemoryMap {
   MemoryMap& operator=(const MemoryMap&) = delete;
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// Lets go of the memory that reading took so far. What is read again is fetched again.
+  void release() const;
   const std::filesystem::path& path() const { return path_; }
 
  private:

@@ -30,6 +30,16 @@ void OutputFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+void OutputFile::write_at(size_t offset, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_with(errno);
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    offset += static_cast<size_t>(count);
+  }
+}
+
 void OutputFile::finish() {
   int result = 0;
   do {

@@ -17,13 +17,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kPossible = "a model is a folder in Hugging Face layout or a .gguf file";
+constexpr const char* kPossible = "a model is a folder in Hugging Face layout, a .gguf or a .vbt file";
+
+bool begins_with(const fs::path& path, std::string_view magic) {
+  std::string begin(magic.size(), '\0');
+  std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return begin == magic;
+}
 
 bool is_gguf(const fs::path& path) {
-  if (path.extension() == ".gguf") return true;
-  char magic[4] = {};
-  std::ifstream(path, std::ios::binary).read(magic, sizeof(magic));
-  return std::string_view(magic, sizeof(magic)) == "GGUF";
+  return path.extension() == ".gguf" || begins_with(path, "GGUF");
 }
 
 /// Says why a folder without safetensors is no model, as far as its files tell.
@@ -69,6 +72,9 @@ Checkpoint open_unchecked(const fs::path& path) {
   if (fs::is_directory(status)) return open_folder(path);
   if (!fs::is_regular_file(status))
     bad_input("{} is neither a file nor a folder; {}", path.string(), kPossible);
+  if (is_packed(path)) {
+    bad_input("{} is packed already; give the model that it was made from", path.string());
+  }
   if (path.extension() == ".safetensors")
     return open_folder(path.has_parent_path() ? path.parent_path() : ".");
   if (is_gguf(path)) return gguf_checkpoint(open_gguf(path), path);
@@ -88,6 +94,12 @@ const TensorView& Checkpoint::tensor(const std::string& name, std::initializer_l
               shape_text(view.shape), shape_text({shape.begin(), shape.size()}));
   }
   return view;
+}
+
+bool is_packed(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;
+  return path.extension() == ".vbt" || begins_with(path, kPackedMagic);
 }
 
 Checkpoint open_checkpoint(const fs::path& path) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/memory_map.h"
@@ -46,13 +47,16 @@ struct TokenizerSource {
   enum class Kind { kNone, kSentencePieceModel, kTokenizerJson, kGguf };
   Kind kind = Kind::kNone;
   std::filesystem::path path;  ///< the file: tokenizer.model, tokenizer.json or the .gguf
+  /// Where the vocabulary lies inside a packed file, which `path` then is: the contents of the files that it
+  /// was made of, by name, owned by the file's mapping. Empty otherwise.
+  std::map<std::string, std::string_view> embedded = {};
 };
 
 /// Everything a model directory or file holds, mapped and validated but not yet packed. Tensors go by their
 /// Hugging Face names ("model.layers.0.self_attn.q_proj.weight") whatever the file called them.
 struct Checkpoint {
   std::filesystem::path path;
-  std::string format;  ///< "safetensors" or "gguf"
+  std::string format;  ///< "safetensors" or "gguf"; "vbt" for a packed file, which has no tensors
   ModelConfig config;
   std::map<std::string, TensorView> tensors;
   TokenizerSource tokenizer;
@@ -64,8 +68,14 @@ struct Checkpoint {
   bool has(const std::string& name) const { return tensors.contains(name); }
 };
 
-/// Opens a directory in Hugging Face layout or a .gguf file. Throws Error(kBadInput) for anything malformed,
-/// with the file, what is wrong in it and what to do.
+/// The first bytes of a packed file (src/container/). Like PNG's they show when a file went through something
+/// that takes it for text.
+inline constexpr std::string_view kPackedMagic = "\x89VBT\r\n\x1a\n";
+/// Whether there is a file that begins so, or one named .vbt. Never throws.
+bool is_packed(const std::filesystem::path& path);
+
+/// Opens a directory in Hugging Face layout or a .gguf file. Throws Error(kBadInput) for anything malformed
+/// and for packed files, with the file, what is wrong in it and what to do.
 Checkpoint open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace verbatim

@@ -323,6 +323,7 @@ GgufFile parse_gguf(std::span<const std::byte> bytes, const std::string& where) 
   check_preamble(cursor, gguf);
   const auto tensor_count = cursor.read<uint64_t>("the number of tensors");
   const auto metadata_count = cursor.read<uint64_t>("the number of metadata");
+  const uint64_t metadata_begin = cursor.position();
   for (uint64_t i = 0; i < metadata_count; ++i) {
     const std::string key = cursor.read_string("a metadata key", kLongestName);
     const auto type = static_cast<ValueType>(cursor.read<uint32_t>("a metadata type"));
@@ -332,10 +333,25 @@ GgufFile parse_gguf(std::span<const std::byte> bytes, const std::string& where) 
       bad_input("{}: the metadata {} is there twice", where, printable(key));
     }
   }
+  gguf.metadata_bytes = bytes.subspan(metadata_begin, cursor.position() - metadata_begin);
   std::vector<TensorEntry> entries;
   for (uint64_t i = 0; i < tensor_count; ++i) entries.push_back(read_tensor_entry(cursor));
   place_tensors(bytes, entries, cursor.position(), gguf, where);
   return gguf;
+}
+
+std::string gguf_without_tensors(const GgufFile& gguf) {
+  const auto append = [](std::string& out, const void* bytes, size_t count) {
+    out.append(static_cast<const char*>(bytes), count);
+  };
+  const uint64_t tensor_count = 0;
+  const uint64_t metadata_count = gguf.metadata.size();
+  std::string out = "GGUF";
+  append(out, &gguf.version, sizeof(gguf.version));
+  append(out, &tensor_count, sizeof(tensor_count));
+  append(out, &metadata_count, sizeof(metadata_count));
+  append(out, gguf.metadata_bytes.data(), gguf.metadata_bytes.size());
+  return out;
 }
 
 GgufFile open_gguf(const std::filesystem::path& path) {

@@ -35,6 +35,7 @@ struct GgufArray {
 struct GgufFile {
   std::shared_ptr<const MemoryMap> file;
   uint32_t version = 0;
+  std::span<const std::byte> metadata_bytes;  ///< where `metadata` lies in the file
   std::map<std::string, GgufValue> metadata;
   /// By the file's own names ("blk.0.attn_q.weight"). Shapes are row-major: {outputs, inputs}.
   std::map<std::string, TensorView> tensors;
@@ -46,6 +47,9 @@ GgufFile open_gguf(const std::filesystem::path& path);
 
 /// The same over bytes that the caller keeps alive; `where` names them in errors.
 GgufFile parse_gguf(std::span<const std::byte> bytes, const std::string& where);
+
+/// The bytes of a GGUF file that has the same metadata and no tensors.
+std::string gguf_without_tensors(const GgufFile& gguf);
 
 // Typed look-ups of metadata: nothing when the key is absent, Error(kBadInput) naming the key when its value
 // is of another type.

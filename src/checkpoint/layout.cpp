@@ -27,7 +27,7 @@ void check_no_overlap(std::vector<Extent> extents, const std::string& where) {
             [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
   for (size_t i = 1; i < extents.size(); ++i) {
     if (extents[i].begin < extents[i - 1].end) {
-      bad_input("{}: tensors {} and {} overlap; the file is damaged", where, printable(extents[i - 1].tensor),
+      bad_input("{}: {} and {} overlap; the file is damaged", where, printable(extents[i - 1].tensor),
                 printable(extents[i].tensor));
     }
   }

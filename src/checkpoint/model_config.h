@@ -20,6 +20,7 @@ struct RopeScaling {
   float low_frequency_factor = 1.0f;
   float high_frequency_factor = 4.0f;
   int32_t original_context = 8192;
+  friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
 /// The shape of a decoder-only transformer, from whatever file described it.
@@ -48,12 +49,16 @@ struct ModelConfig {
   bool qkv_bias = false;
   std::optional<int32_t> bos_token;
   std::vector<int32_t> eos_tokens;  ///< generation ends with any of these
+  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
 /// Throws Error(kBadInput), naming `where`, unless every size is positive, sensible and consistent with the
 /// others (heads divisible by kv_heads, an even head_dim, nothing absurdly large).
 void validate(const ModelConfig& config, const std::string& where);
 
+/// Every architecture.
+inline constexpr Architecture kArchitectures[] = {Architecture::kLlama, Architecture::kMistral,
+                                                  Architecture::kQwen2};
 /// "llama", "mistral" or "qwen2".
 std::string architecture_name(Architecture architecture);
 

@@ -1,6 +1,7 @@
 #include "verbatim/model.h"
 
 #include "base/error.h"
+#include "container/load.h"
 #include "engine/model_data.h"
 #include "formats/round_to_nearest.h"
 #include "verbatim/verbatim.h"
@@ -42,6 +43,38 @@ DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, T
   return pack_weights(checkpoint, load, team, warnings);
 }
 
+std::shared_ptr<const Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
+  if (checkpoint.tokenizer.kind == TokenizerSource::Kind::kNone) return nullptr;
+  return load_tokenizer(checkpoint.tokenizer);
+}
+
+std::shared_ptr<const ModelData> assemble(Checkpoint checkpoint, DecoderWeights weights,
+                                          std::shared_ptr<const Tokenizer> tokenizer,
+                                          std::vector<std::string> warnings) {
+  Decoder decoder(checkpoint.config, std::move(weights));
+  auto data = std::make_shared<ModelData>(ModelData{.checkpoint = std::move(checkpoint),
+                                                    .decoder = std::move(decoder),
+                                                    .tokenizer = std::move(tokenizer),
+                                                    .warnings = std::move(warnings)});
+  check_vocabulary(*data);
+  return data;
+}
+
+std::shared_ptr<const ModelData> map_packed(const std::filesystem::path& path, const ModelOptions& options) {
+  if (!options.sensitivities.empty()) {
+    bad_input("{} is packed already: sensitivities count when a model is packed", path.string());
+  }
+  const Container container = open_container(path);
+  Checkpoint checkpoint = checkpoint_of(container);
+  std::vector<std::string> warnings;
+  for (const std::string& warning : container.header.warnings) {
+    warnings.push_back(path.string() + ": " + warning);
+  }
+  std::shared_ptr<const Tokenizer> tokenizer = tokenizer_of(checkpoint);
+  DecoderWeights weights = load_weights(container, parse_formats(options.formats));
+  return assemble(std::move(checkpoint), std::move(weights), std::move(tokenizer), std::move(warnings));
+}
+
 }  // namespace
 
 const Tokenizer& ModelData::text() const {
@@ -52,20 +85,14 @@ const Tokenizer& ModelData::text() const {
 }
 
 Model Model::load(const std::filesystem::path& path, const ModelOptions& options) {
+  if (is_packed(path)) return Model(map_packed(path, options));
   ThreadTeam team(options.threads > 0 ? options.threads : hardware_threads());
   Checkpoint checkpoint = open_checkpoint(path);
-  std::shared_ptr<const Tokenizer> tokenizer;
-  if (checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone)
-    tokenizer = load_tokenizer(checkpoint.tokenizer);
   std::vector<std::string> warnings;
+  std::shared_ptr<const Tokenizer> tokenizer = tokenizer_of(checkpoint);
   DecoderWeights weights = pack(checkpoint, options, team, warnings);
-  Decoder decoder(checkpoint.config, std::move(weights));
-  auto data = std::make_shared<ModelData>(ModelData{.checkpoint = std::move(checkpoint),
-                                                    .decoder = std::move(decoder),
-                                                    .tokenizer = std::move(tokenizer),
-                                                    .warnings = std::move(warnings)});
-  check_vocabulary(*data);
-  return Model(std::move(data));
+  return Model(
+      assemble(std::move(checkpoint), std::move(weights), std::move(tokenizer), std::move(warnings)));
 }
 
 std::vector<int32_t> Model::encode(std::string_view text, bool add_bos) const {

@@ -31,6 +31,7 @@ struct Grid {
 Grid make_grid(float scale, float lowest, bool asymmetric) {
   Grid grid;
   grid.scale = to_float16(std::clamp(scale, -kLargestF16, kLargestF16));
+  if (to_float(grid.scale) == 0.0f) grid.scale = {0};  // of a group of zeros the scale may be -0
   if (asymmetric && grid.scale.bits != 0) {
     grid.zero = static_cast<uint8_t>(std::clamp(std::nearbyint(-lowest / to_float(grid.scale)), 0.0f, 15.0f));
   }

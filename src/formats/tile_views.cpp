@@ -60,6 +60,7 @@ IntegerView integer_view(const PackedMatrix& matrix, int64_t first, int64_t pane
   const int64_t tiles = first * matrix.tiles();
   const int64_t groups = first * scale_groups(matrix);
   view.panels.codes = bytes_of(matrix, 0) + tiles * kCodeTileBytes;
+  view.panels.zeros = view.panels.codes;  // not read without a plane of zeros, but kernels count on from it
   switch (matrix.format) {
     case Format::kMxfp4:
     case Format::kMxbf16:

@@ -112,8 +112,9 @@ std::shared_ptr<const Tokenizer> parse_sentencepiece(std::string_view bytes, con
                         "sentencepiece");
 }
 
-std::shared_ptr<const Tokenizer> load_sentencepiece(const std::filesystem::path& path) {
-  return parse_sentencepiece(read_text_file(path), path.string(), read_tokenizer_config(path.parent_path()));
+std::shared_ptr<const Tokenizer> load_sentencepiece(const TokenizerFiles& files) {
+  return parse_sentencepiece(files.at(files.vocabulary), files.where(files.vocabulary),
+                             tokenizer_config_of(files));
 }
 
 }  // namespace verbatim

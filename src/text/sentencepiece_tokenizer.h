@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +14,6 @@ std::shared_ptr<const Tokenizer> parse_sentencepiece(std::string_view bytes, con
                                                      const TokenizerConfig& config);
 
 /// Loads a tokenizer.model with the settings beside it.
-std::shared_ptr<const Tokenizer> load_sentencepiece(const std::filesystem::path& path);
+std::shared_ptr<const Tokenizer> load_sentencepiece(const TokenizerFiles& files);
 
 }  // namespace verbatim

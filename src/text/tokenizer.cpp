@@ -1,9 +1,12 @@
 #include "text/tokenizer.h"
 
+#include <span>
+
 #include "base/error.h"
 #include "checkpoint/gguf.h"
 #include "text/gguf_tokenizer.h"
 #include "text/sentencepiece_tokenizer.h"
+#include "text/tokenizer_files.h"
 #include "text/tokenizer_json.h"
 #include "text/utf8.h"
 
@@ -27,14 +30,25 @@ void require_utf8(std::string_view text, std::string_view what) {
             static_cast<unsigned>(static_cast<unsigned char>(text[offset])));
 }
 
+namespace {
+
+std::shared_ptr<const Tokenizer> load_gguf_vocabulary(const TokenizerSource& source) {
+  if (source.embedded.empty()) return make_gguf_tokenizer(open_gguf(source.path), source.path.string());
+  const TokenizerFiles files = read_tokenizer_files(source);
+  const std::string where = files.where(files.vocabulary);
+  return make_gguf_tokenizer(parse_gguf(std::as_bytes(std::span(files.at(files.vocabulary))), where), where);
+}
+
+}  // namespace
+
 std::shared_ptr<const Tokenizer> load_tokenizer(const TokenizerSource& source) {
   switch (source.kind) {
     case TokenizerSource::Kind::kSentencePieceModel:
-      return load_sentencepiece(source.path);
+      return load_sentencepiece(read_tokenizer_files(source));
     case TokenizerSource::Kind::kTokenizerJson:
-      return load_tokenizer_json(source.path);
+      return load_tokenizer_json(read_tokenizer_files(source));
     case TokenizerSource::Kind::kGguf:
-      return make_gguf_tokenizer(open_gguf(source.path), source.path.string());
+      return load_gguf_vocabulary(source);
     case TokenizerSource::Kind::kNone:
       break;
   }

@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "base/error.h"
-#include "base/memory_map.h"
 #include "text/added_token_json.h"
 
 namespace verbatim {
@@ -36,11 +35,6 @@ int64_t parse_id(const std::string& text, const std::string& where) {
 
 }  // namespace
 
-std::string read_text_file(const std::filesystem::path& path) {
-  const MemoryMap map(path);
-  return {reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()};
-}
-
 TokenizerConfig parse_tokenizer_config(std::string_view text, const std::string& where) {
   const Json json = parse_json_object(text, where);
   TokenizerConfig config;
@@ -57,15 +51,16 @@ TokenizerConfig parse_tokenizer_config(std::string_view text, const std::string&
   return config;
 }
 
-TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder) {
+TokenizerConfig tokenizer_config_of(const TokenizerFiles& files) {
   TokenizerConfig config;
-  const auto settings = folder / "tokenizer_config.json";
-  std::error_code unreadable;
-  if (std::filesystem::exists(settings, unreadable))
-    config = parse_tokenizer_config(read_text_file(settings), settings.string());
-  const auto map = folder / "special_tokens_map.json";
-  if (std::filesystem::exists(map, unreadable)) {
-    read_special_tokens(parse_json_object(read_text_file(map), map.string()), map.string(), config);
+  const std::string settings = "tokenizer_config.json";
+  if (const std::string* const text = files.find(settings)) {
+    config = parse_tokenizer_config(*text, files.where(settings));
+  }
+  const std::string map = "special_tokens_map.json";
+  if (const std::string* const text = files.find(map)) {
+    const std::string where = files.where(map);
+    read_special_tokens(parse_json_object(*text, where), where, config);
   }
   return config;
 }

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "text/added_tokens.h"
+#include "text/tokenizer_files.h"
 #include "text/vocabulary.h"
 
 namespace verbatim {
@@ -23,9 +23,9 @@ struct TokenizerConfig {
   std::vector<AddedToken> added;     ///< added_tokens_decoder
 };
 
-/// Reads the settings in `folder`; those that are absent stay unset. Throws Error(kBadInput) for a malformed
+/// The settings among the files; those that are absent stay unset. Throws Error(kBadInput) for a malformed
 /// file.
-TokenizerConfig read_tokenizer_config(const std::filesystem::path& folder);
+TokenizerConfig tokenizer_config_of(const TokenizerFiles& files);
 
 /// The same from the contents of a tokenizer_config.json.
 TokenizerConfig parse_tokenizer_config(std::string_view json, const std::string& where);
@@ -37,8 +37,5 @@ void apply_tokenizer_config(const TokenizerConfig& config, const std::string& wh
 /// Gives an added token its place in the vocabulary. Throws Error(kBadInput), naming `where`, if its id is
 /// absurd.
 void place_added_token(const AddedToken& token, const std::string& where, Vocabulary& vocabulary);
-
-/// The whole of a file beside a model, read at once. Throws Error(kBadInput) when it cannot be read.
-std::string read_text_file(const std::filesystem::path& path);
 
 }  // namespace verbatim

@@ -167,11 +167,11 @@ std::shared_ptr<const Tokenizer> parse_vocab_json(std::string_view vocab, std::s
   return finish(options, std::move(vocabulary), {}, std::move(model));
 }
 
-std::shared_ptr<const Tokenizer> load_tokenizer_json(const std::filesystem::path& path) {
-  const TokenizerJsonOptions options{path.string(), read_tokenizer_config(path.parent_path())};
-  const std::string text = read_text_file(path);
-  if (path.filename() != "vocab.json") return parse_tokenizer_json(text, options);
-  return parse_vocab_json(text, read_text_file(path.parent_path() / "merges.txt"), options);
+std::shared_ptr<const Tokenizer> load_tokenizer_json(const TokenizerFiles& files) {
+  const TokenizerJsonOptions options{files.where(files.vocabulary), tokenizer_config_of(files)};
+  const std::string& text = files.at(files.vocabulary);
+  if (files.vocabulary != "vocab.json") return parse_tokenizer_json(text, options);
+  return parse_vocab_json(text, files.at("merges.txt"), options);
 }
 
 }  // namespace verbatim

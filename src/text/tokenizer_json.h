@@ -24,6 +24,6 @@ std::shared_ptr<const Tokenizer> parse_vocab_json(std::string_view vocab, std::s
                                                   const TokenizerJsonOptions& options);
 
 /// Loads a tokenizer.json, or a vocab.json and the merges.txt beside it, with the settings beside them.
-std::shared_ptr<const Tokenizer> load_tokenizer_json(const std::filesystem::path& path);
+std::shared_ptr<const Tokenizer> load_tokenizer_json(const TokenizerFiles& files);
 
 }  // namespace verbatim

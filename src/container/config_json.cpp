@@ -1,0 +1,187 @@
+#include "container/config_json.h"
+
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "base/error.h"
+#include "checkpoint/json_fields.h"
+#include "checkpoint/printable.h"
+
+namespace verbatim {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+namespace {
+
+constexpr std::pair<RopeScaling::Kind, std::string_view> kScalingKinds[] = {
+    {RopeScaling::Kind::kNone, "none"},
+    {RopeScaling::Kind::kLinear, "linear"},
+    {RopeScaling::Kind::kLlama3, "llama3"}};
+
+/// Calls visit(name, field) for every field. The bindings name all of them: one that is added to the struct
+/// does not compile until it is added here.
+template <typename Scaling, typename Visit>
+void visit_scaling(Scaling& scaling, Visit&& visit) {
+  auto& [kind, factor, low_frequency_factor, high_frequency_factor, original_context] = scaling;
+  visit("kind", kind);
+  visit("factor", factor);
+  visit("low_frequency_factor", low_frequency_factor);
+  visit("high_frequency_factor", high_frequency_factor);
+  visit("original_context", original_context);
+}
+
+template <typename Config, typename Visit>
+void visit_config(Config& config, Visit&& visit) {
+  auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
+         rms_norm_epsilon, rope_theta, rope_scaling, rope_frequency_factors, rope_interleaved, sliding_window,
+         tied_embeddings, qkv_bias, bos_token, eos_tokens] = config;
+  visit("architecture", architecture);
+  visit("hidden_size", hidden_size);
+  visit("intermediate_size", intermediate_size);
+  visit("layers", layers);
+  visit("heads", heads);
+  visit("kv_heads", kv_heads);
+  visit("head_dim", head_dim);
+  visit("vocab_size", vocab_size);
+  visit("context", context);
+  visit("rms_norm_epsilon", rms_norm_epsilon);
+  visit("rope_theta", rope_theta);
+  visit("rope_scaling", rope_scaling);
+  visit("rope_frequency_factors", rope_frequency_factors);
+  visit("rope_interleaved", rope_interleaved);
+  visit("sliding_window", sliding_window);
+  visit("tied_embeddings", tied_embeddings);
+  visit("qkv_bias", qkv_bias);
+  visit("bos_token", bos_token);
+  visit("eos_tokens", eos_tokens);
+}
+
+struct Writer {
+  ordered_json& out;
+
+  void operator()(const char* name, Architecture value) { out[name] = architecture_name(value); }
+  void operator()(const char* name, RopeScaling::Kind value) {
+    for (const auto& [kind, kind_name] : kScalingKinds) {
+      if (kind == value) out[name] = kind_name;
+    }
+  }
+  void operator()(const char* name, const RopeScaling& value) {
+    ordered_json& inner = out[name] = ordered_json::object();
+    visit_scaling(value, Writer{inner});
+  }
+  void operator()(const char* name, const std::optional<int32_t>& value) {
+    out[name] = value ? ordered_json(*value) : ordered_json();
+  }
+  template <typename T>
+  void operator()(const char* name, const T& value) {
+    out[name] = value;
+  }
+};
+
+/// Reads what Writer wrote.
+class Reader {
+ public:
+  Reader(const json& object, const std::string& where) : fields_(object, where), object_(object) {}
+
+  void operator()(const char* name, Architecture& value) {
+    const std::string text = required(name, fields_.text(name));
+    for (const Architecture candidate : kArchitectures) {
+      if (architecture_name(candidate) != text) continue;
+      value = candidate;
+      return;
+    }
+    bad_input("{}: the architecture {} is not supported", fields_.where(), printable(text));
+  }
+  void operator()(const char* name, RopeScaling::Kind& value) {
+    const std::string text = required(name, fields_.text(name));
+    for (const auto& [kind, kind_name] : kScalingKinds) {
+      if (kind_name != text) continue;
+      value = kind;
+      return;
+    }
+    bad_input("{}: the RoPE scaling {} is not supported", fields_.where(), printable(text));
+  }
+  void operator()(const char* name, RopeScaling& value) {
+    Reader inner(*required(name, fields_.find(name)), fields_.where());
+    visit_scaling(value, inner);
+    inner.refuse_others();
+  }
+  void operator()(const char* name, int32_t& value) { value = required(name, fields_.integer(name)); }
+  void operator()(const char* name, float& value) { value = required(name, fields_.number(name)); }
+  void operator()(const char* name, bool& value) { value = required(name, fields_.boolean(name)); }
+  void operator()(const char* name, std::optional<int32_t>& value) {
+    if (!fields_.has(name)) missing(name);
+    value = fields_.integer(name);
+    ++seen_;
+  }
+  void operator()(const char* name, std::vector<int32_t>& value) {
+    for (const json& element : array(name)) {
+      const std::optional<int32_t> number = as_int32(element);
+      if (!number) bad_input("{}: {} should hold integers of at most 32 bits", fields_.where(), name);
+      value.push_back(*number);
+    }
+  }
+  void operator()(const char* name, std::vector<float>& value) {
+    for (const json& element : array(name)) {
+      const double number = element.is_number() ? element.get<double>() : std::nan("");
+      if (!(std::abs(number) <= static_cast<double>(std::numeric_limits<float>::max()))) {
+        bad_input("{}: {} should hold finite numbers", fields_.where(), name);
+      }
+      value.push_back(static_cast<float>(number));
+    }
+  }
+
+  /// A field that this program does not know may change what the model is.
+  void refuse_others() const {
+    if (object_.size() != seen_) {
+      bad_input(
+          "{}: the model's description has fields that this version does not know; it was made by a "
+          "newer one",
+          fields_.where());
+    }
+  }
+
+ private:
+  template <typename T>
+  T required(const char* name, const std::optional<T>& value) {
+    if (!value) missing(name);
+    ++seen_;
+    return *value;
+  }
+  const json* required(const char* name, const json* value) {
+    if (value == nullptr) missing(name);
+    ++seen_;
+    return value;
+  }
+  const json& array(const char* name) {
+    const json& value = *required(name, fields_.find(name));
+    if (!value.is_array()) bad_input("{}: {} should be a list", fields_.where(), name);
+    return value;
+  }
+  [[noreturn]] void missing(const char* name) const { bad_input("{}: {} is missing", fields_.where(), name); }
+
+  JsonFields fields_;
+  const json& object_;
+  size_t seen_ = 0;
+};
+
+}  // namespace
+
+ordered_json config_json(const ModelConfig& config) {
+  ordered_json object = ordered_json::object();
+  visit_config(config, Writer{object});
+  return object;
+}
+
+ModelConfig parse_config(const json& object, const std::string& where) {
+  ModelConfig config;
+  Reader reader(object, where);
+  visit_config(config, reader);
+  reader.refuse_others();
+  validate(config, where);
+  return config;
+}
+
+}  // namespace verbatim

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "container/container.h"
+#include "model/weights.h"
+
+namespace verbatim {
+
+/// What a container says of the model, without its weights: `format` is "vbt", there are no tensors, and the
+/// vocabulary is inside.
+Checkpoint checkpoint_of(const Container& container);
+
+/// The weights, where they lie in the file: only vectors are copied. `formats` are the stores to take, in
+/// that order; nullopt is whichever store is exact, and none at all means every store. Every offset inside
+/// the planes is checked, so that no kernel reads outside them whatever the file holds. Throws
+/// Error(kBadInput) when a format is not there, saying what to do, or when a plane is malformed.
+DecoderWeights load_weights(const Container& container, const std::vector<std::optional<Format>>& formats);
+
+}  // namespace verbatim

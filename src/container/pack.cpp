@@ -1,0 +1,75 @@
+#include "container/pack.h"
+
+#include "container/container_writer.h"
+#include "text/tokenizer.h"
+#include "text/tokenizer_files.h"
+
+namespace verbatim {
+
+namespace {
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
+}
+
+void add_tokenizer(const TokenizerSource& source, ContainerWriter& writer, ContainerHeader& header) {
+  if (source.kind == TokenizerSource::Kind::kNone) return;
+  load_tokenizer(source);  // what does not load is not handed on
+  header.tokenizer = source.kind;
+  for (const auto& [name, contents] : read_tokenizer_files(source).contents) {
+    header.tokenizer_files.push_back({name, writer.add(bytes_of(contents))});
+  }
+}
+
+void add_vectors(const Checkpoint& checkpoint, ContainerWriter& writer, ContainerHeader& header) {
+  for (const VectorSpec& spec : vector_specs(checkpoint.config)) {
+    const Buffer<float> values = read_vector(checkpoint, spec, header.warnings);
+    const auto padded = static_cast<size_t>(round_up(spec.length(), kInnerStep));
+    header.vectors.push_back(
+        {spec.name, spec.length(), writer.add(std::as_bytes(values.span().first(padded)))});
+  }
+}
+
+/// The warnings as they are wherever the model lies: packing the same model gives the same bytes.
+void forget_path(const std::filesystem::path& path, std::vector<std::string>& warnings) {
+  const std::string prefix = path.string() + ": ";
+  for (std::string& warning : warnings) {
+    if (warning.starts_with(prefix)) warning.erase(0, prefix.size());
+  }
+}
+
+}  // namespace
+
+std::optional<Container> pack_model(const Checkpoint& checkpoint, const std::filesystem::path& target,
+                                    const PackModelOptions& options, ThreadTeam& team) {
+  ContainerWriter writer(target, options.alignment);
+  ContainerHeader header;
+  header.config = checkpoint.config;
+  header.config.rope_interleaved = false;  // packing brings the rows into the engine's order
+  header.source = checkpoint.format;
+  add_tokenizer(checkpoint.tokenizer, writer, header);
+  const TensorView embedding = embedding_of(checkpoint);
+  header.embedding_type = embedding.dtype;
+  header.embedding = writer.add(embedding.data);
+  add_vectors(checkpoint, writer, header);
+
+  const std::vector<MatrixSpec> specs = matrix_specs(checkpoint.config);
+  double total = 0;
+  for (const MatrixSpec& spec : specs) total += static_cast<double>(spec.columns() * spec.k);
+  double done = 0;
+  for (const MatrixSpec& spec : specs) {
+    if (options.cancelled && options.cancelled()) return std::nullopt;
+    header.matrices.push_back(
+        writer.add(spec.name, pack_matrix(checkpoint, spec, options.load, team, header.warnings)));
+    for (const auto& file : checkpoint.files) file->release();
+    if (options.load.sensitivities != nullptr) options.load.sensitivities->file->release();
+    done += static_cast<double>(spec.columns() * spec.k);
+    if (options.load.progress) options.load.progress(done / total);
+  }
+  if (options.cancelled && options.cancelled()) return std::nullopt;
+  forget_path(checkpoint.path, header.warnings);
+  writer.finish(header);
+  return open_container(target);
+}
+
+}  // namespace verbatim

@@ -1,0 +1,311 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "support/run_program.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::lines_of;
+using test::run_program;
+using test::RunResult;
+using ::testing::HasSubstr;
+
+constexpr const char* kPrompt = "def fibonacci(n):\n";
+
+int64_t entries(const fs::path& folder) {
+  return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+}
+
+void expect_refused(const std::vector<std::string>& arguments, int exit_code,
+                    const std::vector<std::string>& parts) {
+  SCOPED_TRACE(::testing::PrintToString(arguments));
+  const RunResult result = run_program(arguments);
+  EXPECT_EQ(result.exit_code, exit_code);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+  EXPECT_TRUE(result.err.starts_with("verbatim: ")) << result.err;
+  for (const std::string& part : parts) EXPECT_THAT(result.err, HasSubstr(part));
+}
+
+/// Packs the default model into `name` in the folder.
+std::string pack(const test::TemporaryFolder& folder, const std::string& name,
+                 const std::vector<std::string>& more = {}) {
+  const std::string file = folder.path() / name;
+  std::vector<std::string> arguments = {"pack", test::default_model(), "-o", file};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const RunResult result = run_program(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(lines_of(result.out).size(), 1u) << result.out;
+  EXPECT_TRUE(result.out.starts_with(file + ": ")) << result.out;
+  return file;
+}
+
+json generate(const std::string& model, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"generate", model, "-p", kPrompt, "-n", "48", "--json"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  const RunResult result = run_program(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  return json::parse(result.out);
+}
+
+/// A small model with the default model's vocabulary.
+std::string write_model(const test::TemporaryFolder& folder) {
+  test::TinyModelOptions options;
+  options.vocab_size = 4096;
+  const fs::path path = folder.path() / "model";
+  test::write_tiny_llama(path, options);
+  for (const char* name : {"tokenizer.model", "tokenizer_config.json"}) {
+    fs::copy(test::default_model() / name, path / name);
+  }
+  return path;
+}
+
+TEST(PackCommand, MakesAFileThatSaysTheSameInEveryFormat) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  const std::string model = write_model(folder);
+  const std::string file = folder.path() / "all.vbt";
+  const RunResult packed =
+      run_program({"pack", model, "-o", file, "--formats", "bf16,mxbf16,bsfp,mxfp4,int4,squeeze4"});
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  for (const std::string format : {"bf16", "mxbf16", "bsfp", "mxfp4", "int4", "squeeze4"}) {
+    const std::vector<std::string> options = {"--formats",     format, "--recipe", "plain",
+                                              "--temperature", "0.8",  "--seed",   "5"};
+    EXPECT_EQ(generate(file, options)["text"], generate(model, options)["text"]) << format;
+  }
+}
+
+TEST(PackCommand, MakesAFileThatSaysTheSame) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  const std::string file = pack(folder, "model.vbt");
+  const json packed = generate(file);
+  const json loaded = generate(test::default_model());
+  EXPECT_EQ(packed["text"], loaded["text"]);
+  EXPECT_EQ(packed["recipe"], "ml-specqd");
+  EXPECT_EQ(packed["accepted"], loaded["accepted"]);
+  EXPECT_EQ(entries(folder.path()), 1);
+}
+
+TEST(PackCommand, MakesTheSameFileWithAnyNumberOfThreads) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> formats = {"--formats", "full,mxbf16"};
+  const std::string expected = test::read_file(pack(folder, "one.vbt", formats));
+  for (const char* threads : {"1", "2", "3"}) {
+    const std::string file =
+        pack(folder, std::string(threads) + ".vbt", {"--formats", "full,mxbf16", "--threads", threads});
+    EXPECT_TRUE(test::read_file(file) == expected) << threads;
+  }
+}
+
+TEST(PackCommand, TakesGgufFilesWithTheirVocabulary) {
+  const auto model = test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
+  SKIP_WITHOUT(model);
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() / "stories.vbt";
+  const RunResult packed = run_program({"pack", model, "-o", file});
+  ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  const auto say = [&](const std::string& name) {
+    return run_program({"generate", name, "-p", "Once upon a time", "-n", "60"}).out;
+  };
+  EXPECT_EQ(say(file), say(model));
+  const json inspected = json::parse(run_program({"inspect", file, "--json"}).out);
+  EXPECT_EQ(inspected["packed"]["source"], "gguf");
+  EXPECT_EQ(inspected["tokenizer"]["kind"], "sentencepiece");
+  EXPECT_EQ(inspected["model"]["parameters"], 260032);
+}
+
+TEST(PackCommand, ServesChatAndDemo) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  const std::string file = pack(folder, "model.vbt");
+  test::RunOptions lines;
+  lines.input = "What is 2 + 3?\n";
+  const RunResult chat = run_program({"chat", file, "-n", "20"}, lines);
+  EXPECT_EQ(chat.exit_code, 0) << chat.err;
+  EXPECT_EQ(chat.out, run_program({"chat", test::default_model(), "-n", "20"}, lines).out);
+  const RunResult demo = run_program({"demo", file, "-n", "16", "--rounds", "1"});
+  EXPECT_EQ(demo.exit_code, 0) << demo.err;
+  EXPECT_THAT(demo.out, HasSubstr("the bytes agree"));
+}
+
+TEST(PackCommand, DecidesTheRecipeByWhatTheFileHolds) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  const std::string file = pack(folder, "lossless.vbt", {"--formats", "mxbf16"});
+  EXPECT_EQ(generate(file)["recipe"], "plain");
+  EXPECT_EQ(generate(file)["text"], generate(test::default_model())["text"]);
+  EXPECT_EQ(generate(file, {"--formats", "full"})["recipe"], "plain");
+  expect_refused({"generate", file, "-p", "x", "--recipe", "ml-specqd"}, 1,
+                 {"lossless.vbt", "no weights in mxfp4", "verbatim pack", "mxbf16,mxfp4"});
+  expect_refused({"generate", file, "-p", "x", "--formats", "bf16"}, 1, {"no weights in bf16", "mxbf16"});
+  const std::string lossy = pack(folder, "lossy.vbt", {"--formats", "int4"});
+  EXPECT_EQ(generate(lossy)["recipe"], "plain");
+  expect_refused({"generate", lossy, "-p", "x", "--formats", "full"}, 1, {"none of which is lossless"});
+  expect_refused({"inflate", file, "-o", folder.path() / "larger", "--width", "2"}, 1, {"packed already"});
+  expect_refused({"pack", file, "-o", folder.path() / "again.vbt"}, 1, {"packed already"});
+}
+
+TEST(PackCommand, TakesNoMoreMemoryThanItsWeights) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take memory of their own";
+#endif
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  const std::string file = pack(folder, "model.vbt", {"--formats", "mxbf16,bf16,int4"});
+  const json result = generate(file, {"--formats", "mxbf16", "--recipe", "plain"});
+  const json inspected = json::parse(run_program({"inspect", file, "--json"}).out);
+  const json& packed = inspected["packed"];
+  const int64_t used = packed["formats"]["mxbf16"]["bytes"].get<int64_t>() +
+                       packed["embedding"]["bytes"].get<int64_t>() +
+                       packed["vectors"]["bytes"].get<int64_t>();
+  const int64_t tokens = result["prompt_tokens"].get<int64_t>() + result["generated_tokens"].get<int64_t>();
+  const int64_t cache = tokens * inspected["memory_bytes"]["kv_per_token"].get<int64_t>();
+  const double most = 1.05 * static_cast<double>(used + cache) + (64 << 20);
+  EXPECT_LE(result["peak_rss_bytes"].get<double>(), most);
+}
+
+TEST(PackCommand, StartsAtOnce) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  EXPECT_LT(generate(pack(folder, "model.vbt"))["seconds"]["load"], 1.0);
+}
+
+TEST(PackCommand, RefusesBadInputInOneLine) {
+  const test::TemporaryFolder folder;
+  const std::string model = folder.path() / "model";
+  test::write_tiny_llama(model);
+  const std::string file = folder.path() / "new.vbt";
+  const auto with_formats = [&](const char* formats) {
+    return std::vector<std::string>{"pack", model, "-o", file, "--formats", formats};
+  };
+  expect_refused(with_formats("full,bf17"), 1, {"\"bf17\"", "full, bf16", "squeeze4"});
+  expect_refused(with_formats("mxfp4,full,mxfp4"), 1, {"mxfp4 is there twice"});
+  expect_refused({"pack", folder.path() / "absent", "-o", file}, 1, {"absent does not exist"});
+  expect_refused({"pack", model, "-o", folder.write("there.vbt", "x")}, 1, {"there.vbt exists already"});
+  expect_refused({"pack", model, "-o", folder.path() / "no" / "where.vbt"}, 1, {"does not exist"});
+  expect_refused({"pack", model, "-o", "/proc/new.vbt"}, 3, {"cannot write /proc/new.vbt"});
+  expect_refused({"pack", model, "-o", file, "--sensitivities", folder.path() / "no"}, 1, {"cannot open"});
+  expect_refused({"pack", model}, 2, {"--output is required"});
+  expect_refused({"pack", model, "-o", file, "--threads", "0"}, 2, {"--threads"});
+  EXPECT_EQ(entries(folder.path()), 2);
+}
+
+TEST(PackCommand, RefusesDamagedFilesInOneLine) {
+  const test::TemporaryFolder folder;
+  const std::string model = folder.path() / "model";
+  test::write_tiny_llama(model);
+  const std::string file = folder.path() / "model.vbt";
+  ASSERT_EQ(run_program({"pack", model, "-o", file}).exit_code, 0);
+  const std::string whole = test::read_file(file);
+  for (const char* command : {"inspect", "generate"}) {
+    const auto expect = [&](const std::string& contents, const std::vector<std::string>& parts) {
+      std::vector<std::string> arguments = {command, folder.write("bad.vbt", contents)};
+      if (arguments[0] == "generate") arguments.insert(arguments.end(), {"-p", "x"});
+      expect_refused(arguments, 1, parts);
+    };
+    expect(whole.substr(0, whole.size() - 1), {"bad.vbt", "truncated"});
+    expect(whole.substr(0, 20), {"bad.vbt", "damaged"});
+    expect("hello", {"bad.vbt is no packed model"});
+    std::string flipped = whole;
+    flipped.back() ^= 1;
+    expect(flipped, {"bad.vbt", "header is not as written"});
+  }
+  EXPECT_EQ(run_program({"inspect", file, "--verify"}).exit_code, 0);
+  std::string flipped = whole;
+  flipped[whole.size() / 2] ^= 1;
+  const std::string bad = folder.write("flipped.vbt", flipped);
+  EXPECT_EQ(run_program({"inspect", bad}).exit_code, 0);
+  expect_refused({"inspect", bad, "--verify"}, 1, {"flipped.vbt", "not as it was written"});
+  expect_refused({"inspect", model, "--verify"}, 2, {".vbt"});
+}
+
+/// Starts a pack that takes long, waits for its file to grow, and sends it a signal. Returns its exit code.
+int interrupt_pack(const fs::path& folder, int signal) {
+  const std::string program = test::program();
+  const std::string model = test::default_model();
+  const std::string file = folder / "model.vbt";
+  std::vector<std::string> texts = {
+      program, "pack", model, "-o", file, "--formats", "squeeze3,squeeze4,bsfp", "--threads", "1"};
+  std::vector<char*> arguments;
+  for (std::string& text : texts) arguments.push_back(text.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  EXPECT_EQ(posix_spawn(&child, program.c_str(), &actions, nullptr, arguments.data(), environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (entries(folder) == 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  kill(child, signal);
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST(PackCommand, LeavesNothingWhenItIsInterrupted) {
+  SKIP_WITHOUT(test::default_model());
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const test::TemporaryFolder folder;
+    EXPECT_EQ(interrupt_pack(folder.path(), signal), 130);
+    EXPECT_EQ(entries(folder.path()), 0);
+  }
+}
+
+TEST(PackCommand, LeavesNothingUnderTheNameWhenItIsKilled) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  EXPECT_EQ(interrupt_pack(folder.path(), SIGKILL), 128 + SIGKILL);
+  EXPECT_FALSE(fs::exists(folder.path() / "model.vbt"));
+}
+
+TEST(InspectPacked, ShowsFormatsPlanesAndSizes) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  const std::string file = pack(folder, "model.vbt", {"--formats", "full,mxfp4,mxbf16"});
+  const RunResult text = run_program({"inspect", file, "--verify", "--tensors"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  for (const char* part : {"16.00 bits per weight", "4.25 bits per weight", "12.84 bits per weight",
+                           "33 matrices in 231 planes", "25,698,816", "tokenizer.model",
+                           "all planes are as they were written", "plane 6 of head in mxbf16"}) {
+    EXPECT_THAT(text.out, HasSubstr(part));
+  }
+  const json object = json::parse(run_program({"inspect", file, "--tensors", "--json"}).out);
+  const json& formats = object["packed"]["formats"];
+  EXPECT_EQ(object["model"]["format"], "vbt");
+  EXPECT_EQ(object["model"]["parameters"], 25698816);
+  EXPECT_EQ(formats["bf16"]["weights"], 25698816 - 17 * 512);
+  EXPECT_EQ(formats["bf16"]["bytes"], 2 * (25698816 - 17 * 512));
+  EXPECT_EQ(formats["mxfp4"]["bits_per_weight"], 4.25);
+  EXPECT_EQ(object["packed"]["verified"], false);
+  EXPECT_EQ(object["memory_bytes"]["full"], formats["bf16"]["bytes"]);
+  EXPECT_EQ(object["memory_bytes"]["mxfp4"], formats["mxfp4"]["bytes"]);
+  int64_t bytes = 0;
+  for (const json& plane : object["planes"]) bytes += plane["bytes"].get<int64_t>();
+  EXPECT_LT(bytes, object["model"]["file_bytes"]);
+}
+
+}  // namespace
+}  // namespace verbatim

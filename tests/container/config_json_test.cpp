@@ -1,0 +1,114 @@
+#include "container/config_json.h"
+
+#include <gtest/gtest.h>
+
+#include "checkpoint/bad_input.h"
+
+namespace verbatim {
+namespace {
+
+using nlohmann::json;
+using test::expect_bad_input;
+
+/// No field has the value that it has by itself. The bindings below name every field.
+ModelConfig unusual_config() {
+  ModelConfig config;
+  config.architecture = Architecture::kQwen2;
+  config.hidden_size = 96;
+  config.intermediate_size = 200;
+  config.layers = 3;
+  config.heads = 6;
+  config.kv_heads = 2;
+  config.head_dim = 16;
+  config.vocab_size = 1000;
+  config.context = 4096;
+  config.rms_norm_epsilon = 1.00000013e-6f;  // a float that decimal digits must not round
+  config.rope_theta = 500000.25f;
+  config.rope_scaling = {.kind = RopeScaling::Kind::kLlama3,
+                         .factor = 8.1f,
+                         .low_frequency_factor = 1.1f,
+                         .high_frequency_factor = 3.9f,
+                         .original_context = 2048};
+  config.rope_frequency_factors = {1.0f, 1.1f, 1.2f, 1.3f, 1.4f, 1.5f, 1.6f, 1.7f};
+  config.rope_interleaved = true;
+  config.sliding_window = 77;
+  config.tied_embeddings = true;
+  config.qkv_bias = true;
+  config.bos_token = 7;
+  config.eos_tokens = {8, 9};
+  return config;
+}
+
+/// The JSON as a file would hold it.
+json stored(const ModelConfig& config) {
+  return json::parse(config_json(config).dump());
+}
+
+TEST(ConfigJson, HoldsEveryField) {
+  const ModelConfig config = unusual_config();
+  // Whoever adds a field has to add it here, to unusual_config() and to the serialisation.
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s] = config;
+  const ModelConfig usual;
+  const auto& [a0, b0, c0, d0, e0, f0, g0, h0, i0, j0, k0, l0, m0, n0, o0, p0, q0, r0, s0] = usual;
+  EXPECT_TRUE(a != a0 && b != b0 && c != c0 && d != d0 && e != e0 && f != f0 && g != g0 && h != h0 &&
+              i != i0 && j != j0 && k != k0 && l != l0 && m != m0 && n != n0 && o != o0 && p != p0 &&
+              q != q0 && r != r0 && s != s0);
+  const auto& [t, u, v, w, x] = l;
+  const auto& [t0, u0, v0, w0, x0] = l0;
+  EXPECT_TRUE(t != t0 && u != u0 && v != v0 && w != w0 && x != x0);
+  EXPECT_EQ(parse_config(stored(config), "x"), config);
+}
+
+TEST(ConfigJson, HoldsWhatIsAbsent) {
+  ModelConfig config = unusual_config();
+  config.bos_token = std::nullopt;
+  config.eos_tokens.clear();
+  config.rope_frequency_factors.clear();
+  for (const RopeScaling::Kind kind :
+       {RopeScaling::Kind::kNone, RopeScaling::Kind::kLinear, RopeScaling::Kind::kLlama3}) {
+    config.rope_scaling.kind = kind;
+    for (const Architecture architecture : kArchitectures) {
+      config.architecture = architecture;
+      EXPECT_EQ(parse_config(stored(config), "x"), config);
+    }
+  }
+}
+
+TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
+  const json whole = stored(unusual_config());
+  for (const auto& [name, value] : whole.items()) {
+    json changed = whole;
+    changed.erase(name);
+    expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
+    changed[name] = json::object({{"a", 1}});
+    expect_bad_input([&] { parse_config(changed, "where"); }, {"where"});
+  }
+  for (const auto& [name, value] : whole["rope_scaling"].items()) {
+    json changed = whole;
+    changed["rope_scaling"].erase(name);
+    expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
+  }
+  json more = whole;
+  more["experts"] = 8;
+  expect_bad_input([&] { parse_config(more, "where"); }, {"newer"});
+  more = whole;
+  more["rope_scaling"]["beta"] = 1;
+  expect_bad_input([&] { parse_config(more, "where"); }, {"newer"});
+}
+
+TEST(ConfigJson, IsValidated) {
+  json changed = stored(unusual_config());
+  changed["heads"] = 5;
+  expect_bad_input([&] { parse_config(changed, "where"); }, {"where", "5 heads"});
+  changed["heads"] = 1e30;
+  expect_bad_input([&] { parse_config(changed, "where"); }, {"heads"});
+  changed = stored(unusual_config());
+  changed["architecture"] = "mamba";
+  expect_bad_input([&] { parse_config(changed, "where"); }, {"mamba"});
+  changed = stored(unusual_config());
+  changed["rope_frequency_factors"][3] = 1e300;
+  expect_bad_input([&] { parse_config(changed, "where"); }, {"rope_frequency_factors"});
+}
+
+}  // namespace
+}  // namespace verbatim
