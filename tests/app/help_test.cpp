@@ -13,8 +13,8 @@ using test::RunResult;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kCommands[] = {"generate", "chat",    "inspect", "recipes",
-                                     "demo",     "inflate", "bench",   "eval"};
+constexpr const char* kCommands[] = {"generate", "chat",  "inspect", "recipes", "demo",
+                                     "inflate",  "bench", "eval",    "pack"};
 
 void expect_usage_error(const std::vector<std::string>& arguments, const std::string& part) {
   SCOPED_TRACE(part);

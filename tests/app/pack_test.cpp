@@ -287,7 +287,7 @@ TEST(InspectPacked, ShowsFormatsPlanesAndSizes) {
   const std::string file = pack(folder, "model.vbt", {"--formats", "full,mxfp4,mxbf16"});
   const RunResult text = run_program({"inspect", file, "--verify", "--tensors"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  for (const char* part : {"16.00 bits per weight", "4.25 bits per weight", "12.84 bits per weight",
+  for (const char* part : {"16.00 bits per weight", "4.25 bits per weight", "12.81 bits per weight",
                            "33 matrices in 231 planes", "25,698,816", "tokenizer.model",
                            "all planes are as they were written", "plane 6 of head in mxbf16"}) {
     EXPECT_THAT(text.out, HasSubstr(part));

@@ -5,8 +5,8 @@
 
 namespace verbatim::amx {
 
-/// Panels that are read side by side. A core that reads one place after the other waits for the memory most
-/// of the time: a hardware prefetcher starts anew in every page.
+/// The most panels that are read side by side. A core that reads one place after the other waits for the
+/// memory most of the time: a hardware prefetcher starts anew in every page.
 inline constexpr int kStreams = 4;
 
 /// A place in one of the streams, and what the Source has to remember of it.
@@ -17,6 +17,8 @@ struct Stream {
 };
 
 /// A product of up to 16 rows with weights that a Source brings into BF16 tile by tile:
+///   kSideBySide                 how many panels it likes to have side by side, 2 or 4
+///   kTogether                   whether it unpacks the tiles of all of them in one go
 ///   start(panel)                a Position, that of the panel's first tile
 ///   unpack(stream, out)         the tile at a stream's place
 ///   unpack_all(streams, out)    those of all streams; instead of the one before if kTogether
@@ -36,9 +38,9 @@ class PanelStreams {
 
   /// Panels first .. first + count - 1; the tile registers are configured as for wide blocks.
   void run(int64_t first, int64_t count) {
-    const int64_t share = count / kStreams;
-    if (share > 0) side_by_side<kStreams>(first, share);
-    const int64_t done = share * kStreams;
+    const int64_t share = count / Source::kSideBySide;
+    if (share > 0) side_by_side<Source::kSideBySide>(first, share);
+    const int64_t done = share * Source::kSideBySide;
     if (done < count) side_by_side<1>(first + done, count - done);
   }
 
@@ -83,6 +85,8 @@ class PanelStreams {
     work.template operator()<0>();
     if constexpr (kCount > 1) {
       work.template operator()<1>();
+    }
+    if constexpr (kCount > 2) {
       work.template operator()<2>();
       work.template operator()<3>();
     }

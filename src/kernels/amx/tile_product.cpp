@@ -14,6 +14,7 @@ using Words = avx512::U16x32;
 /// loaded straight from memory come in long bursts of one stream, between which the others wait.
 struct Bf16Source {
   static constexpr bool kTogether = true;
+  static constexpr int kSideBySide = 4;
   static constexpr int64_t kTileBytes = kTileElements * 2;
   static constexpr int64_t kTurnBytes = 256;
   static constexpr int64_t kPrefetchBytes = 3072;
@@ -40,7 +41,8 @@ struct Bf16Source {
 template <typename Tile, bool kExceptions>
 struct TileSource {
   static constexpr bool kTogether = false;
-  using Position = uint64_t;  // the index of the next exception
+  static constexpr int kSideBySide = 2;  // each of two or more planes besides
+  using Position = uint64_t;             // the index of the next exception
 
   TilePanels panels;
 

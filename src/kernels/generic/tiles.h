@@ -64,7 +64,6 @@ VERBATIM_INLINE void prefetch_ahead(const uint8_t* from, int64_t ahead) {
 }
 /// How far ahead of use the planes of a tile are fetched into the cache, in tiles.
 inline constexpr int64_t kPrefetchTiles = 6;
-inline constexpr int64_t kPrefetchExceptions = 192;
 
 /// A tile of a panel.
 struct TilePlace {
@@ -246,22 +245,12 @@ VERBATIM_INLINE void apply_exceptions(const ExceptionLists& lists, int64_t half,
   const int count = listed == kFullHalf ? 256 : listed;
   const uint8_t* const positions = lists.positions + *next;
   const uint16_t* const values = lists.values + *next;
-  // Eight at a time, the last one again and again: how many there are cannot be guessed, and a wrong guess
-  // costs more than a few stores.
-  for (int i = 0; i < count; i += 8) {
-    for (int j = i; j < i + 8; ++j) {
-      const int entry = j < count ? j : count - 1;
-      out[positions[entry]] = values[entry];
-    }
-  }
+  for (int i = 0; i < count; ++i) out[positions[i]] = values[i];
   *next += count;
 }
 
 VERBATIM_INLINE void apply_tile_exceptions(const ExceptionLists& lists, int64_t index, uint64_t* next,
                                            uint16_t* out) {
-  __builtin_prefetch(lists.counts + index * 2 + kPrefetchExceptions);
-  __builtin_prefetch(lists.positions + *next + kPrefetchExceptions);
-  __builtin_prefetch(lists.values + *next + kPrefetchExceptions);
   apply_exceptions(lists, index * 2, next, out);
   apply_exceptions(lists, index * 2 + 1, next, out + kTileWords / 2);
 }
