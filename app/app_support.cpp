@@ -1,6 +1,6 @@
 #include "app_support.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -109,6 +109,14 @@ Model load_model(const std::string& path, ModelOptions options) {
     fmt::print(stderr, "verbatim: warning: {}\n", one_line(warning));
   }
   return model;
+}
+
+void check_names(const char* what, const std::vector<std::string>& names,
+                 const std::vector<std::string>& known) {
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    fail(ErrorKind::kUsage, "there is no {} \"{}\"; known are {}", what, name, fmt::join(known, ", "));
+  }
 }
 
 void show_progress(const std::string& what, double fraction) {

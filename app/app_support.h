@@ -44,6 +44,10 @@ Model load_model(const std::string& path, const std::vector<std::string>& format
 /// Likewise, with further options; their progress is this bar.
 Model load_model(const std::string& path, ModelOptions options);
 
+/// Throws Error(kUsage) unless each of the names, which are of `what`, is known.
+void check_names(const char* what, const std::vector<std::string>& names,
+                 const std::vector<std::string>& known);
+
 /// A progress bar on stderr: nothing unless that is a terminal, and nothing in the first second.
 void show_progress(const std::string& what, double fraction);
 /// Removes the bar.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app_support.h"
+#include "bandwidth_sweep.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "commands.h"
@@ -49,15 +50,6 @@ BenchShape parse_shape(const std::string& text) {
     fail(ErrorKind::kUsage, "the shape {} is too large: at most {} weights", text, kMostWeights);
   }
   return shape;
-}
-
-/// Throws Error(kUsage) unless each of the names is known.
-void check_names(const char* what, const std::vector<std::string>& names,
-                 const std::vector<std::string>& known) {
-  for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    fail(ErrorKind::kUsage, "there is no {} \"{}\"; known are {}", what, name, fmt::join(known, ", "));
-  }
 }
 
 bool chosen(const std::vector<std::string>& names, std::string_view name) {

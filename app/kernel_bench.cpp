@@ -4,11 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <random>
 
-#include "base/error.h"
+#include "bandwidth_sweep.h"
 #include "kernels/dispatch.h"
 
 namespace verbatim::app {
@@ -17,54 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kMegabyte = int64_t{1} << 20;
 /// Each copy is a mapping of its own, and the operating system limits how many there are.
 constexpr int64_t kMostCopies = 1024;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<int64_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-/// Reads a buffer that no cache holds, all threads at once.
-class BandwidthSweep {
- public:
-  BandwidthSweep(int64_t bytes, ThreadTeam& team)
-      : buffer_(static_cast<size_t>(bytes)), lines_(bytes / 64), team_(team) {
-    split([this](int64_t first, int64_t bytes_here) { std::memset(buffer_.data() + first, 1, bytes_here); });
-  }
-
-  /// One sweep, in GB/s.
-  double measure() {
-    const auto read_all = kernels().read_all;
-    const auto start = Clock::now();
-    split([&](int64_t first, int64_t bytes) {
-      sum_.fetch_xor(read_all(buffer_.data() + first, bytes), std::memory_order_relaxed);
-    });
-    const double gbs = static_cast<double>(lines_ * 64) / seconds_since(start) * 1e-9;
-    all_.push_back(gbs);
-    return gbs;
-  }
-
-  double median_gbs() const { return median(all_); }
-
- private:
-  template <typename Work>
-  void split(Work&& work) {
-    team_.split(lines_, [&](int64_t begin, int64_t end) { work(begin * 64, (end - begin) * 64); });
-  }
-
-  AlignedBuffer buffer_;
-  int64_t lines_;
-  ThreadTeam& team_;
-  std::atomic<uint64_t> sum_ = 0;  // so that no read can be left out
-  std::vector<double> all_;
-};
 
 /// Copies of one matrix that together do not fit in a cache. They are taken in turns.
 class Copies {
@@ -104,13 +56,12 @@ class Case {
  public:
   Case(Copies& copies, const std::string& format, Reading reading, int64_t rows, BenchShape shape,
        double run_seconds, ThreadTeam& team)
-      : copies_(copies), team_(team) {
+      : copies_(copies), team_(team), runs_(bytes_read(copies.first(), reading)) {
     result_.format = format;
     result_.reading = reading;
     result_.rows = rows;
     result_.shape = shape;
     const LinearWeight& weight = copies.first();
-    bytes_ = bytes_read(weight, reading);
     x_ = Buffer<float>(static_cast<size_t>(rows * weight.padded_k()));
     y_ = Buffer<float>(static_cast<size_t>(rows * weight.padded_columns()));
     const std::vector<float> inputs = random_inputs(static_cast<size_t>(rows * shape.k));
@@ -134,55 +85,30 @@ class Case {
     return seconds_since(start) / static_cast<double>(calls_);
   }
 
-  /// Takes a run's seconds and the read bandwidth around it.
-  void add(double seconds, double bandwidth_gbs) {
-    seconds_.push_back(seconds);
-    bandwidth_.push_back(bandwidth_gbs);
-    ratios_.push_back(gbs(seconds) / bandwidth_gbs);
-  }
+  TimedRuns& runs() { return runs_; }
 
   KernelResult result() const {
     KernelResult result = result_;
-    result.rounds = static_cast<int>(seconds_.size());
-    result.seconds = median(seconds_);
-    result.gbs = gbs(result.seconds);
-    result.bandwidth_gbs = median(bandwidth_);
-    result.fraction = median(ratios_);
+    result.rounds = runs_.count();
+    result.seconds = runs_.seconds();
+    result.gbs = runs_.gbs();
+    result.bandwidth_gbs = runs_.bandwidth_gbs();
+    result.fraction = runs_.fraction();
     const double weights = static_cast<double>(result.shape.n) * static_cast<double>(result.shape.k);
     result.tflops = 2.0 * static_cast<double>(result.rows) * weights / result.seconds * 1e-12;
     return result;
   }
 
  private:
-  double gbs(double seconds) const { return static_cast<double>(bytes_) / seconds * 1e-9; }
-
   Copies& copies_;
   ThreadTeam& team_;
   KernelResult result_;
-  int64_t bytes_ = 0;
   int64_t calls_ = 1;  // per run
   Buffer<float> x_;
   Buffer<float> y_;
   LinearWorkspace workspace_;
-  std::vector<double> seconds_;
-  std::vector<double> bandwidth_;
-  std::vector<double> ratios_;
+  TimedRuns runs_;
 };
-
-/// Runs the cases in turns, with a sweep between any two runs, so that a machine that slows down slows both.
-void measure(std::vector<Case>& cases, const KernelBenchPlan& plan, BandwidthSweep& sweep) {
-  const double budget = plan.seconds * static_cast<double>(cases.size());
-  const auto start = Clock::now();
-  double before = sweep.measure();
-  for (int round = 0; round < plan.min_rounds || seconds_since(start) < budget; ++round) {
-    for (Case& one : cases) {
-      const double seconds = one.run();
-      const double after = sweep.measure();
-      one.add(seconds, 2.0 / (1.0 / before + 1.0 / after));
-      before = after;
-    }
-  }
-}
 
 /// The multiplications of the bf16 product on registers, on all threads at once.
 double peak_bf16_tflops(const KernelBenchPlan& plan, ThreadTeam& team) {
@@ -207,19 +133,7 @@ double peak_bf16_tflops(const KernelBenchPlan& plan, ThreadTeam& team) {
   return median(rates);
 }
 
-int64_t last_level_cache() {
-  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
-  int64_t size = 0;
-  char unit = ' ';
-  if (!(file >> size >> unit) || size <= 0) return 128 * kMegabyte;
-  return unit == 'M' ? size * kMegabyte : unit == 'K' ? size * 1024 : size;
-}
-
 }  // namespace
-
-int64_t default_working_set() {
-  return std::clamp(4 * last_level_cache(), 512 * kMegabyte, 1280 * kMegabyte);
-}
 
 KernelBenchReport bench_kernels(const KernelBenchPlan& plan, const std::function<void(double)>& progress) {
   ThreadTeam team(plan.threads);
@@ -239,7 +153,7 @@ KernelBenchReport bench_kernels(const KernelBenchPlan& plan, const std::function
           cases.emplace_back(copies, format.name, reading, rows, shape, plan.run_seconds, team);
         }
       }
-      measure(cases, plan, sweep);
+      alternate(cases, plan.seconds, plan.min_rounds, sweep);
       for (const Case& one : cases) report.results.push_back(one.result());
     }
   }

@@ -41,10 +41,6 @@ struct KernelBenchReport {
   std::vector<KernelResult> results;
 };
 
-/// Four times the last-level cache and at least 512 MB, but no more than fits beside a buffer of the same
-/// size in 3 GB.
-int64_t default_working_set();
-
 /// Measures every case of the plan; `progress` hears the fraction that is done.
 KernelBenchReport bench_kernels(const KernelBenchPlan& plan, const std::function<void(double)>& progress);
 
