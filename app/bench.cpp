@@ -6,8 +6,9 @@ void add_bench(CLI::App& program) {
   CLI::App* const bench =
       program.add_subcommand("bench", "Measure how fast this machine runs what it is given");
   bench->require_subcommand(1);
-  bench->footer("Example:\n  verbatim bench kernels --help");
+  bench->footer("Examples:\n  verbatim bench kernels --help\n  verbatim bench passes --help");
   add_bench_kernels(*bench);
+  add_bench_passes(*bench);
   for (CLI::App* const command : bench->get_subcommands({})) {
     command->group("Commands");
     command->set_help_flag("-h,--help", "Show this and exit");

@@ -18,6 +18,7 @@ void add_eval(CLI::App& program);
 
 // The commands of the group `bench`.
 void add_bench_kernels(CLI::App& bench);
+void add_bench_passes(CLI::App& bench);
 
 // The commands of the group `eval`.
 void add_eval_perplexity(CLI::App& eval);
