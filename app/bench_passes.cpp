@@ -191,7 +191,7 @@ void add_bench_passes(CLI::App& bench_group) {
     return command->add_option(name, values, what)->delimiter(',')->allow_extra_args(false);
   };
   add_list("--formats", options->formats,
-           "Formats to pack the weights into; without it what the reading needs, or else the model's own");
+           "What to pack the weights into; without it as the reading needs, or the model's own type");
   command->add_option("--reading", options->reading, "How to read them, as mxfp4-w4a8")
       ->capture_default_str();
   add_list("--rows", options->rows, "Rows per pass")->check(CLI::Range(1, 4096))->default_str("1,8");
