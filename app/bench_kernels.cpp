@@ -31,6 +31,7 @@ struct Options {
   int32_t threads = 0;
   double seconds = 1.0;
   bool quick = false;
+  bool in_cache = false;
   bool json = false;
 };
 
@@ -89,6 +90,7 @@ KernelBenchPlan make_plan(const Options& options) {
   plan.threads = options.threads > 0 ? options.threads : hardware_threads();
   plan.seconds = options.seconds;
   plan.working_set = default_working_set();
+  plan.in_cache = options.in_cache;
   if (options.quick) {
     plan.seconds = 0;
     plan.min_rounds = 3;
@@ -103,6 +105,7 @@ void print_json(const KernelBenchPlan& plan, const KernelBenchReport& report) {
                          {"isa", kernels().name},
                          {"threads", plan.threads},
                          {"weights", "random"},
+                         {"in_cache", plan.in_cache},
                          {"read_bandwidth_gbs", report.read_bandwidth_gbs},
                          {"peak_bf16_tflops", report.peak_bf16_tflops},
                          {"results", ordered_json::array()}};
@@ -128,10 +131,11 @@ std::string duration_text(double seconds) {
 
 void print_text(const KernelBenchPlan& plan, const KernelBenchReport& report) {
   std::string out = fmt::format(
-      "{}; {}; {} {}; random weights\n"
+      "{}; {}; {} {}; random weights{}\n"
       "read bandwidth {:.1f} GB/s, bf16 peak {:.3f} TFLOP/s\n",
       cpu_features().model_name, kernels().name, plan.threads, plan.threads == 1 ? "thread" : "threads",
-      report.read_bandwidth_gbs, report.peak_bf16_tflops);
+      plan.in_cache ? ", used again and again: in the cache if they fit" : "", report.read_bandwidth_gbs,
+      report.peak_bf16_tflops);
   const BenchShape* last = nullptr;
   for (const KernelResult& result : report.results) {
     if (last == nullptr || last->n != result.shape.n || last->k != result.shape.k) {
@@ -174,12 +178,15 @@ void add_bench_kernels(CLI::App& bench_group) {
   command->add_option("--seconds", options->seconds, "How long to measure each case")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 3600.0));
+  command->add_flag("--in-cache", options->in_cache,
+                    "Use one copy again and again: what the kernel does when memory does not limit it");
   command->add_flag("--quick", options->quick, "A few runs on little memory: to see that it works");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->footer(
       "Examples:\n"
       "  verbatim bench kernels --formats bf16,mxfp4 --shapes 8192x8192\n"
       "  verbatim bench kernels --rows 1,4,16,64 --seconds 3 --json\n"
+      "  verbatim bench kernels --in-cache --shapes 512x2048 --rows 1,8\n"
       "  VERBATIM_ISA=avx2 verbatim bench kernels --threads 1");
   command->callback([options] { bench(*options); });
 }

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 /// Each copy is a mapping of its own, and the operating system limits how many there are.
 constexpr int64_t kMostCopies = 1024;
 
-/// Copies of one matrix that together do not fit in a cache. They are taken in turns.
+/// Copies of one matrix that together do not fit in a cache, or a single one. They are taken in turns.
 class Copies {
  public:
   Copies(BenchShape shape, const BenchFormat& format, int64_t working_set, ThreadTeam& team) {
@@ -55,7 +55,7 @@ std::vector<float> random_inputs(size_t count) {
 class Case {
  public:
   Case(Copies& copies, const std::string& format, Reading reading, int64_t rows, BenchShape shape,
-       double run_seconds, ThreadTeam& team)
+       const KernelBenchPlan& plan, ThreadTeam& team)
       : copies_(copies), team_(team), runs_(bytes_read(copies.first(), reading)) {
     result_.format = format;
     result_.reading = reading;
@@ -70,8 +70,8 @@ class Case {
     }
     run();  // workspaces are allocated, threads awake
     const double seconds = run();
-    calls_ = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(run_seconds / std::max(seconds, 1e-9))), 1,
-                                 copies.size());
+    const auto calls = static_cast<int64_t>(std::ceil(plan.run_seconds / std::max(seconds, 1e-9)));
+    calls_ = std::clamp<int64_t>(calls, 1, plan.in_cache ? std::max<int64_t>(calls, 1) : copies.size());
   }
 
   /// The seconds of one product, averaged over a run.
@@ -145,12 +145,12 @@ KernelBenchReport bench_kernels(const KernelBenchPlan& plan, const std::function
   for (const BenchShape& shape : plan.shapes) {
     for (const BenchFormat& format : plan.formats) {
       progress(done++ / groups);
-      Copies copies(shape, format, plan.working_set, team);
+      Copies copies(shape, format, plan.in_cache ? 0 : plan.working_set, team);
       std::vector<Case> cases;
       cases.reserve(format.readings.size() * plan.rows.size());
       for (const Reading reading : format.readings) {
         for (const int64_t rows : plan.rows) {
-          cases.emplace_back(copies, format.name, reading, rows, shape, plan.run_seconds, team);
+          cases.emplace_back(copies, format.name, reading, rows, shape, plan, team);
         }
       }
       alternate(cases, plan.seconds, plan.min_rounds, sweep);

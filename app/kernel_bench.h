@@ -19,6 +19,7 @@ struct KernelBenchPlan {
   int min_rounds = 7;         ///< however long they take
   double run_seconds = 0.02;  ///< a single timing lasts about this long, where the weights are large enough
   int64_t working_set = 0;    ///< bytes of weights, and bytes of the buffer for the read bandwidth
+  bool in_cache = false;      ///< one copy of the weights, again and again, instead
 };
 
 /// One matrix product in one reading. All numbers are medians over rounds.

@@ -160,8 +160,8 @@ struct KernelTable {
   /// For readings that unpack to BF16. Null where unpacking blocks and calling panels_bf16 is all there is to
   /// do.
   void (*tile_product)(const TileProduct&);
-  /// c = activations · weights in integers per group of 32, scaled late: c += float(dot) · (scale_a ·
-  /// scale_w), the groups in order. The same bits on every instruction set.
+  /// c = activations · weights in integers per group of 32, scaled late: c += float(dot) · scale_w ·
+  /// scale_a, the groups in order. The same bits on every instruction set.
   void (*integer_product[kIntegerKinds])(const Int8Rows& a, const IntegerPanels& weights, float* c,
                                          int64_t c_stride);
   void (*squeeze3)(const SqueezeProduct&);

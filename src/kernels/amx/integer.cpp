@@ -111,8 +111,8 @@ class Block {
       if constexpr (kKind == kIntegerInt4Asymmetric) {
         dot = _mm512_sub_epi32(dot, _mm512_mullo_epi32(zeros, _mm512_set1_epi32(a_.sums[row_group])));
       }
-      const __m512 scale = _mm512_mul_ps(_mm512_set1_ps(a_.scales[row_group]), column_scales);
-      sums[r] = _mm512_add_ps(sums[r], _mm512_mul_ps(_mm512_cvtepi32_ps(dot), scale));
+      const __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(dot), column_scales);
+      sums[r] = _mm512_add_ps(sums[r], _mm512_mul_ps(scaled, _mm512_set1_ps(a_.scales[row_group])));
     }
   }
 

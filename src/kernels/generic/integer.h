@@ -157,7 +157,8 @@ struct IntegerMicro {
       if constexpr (kKind == kIntegerInt4) dot = Dot::subtract(dot, 8 * sum);
       if constexpr (kKind == kIntegerInt4Asymmetric) dot = Dot::subtract_product(dot, zeros, sum);
       if constexpr (kKind == kIntegerInt8) dot = Dot::subtract(dot, Dot::kInt8Offset * sum);
-      sums[r] = sums[r] + Dot::to_float(dot) * (V::set(p.a->scales[group]) * weight_scale);
+      // In this order: the product of the scales alone would be subnormal, and slow, for a group of zeros.
+      sums[r] = sums[r] + Dot::to_float(dot) * weight_scale * V::set(p.a->scales[group]);
     }
   }
 };
