@@ -37,7 +37,7 @@ struct PanelProduct {
 };
 
 /// Rows of activations in int8 with one scale per group of 32, as products with integer weights want them.
-/// Scales are powers of two from 2^-60 on (OCP MX's MXINT8).
+/// Scales are powers of two from 2^-60 to 2^92 (OCP MX's MXINT8).
 struct Int8Rows {
   const int8_t*
       codes;  ///< [rows][stride]; in every four the second and the third are exchanged, see kQuadOrder
