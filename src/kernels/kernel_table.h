@@ -106,7 +106,7 @@ struct TileProduct {
   int64_t panel_count;
   float* c;  ///< of the first panel
   int64_t c_stride;
-  uint16_t* scratch;    ///< one thread's: kTileScratchPanels panels of unpacked weights
+  uint16_t* scratch;    ///< one thread's: kTileScratchPanels panels of unpacked weights, or gathered rows
   float* sums;          ///< one thread's: kManyRowsScratch
   TileReading reading;  ///< one that unpacks to BF16
 };
@@ -141,7 +141,7 @@ struct SqueezeProduct {
   int64_t panel_count;
   float* c;
   int64_t c_stride;
-  uint16_t* scratch;  ///< one thread's: a panel of unpacked weights
+  uint16_t* scratch;  ///< one thread's: a panel of unpacked weights, or 32 rows of activations
 };
 
 /// The softmax state of one query row over the chunks of its context seen so far.
