@@ -60,6 +60,7 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
   add(decoding, "--formats", options.formats,
       "Formats to pack into, or to take from a .vbt; without it what the recipe needs")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("LIST");
   add(decoding, "--threads", options.threads, "Threads to compute with; without it one per processor")
       ->check(CLI::Range(1, 4096));

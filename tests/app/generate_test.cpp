@@ -48,6 +48,12 @@ TEST_F(Generate, WithoutARecipeTakesOneThatTheChosenFormatsServe) {
   EXPECT_THAT(result.err, HasSubstr("mxfp4"));
 }
 
+TEST_F(Generate, TakesTheModelBehindAListOfFormats) {
+  const RunResult result = run_program(
+      {"generate", "--formats", "mxbf16", test::default_model().string(), "-p", kPrompt, "-n", "1"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
 TEST_F(Generate, JsonTellsEverythingAndTheNumbersAgree) {
   const json object = generate_json({"-p", kPrompt, "--seed", "7"});
   for (const char* field : {"text", "tokens", "prompt_tokens", "generated_tokens", "recipe", "lossless",
