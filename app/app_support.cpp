@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "container/container.h"
+#include "formats/format.h"
 
 namespace verbatim::app {
 
@@ -24,6 +25,13 @@ bool progress_shown = false;
 
 void on_interrupt(int) {
   interrupt_seen.store(true, std::memory_order_relaxed);
+}
+
+/// Whether a model in these formats has what the recipe drafts with.
+bool holds_drafts(const std::vector<std::string>& formats, const Recipe& recipe) {
+  if (recipe.draft_reading.empty()) return true;
+  const Format needed = reading_format(parse_reading(recipe.draft_reading, recipe.name));
+  return std::find(formats.begin(), formats.end(), format_name(needed)) != formats.end();
 }
 
 }  // namespace
@@ -52,6 +60,7 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
   add(decoding, "--formats", options.formats,
       "Formats to pack into, or to take from a .vbt; without it what the recipe needs")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("LIST");
   add(decoding, "--threads", options.threads, "Threads to compute with; without it one per processor")
       ->check(CLI::Range(1, 4096));
@@ -88,6 +97,9 @@ std::string default_recipe(const std::string& model) {
 
 Recipe chosen_recipe(const CommonOptions& options) {
   Recipe recipe = load_recipe(options.recipe.empty() ? default_recipe(options.model) : options.recipe);
+  if (options.recipe.empty() && !options.formats.empty() && !holds_drafts(options.formats, recipe)) {
+    recipe = load_recipe("plain");
+  }
   if (recipe.drafter == Recipe::Drafter::kNone) return recipe;
   if (options.draft_length > 0) recipe.draft_length = options.draft_length;
   if (options.draft_threshold >= 0.0f) recipe.draft_threshold = options.draft_threshold;

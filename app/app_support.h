@@ -36,7 +36,8 @@ void add_decoding(CLI::App& command, CommonOptions& options);
 /// one without the weights for it. Throws Error(kBadInput) for a packed file that is malformed.
 std::string default_recipe(const std::string& model);
 
-/// The recipe that the options name, or else the model's default, with what they override.
+/// The recipe that the options name, or else the model's default, or "plain" if their formats lack what that
+/// one drafts with; with what they override.
 Recipe chosen_recipe(const CommonOptions& options);
 
 /// Loads a model with a progress bar and prints its warnings to stderr.

@@ -79,6 +79,7 @@ void add_pack(CLI::App& program) {
       ->add_option("--formats", options->formats,
                    "Formats to pack into, with commas between; full is the model's own type")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->type_name("LIST")
       ->default_str("full,mxfp4");
   command

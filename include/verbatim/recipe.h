@@ -26,7 +26,7 @@ struct Recipe {
   /// Whether the text is byte for byte that of plain decoding. So far every recipe is.
   bool lossless() const { return true; }
   /// The formats to load a model in for this recipe, as ModelOptions::formats wants them: the one that the
-  /// drafts are read from, and the model's own beside it unless that one is lossless itself.
+  /// drafts are read from, and the model's own beside it unless that one is sure to be lossless itself.
   std::vector<std::string> formats() const;
 };
 

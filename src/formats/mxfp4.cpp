@@ -14,7 +14,7 @@ namespace {
 constexpr float kMagnitudes[8] = {0.0f, 0.5f, 1.0f, 1.5f, 2.0f, 3.0f, 4.0f, 6.0f};
 constexpr int kMinExponent = 64;
 constexpr int kZeroExponent = 3;
-constexpr int kMaxExponent = 252;
+constexpr int kMaxExponent = 147;
 
 /// The code of the E2M1 magnitude nearest to x ≥ 0, ties to the even code: how many midpoints between
 /// neighbours x has passed. The midpoint itself stays with the lower neighbour where that one's code is even.

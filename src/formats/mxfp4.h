@@ -16,15 +16,15 @@ namespace verbatim {
 
 /// One group of 32, quantized.
 struct Mxfp4Group {
-  uint8_t exponent;  ///< E8M0, from 64 to 252, or 3 if all weights are zero
+  uint8_t exponent;  ///< E8M0, from 64 to 147, or 3 if all weights are zero
   uint8_t codes[32];
 };
 
 /// The scale puts the largest magnitude into [4, 8) times itself (OCP MX §6.3); weights are rounded to the
 /// nearest E2M1 number, ties to the even code, those beyond 6 to 6. NaN counts as 0. The exponent is kept
-/// within 64 .. 252: no product with activations then leaves the normal numbers, so that integers and floats
-/// give the same, and the levels are runs of BF16 numbers, in order (mxbf16.h). A group of zeros has the
-/// exponent 3.
+/// within 64 .. 147: no sum of products with a group of int8 activations then leaves the normal numbers, so
+/// that integers and floats give the same, and the levels are runs of BF16 numbers, in order (mxbf16.h).
+/// Weights beyond 6 · 2^20 thus become that. A group of zeros has the exponent 3.
 Mxfp4Group quantize_mxfp4(std::span<const float, 32> weights);
 
 /// The value of a code under a scale.

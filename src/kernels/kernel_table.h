@@ -37,7 +37,7 @@ struct PanelProduct {
 };
 
 /// Rows of activations in int8 with one scale per group of 32, as products with integer weights want them.
-/// Scales are powers of two from 2^-60 on (OCP MX's MXINT8).
+/// Scales are powers of two from 2^-60 to 2^92 (OCP MX's MXINT8).
 struct Int8Rows {
   const int8_t*
       codes;  ///< [rows][stride]; in every four the second and the third are exchanged, see kQuadOrder
@@ -106,7 +106,7 @@ struct TileProduct {
   int64_t panel_count;
   float* c;  ///< of the first panel
   int64_t c_stride;
-  uint16_t* scratch;    ///< one thread's: kTileScratchPanels panels of unpacked weights
+  uint16_t* scratch;    ///< one thread's: kTileScratchPanels panels of unpacked weights, or gathered rows
   float* sums;          ///< one thread's: kManyRowsScratch
   TileReading reading;  ///< one that unpacks to BF16
 };
@@ -141,7 +141,7 @@ struct SqueezeProduct {
   int64_t panel_count;
   float* c;
   int64_t c_stride;
-  uint16_t* scratch;  ///< one thread's: a panel of unpacked weights
+  uint16_t* scratch;  ///< one thread's: a panel of unpacked weights, or 32 rows of activations
 };
 
 /// The softmax state of one query row over the chunks of its context seen so far.

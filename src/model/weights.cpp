@@ -85,6 +85,14 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
     }
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
   }
+  // `full` reads the first format that can be lossless, so one that rounds these tensors must not be it.
+  const auto rounds = [own](Format format) {
+    return format != own && (format == Format::kBf16 || format == Format::kF16);
+  };
+  const auto first = std::find_if(formats.begin(), formats.end(), is_exact);
+  if (first != formats.end() && rounds(*first)) {
+    std::stable_partition(first, formats.end(), [&](Format format) { return !rounds(format); });
+  }
   return formats;
 }
 

@@ -36,6 +36,24 @@ class Generate : public ::testing::Test {
   }
 };
 
+TEST_F(Generate, WithoutARecipeTakesOneThatTheChosenFormatsServe) {
+  const auto recipe_for = [&](const std::string& formats) {
+    return generate_json({"-p", kPrompt, "--formats", formats})["recipe"];
+  };
+  EXPECT_EQ(recipe_for("full"), "plain");
+  EXPECT_EQ(recipe_for("mxbf16"), "plain");
+  EXPECT_EQ(recipe_for("full,mxfp4"), "ml-specqd");
+  const RunResult result = generate({"-p", kPrompt, "--formats", "full", "--recipe", "ml-specqd"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("mxfp4"));
+}
+
+TEST_F(Generate, TakesTheModelBehindAListOfFormats) {
+  const RunResult result = run_program(
+      {"generate", "--formats", "mxbf16", test::default_model().string(), "-p", kPrompt, "-n", "1"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+}
+
 TEST_F(Generate, JsonTellsEverythingAndTheNumbersAgree) {
   const json object = generate_json({"-p", kPrompt, "--seed", "7"});
   for (const char* field : {"text", "tokens", "prompt_tokens", "generated_tokens", "recipe", "lossless",

@@ -97,7 +97,7 @@ TEST_P(GuardedPlanes, AreNotReadBeyondTheirEnd) {
     }
     operations(format).validate(mapped);
     for (const Reading reading : readings(format)) {
-      for (const int64_t count : {1, 2, 5, 17, 40})
+      for (const int64_t count : {1, 2, 5, 17, 40, 100})
         expect_same_products(weight, guarded, reading, count, team);
     }
   }

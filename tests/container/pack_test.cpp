@@ -91,6 +91,36 @@ TEST(PackModel, HoldsWhateverTypeAModelIsOf) {
   }
 }
 
+// Weights rounded to BF16 or F16 on request must not pass for the model's own.
+TEST(PackModel, FullIsTheModelsOwnTypeWhateverStandsBesideIt) {
+  const test::TemporaryFolder folder;
+  const std::pair<DType, std::vector<std::string>> cases[] = {{DType::kF16, {"bf16", "full"}},
+                                                              {DType::kBF16, {"f16", "full"}},
+                                                              {DType::kBF16, {"f16", "mxbf16"}},
+                                                              {DType::kF32, {"bf16", "f16", "full"}}};
+  int number = 0;
+  for (const auto& [dtype, formats] : cases) {
+    TinyModelOptions options;
+    options.dtype = dtype;
+    const fs::path model = folder.path() / std::to_string(number);
+    const fs::path file = folder.path() / (std::to_string(number++) + ".vbt");
+    test::write_tiny_llama(model, options);
+    const Container container = test::pack(model, file, formats);
+    const Format exact = parse_format(formats.back() == "mxbf16" ? "mxbf16"
+                                      : dtype == DType::kF16     ? "f16"
+                                      : dtype == DType::kBF16    ? "bf16"
+                                                                 : "f32",
+                                      "test");
+    for (const StoredMatrix& matrix : container.header.matrices) {
+      ASSERT_NE(matrix.find_exact(), nullptr);
+      EXPECT_EQ(matrix.find_exact()->format, exact) << matrix.name;
+      EXPECT_EQ(matrix.stores.size(), formats.size());
+    }
+    const DecoderWeights weights = load_weights(container, {});
+    EXPECT_EQ(weights.head.resolve(Reading::kFull), readings(exact).front());
+  }
+}
+
 TEST(PackModel, TakesGgufFiles) {
   const TemporaryFolder folder;
   for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0}) {

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "support/machine_paths.h"
 #include "support/packed.h"
@@ -26,19 +28,32 @@ class RowIndependence : public testing::TestWithParam<std::tuple<MachinePath, Fo
  protected:
   /// Every reading of the format with each number of rows, with 1, 2 and 3 threads, against single rows.
   void expect_independent(Size size, const std::vector<int64_t>& counts) {
+    expect_independent(size, counts, test::random_floats(size.columns * size.k, 1, 0.05f), nullptr);
+  }
+  /// Likewise with these weights; the activations are changed by `change(row, k, value)`, if given.
+  using Change = float (*)(int64_t row, int64_t k, float value);
+  void expect_independent(Size size, const std::vector<int64_t>& counts, const std::vector<float>& weights,
+                          Change change) {
     const Format format = std::get<1>(GetParam());
-    const std::vector<float> weights = test::random_floats(size.columns * size.k, 1, 0.05f);
     for (const Element element : {Element::kBf16, Element::kF16}) {
       if (element == Element::kF16 && format != Format::kBsfp) continue;
       const LinearWeight weight = test::pack(size.columns, size.k, weights, {format}, element);
-      for (const Reading reading : readings(format)) expect_independent(weight, reading, counts);
+      for (const Reading reading : readings(format)) {
+        expect_independent(weight, reading, counts, change);
+      }
     }
   }
 
  private:
-  void expect_independent(const LinearWeight& weight, Reading reading, const std::vector<int64_t>& counts) {
+  void expect_independent(const LinearWeight& weight, Reading reading, const std::vector<int64_t>& counts,
+                          Change change) {
     const int64_t most = *std::max_element(counts.begin(), counts.end());
-    const std::vector<float> x = test::random_inputs(most, weight.k, 2);
+    std::vector<float> x = test::random_inputs(most, weight.k, 2);
+    for (int64_t i = 0; change != nullptr && i < most * weight.padded_k(); ++i) {
+      const int64_t k = i % weight.padded_k();
+      if (k < weight.k)
+        x[static_cast<size_t>(i)] = change(i / weight.padded_k(), k, x[static_cast<size_t>(i)]);
+    }
     std::vector<float> alone;
     for (int64_t r = 0; r < most; ++r) {
       const std::vector<float> y =
@@ -75,6 +90,44 @@ TEST_P(RowIndependence, LongSumsOfManyRowsGiveTheBitsOfARowAlone) {
   const bool slow = std::get<0>(GetParam()).name == "scalar";
   expect_independent({slow ? 16 : 72, 2080},
                      slow ? std::vector<int64_t>{5, 81} : std::vector<int64_t>{5, 81, 512, 545});
+}
+
+/// Magnitudes at the ends of what a float can be, by row: huge, tiny, both in a group of 32, zeros of both
+/// signs, and numbers that cancel each other.
+float extreme(int64_t row, int64_t k, float value) {
+  constexpr float kHuge = 3e38f;
+  switch (row % 7) {
+    case 0:
+      return std::copysign(kHuge, value);
+    case 1:
+      return value * 1e-38f;  // partly subnormal
+    case 2:
+      return k % 5 == 0 ? std::copysign(kHuge, value) : value * 1e-30f;
+    case 3:
+      return std::copysign(0.0f, value);
+    case 4:
+      return (k % 2 == 0 ? 1.0f : -1.0f) * kHuge;
+    case 5:
+      return std::copysign(std::numeric_limits<float>::denorm_min(), value);
+    default:
+      return value * std::ldexp(1.0f, static_cast<int>(k % 250) - 125);
+  }
+}
+
+// Sums may leave what a float can hold here, but then they do so for a row alone too.
+TEST_P(RowIndependence, ExtremeActivationsAndWeightsGiveTheBitsOfARowAlone) {
+  const Size size{40, 288};
+  std::vector<float> ordinary = test::random_floats(size.columns * size.k, 3, 0.05f);
+  std::vector<float> wide = ordinary;
+  std::vector<float> huge = ordinary;
+  for (size_t i = 0; i < ordinary.size(); ++i) {
+    wide[i] = to_float(to_bfloat16(std::ldexp(ordinary[i], static_cast<int>(i / 32 % 240) - 120)));
+    huge[i] =
+        to_float(to_bfloat16(i % 3 == 0 ? 0.0f : std::copysign(i % 2 == 0 ? 3e38f : 1e36f, ordinary[i])));
+  }
+  for (const std::vector<float>& weights : {ordinary, wide, huge}) {
+    expect_independent(size, {2, 4, 5, 8, 16, 17, 21, 35}, weights, extreme);
+  }
 }
 
 }  // namespace

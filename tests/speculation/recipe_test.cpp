@@ -40,6 +40,21 @@ TEST(Recipe, BuiltInRecipesLoadUnderTheirNames) {
   EXPECT_EQ(load_recipe("plain").formats(), (std::vector<std::string>{"full"}));
 }
 
+std::vector<std::string> formats_for(const std::string& reading) {
+  return parse_recipe(kHead + "[drafter]\nkind = \"self\"\nreading = \"" + reading + "\"\n", "x").formats();
+}
+
+// Rounded to these the model would say something else, and its recipe could not be lossless.
+TEST(Recipe, DraftsInAPlainFormatAreVerifiedByTheModelsOwnWeights) {
+  EXPECT_EQ(formats_for("bf16"), (std::vector<std::string>{"full", "bf16"}));
+  EXPECT_EQ(formats_for("f16"), (std::vector<std::string>{"full", "f16"}));
+}
+
+TEST(Recipe, DraftsNestedInLosslessWeightsTakeNoOthers) {
+  EXPECT_EQ(formats_for("bsfp-draft"), std::vector<std::string>{"bsfp"});
+  EXPECT_EQ(formats_for("mxbf16-draft"), std::vector<std::string>{"mxbf16"});
+}
+
 TEST(Recipe, AFileIsReadByItsName) {
   const test::TemporaryFolder folder;
   const auto path = folder.write(

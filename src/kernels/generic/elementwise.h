@@ -32,7 +32,9 @@ void to_bf16(const float* x, int64_t n, BFloat16* out) {
 }
 
 /// A group of 32 in int8 under a power of two (OCP MX's MXINT8): codes times scale are BF16 numbers, and
-/// their products with MXFP4 weights the same in integers and in floats.
+/// their products with MXFP4 weights the same in integers and in floats: the scale's exponent is kept within
+/// 2^-59 .. 2^93, so that with those of formats/mxfp4.h no product is subnormal and no sum over a group
+/// infinite (32 · 127 · 6 · 2^93 · 2^20 < 2^128). Larger activations become 127 · 2^93.
 template <typename V>
 struct Int8Group {
   V first;  // codes, whole numbers from -127 to 127
@@ -43,7 +45,7 @@ struct Int8Group {
     const V a = V::load(x);
     const V b = V::load(x + 16);
     const uint32_t exponent = __builtin_bit_cast(uint32_t, reduce_max(max(absolute(a), absolute(b)))) >> 23;
-    scale = (exponent < 74 ? 74 : exponent > 254 ? 254 : exponent) - 6;
+    scale = (exponent < 74 ? 74 : exponent > 226 ? 226 : exponent) - 6;
     const V inverse = V::set(__builtin_bit_cast(float, (254 - scale) << 23));
     const V limit = V::set(127.0f);
     first = min(max(round(a * inverse), V::set(-127.0f)), limit);
