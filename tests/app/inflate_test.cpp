@@ -11,21 +11,11 @@ namespace verbatim {
 namespace {
 
 namespace fs = std::filesystem;
+using test::expect_refused;
 using test::lines_of;
 using test::run_program;
 using test::RunResult;
 using ::testing::HasSubstr;
-
-void expect_refused(const std::vector<std::string>& arguments, int exit_code,
-                    const std::vector<std::string>& parts) {
-  SCOPED_TRACE(::testing::PrintToString(arguments));
-  const RunResult result = run_program(arguments);
-  EXPECT_EQ(result.exit_code, exit_code);
-  EXPECT_EQ(result.out, "");
-  EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
-  EXPECT_TRUE(result.err.starts_with("verbatim: ")) << result.err;
-  for (const std::string& part : parts) EXPECT_THAT(result.err, HasSubstr(part));
-}
 
 TEST(InflateCommand, MakesAModelThatOpens) {
   const test::TemporaryFolder folder;

@@ -20,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::expect_refused;
 using test::lines_of;
 using test::run_program;
 using test::RunResult;
@@ -29,17 +30,6 @@ constexpr const char* kPrompt = "def fibonacci(n):\n";
 
 int64_t entries(const fs::path& folder) {
   return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
-}
-
-void expect_refused(const std::vector<std::string>& arguments, int exit_code,
-                    const std::vector<std::string>& parts) {
-  SCOPED_TRACE(::testing::PrintToString(arguments));
-  const RunResult result = run_program(arguments);
-  EXPECT_EQ(result.exit_code, exit_code);
-  EXPECT_EQ(result.out, "");
-  EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
-  EXPECT_TRUE(result.err.starts_with("verbatim: ")) << result.err;
-  for (const std::string& part : parts) EXPECT_THAT(result.err, HasSubstr(part));
 }
 
 /// Packs the default model into `name` in the folder.

@@ -1,6 +1,7 @@
 #include "support/run_program.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
@@ -148,6 +149,17 @@ RunResult run_program(const std::vector<std::string>& arguments, const RunOption
     result.seconds_after_interrupt = std::chrono::duration<double>(Clock::now() - interrupt_time).count();
   }
   return result;
+}
+
+void expect_refused(const std::vector<std::string>& arguments, int exit_code,
+                    const std::vector<std::string>& parts) {
+  SCOPED_TRACE(::testing::PrintToString(arguments));
+  const RunResult result = run_program(arguments);
+  EXPECT_EQ(result.exit_code, exit_code);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+  EXPECT_TRUE(result.err.starts_with("verbatim: ")) << result.err;
+  for (const std::string& part : parts) EXPECT_THAT(result.err, ::testing::HasSubstr(part));
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -24,6 +24,11 @@ struct RunResult {
 /// Runs the built `verbatim` program with these arguments as a process of its own.
 RunResult run_program(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
+/// Runs it and expects it to end with this exit code, nothing on standard output and one line on standard
+/// error that begins with the program's name and holds all the parts.
+void expect_refused(const std::vector<std::string>& arguments, int exit_code,
+                    const std::vector<std::string>& parts);
+
 /// The lines of a text; a last line without line break counts too.
 std::vector<std::string> lines_of(const std::string& text);
 
