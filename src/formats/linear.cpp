@@ -130,7 +130,7 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
             LinearWorkspace& workspace, ThreadTeam& team) {
   workspace.reserve(x.rows, x.columns, team.size());
   const Reading resolved = weight.resolve(reading);
-  const PackedMatrix& store = weight.store(resolved);
+  const PackedMatrix& store = *weight.find(reading_format(resolved));
   switch (resolved) {
     case Reading::kBf16:
     case Reading::kF16:

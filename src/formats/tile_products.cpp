@@ -86,9 +86,6 @@ void multiply_through_tiles(const TileView& view, int64_t panels, Matrix<const B
   });
 }
 
-/// Up to so many rows, integers are quicker than tiles of BF16.
-constexpr int64_t kIntegerRows = 4;
-
 /// The scales and zero points of sixteen columns in a scale group.
 struct ColumnScales {
   std::array<float, kPanelWidth> scale;
@@ -181,7 +178,7 @@ void multiply_integers(const PackedMatrix& store, Matrix<const float> x, Matrix<
                        LinearWorkspace& workspace, ThreadTeam& team) {
   const KernelTable& kernel = kernels();
   const bool powers_of_two = store.format == Format::kMxfp4 || store.format == Format::kMxbf16;
-  if (powers_of_two && kernel.tile_product != nullptr && x.rows > kIntegerRows) {
+  if (powers_of_two && kernel.tile_product != nullptr && x.rows > kIntegerVectorRows) {
     // All scales are powers of two, so the products are BF16 numbers' and the sums of a group are exact: the
     // tiles of the floating-point unit give the same bits with nothing left to scale.
     const TileView view = tile_view(store, Reading::kMxfp4W4A16);

@@ -115,6 +115,9 @@ inline constexpr int64_t kTileScratchPanels = 4;
 inline constexpr int64_t kManyRowsPanels = 16;
 inline constexpr int64_t kManyRowsScratch = 256 * (kManyRowsPanels + 1) * kPanelWidth;
 
+/// Up to so many rows, integer products on vectors are quicker than tiles, where a machine has both.
+inline constexpr int64_t kIntegerVectorRows = 4;
+
 /// Weights for products in integers, per group of 32 (ML-SpecQD §III-D3, Fig. 4: late scaling).
 enum IntegerWeights : int {
   kIntegerMxfp4,           ///< 256 bytes of codes per tile, 16 exponents per tile

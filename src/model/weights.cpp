@@ -103,6 +103,12 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
   return formats;
 }
 
+int64_t rows_of(const std::vector<WeightPart>& parts) {
+  int64_t sum = 0;
+  for (const WeightPart& part : parts) sum += part.rows;
+  return sum;
+}
+
 struct LayerNames {
   std::string attention;
   std::string layer;
@@ -127,15 +133,11 @@ LayerWeights* layer_of(DecoderWeights& weights, const std::string& name, std::st
 }  // namespace
 
 int64_t MatrixSpec::columns() const {
-  int64_t sum = 0;
-  for (const WeightPart& part : parts) sum += part.rows;
-  return sum;
+  return rows_of(parts);
 }
 
 int64_t VectorSpec::length() const {
-  int64_t sum = 0;
-  for (const WeightPart& part : parts) sum += part.rows;
-  return sum;
+  return rows_of(parts);
 }
 
 std::vector<MatrixSpec> matrix_specs(const ModelConfig& config) {

@@ -152,6 +152,7 @@ void product(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t 
       Block<kKind, 8, 2> block(a, weights, row, rows);
       for (int64_t panel = 0; panel < paired; ++panel) block.multiply(panel, paired, c, c_stride);
     }
+    if (2 * paired == weights.panel_count) continue;
     Block<kKind, 16, 1> block(a, weights, row, rows);
     for (int64_t panel = 2 * paired; panel < weights.panel_count; ++panel) {
       block.multiply(panel, 0, c, c_stride);

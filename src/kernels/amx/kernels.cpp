@@ -11,7 +11,7 @@ using IntegerProduct = void (*)(const Int8Rows&, const IntegerPanels&, float*, i
 /// Few rows through the vector unit, more through tiles: the bits are the same.
 template <int kKind, IntegerProduct kTiles>
 void integer_by_rows(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
-  if (a.rows > kVectorRows) {
+  if (a.rows > kIntegerVectorRows) {
     kTiles(a, weights, c, c_stride);
   } else {
     avx512::vnni_bf16_table().integer_product[kKind](a, weights, c, c_stride);

@@ -9,12 +9,11 @@ void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product);
 void many_rows_bf16(const PanelProduct<BFloat16, BFloat16>& product, float* scratch);
 void tile_product(const TileProduct& product);
 
-/// For more rows than kVectorRows; fewer are the business of the AVX-512 kernel, which gives the same bits
-/// (the products are integers, the scaling is in the same order).
+/// For more rows than kIntegerVectorRows; fewer are the business of the AVX-512 kernel, which gives the same
+/// bits (the products are integers, the scaling is in the same order).
 void integer_int4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_int4_asymmetric(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_int8(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
-inline constexpr int64_t kVectorRows = 4;
 
 void squeeze3(const SqueezeProduct& product);
 void squeeze4(const SqueezeProduct& product);
