@@ -70,8 +70,7 @@ class StackedTensors {
 
 /// The formats to pack into. Lossless ones must be able to hold what the tensors are.
 std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSpec& spec,
-                                   const Checkpoint& checkpoint, const LoadOptions& options,
-                                   std::vector<std::string>& warnings) {
+                                   const Checkpoint& checkpoint, const LoadOptions& options) {
   const bool bf16 = tensors.all_are(DType::kBF16);
   const bool f16 = tensors.all_are(DType::kF16);
   const Format own = bf16 ? Format::kBf16 : f16 ? Format::kF16 : Format::kF32;
@@ -93,12 +92,6 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
   const auto first = std::find_if(formats.begin(), formats.end(), is_exact);
   if (first != formats.end() && rounds(*first)) {
     std::stable_partition(first, formats.end(), [&](Format format) { return !rounds(format); });
-  }
-  if (first != formats.end() && rounds(*first)) {
-    const std::string warning =
-        fmt::format("{}: {} rounds weights of type {}: pack {} beside it to keep them as they are",
-                    checkpoint.path.string(), format_name(*first), format_name(own), format_name(own));
-    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) warnings.push_back(warning);
   }
   return formats;
 }
@@ -237,7 +230,7 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
     }
   }
   PackOptions pack_options;
-  pack_options.formats = chosen_formats(tensors, spec, checkpoint, options, warnings);
+  pack_options.formats = chosen_formats(tensors, spec, checkpoint, options);
   pack_options.element = tensors.all_are(DType::kF16) ? Element::kF16 : Element::kBf16;
   pack_options.sparse = options.sparse;
   if (options.sensitivities != nullptr) {
