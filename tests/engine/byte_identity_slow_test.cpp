@@ -62,6 +62,7 @@ const KernelTable& reordering_table() {
     honest = &kernels();
     KernelTable reordering = *honest;
     reordering.name = "reordering";
+    reordering.tile_product = nullptr;  // so that every bf16 product goes through the panels
     reordering.panels_bf16 = [](const PanelProduct<BFloat16, BFloat16>& product) {
       const int64_t half = product.k / 2 / kInnerStep * kInnerStep;
       if (product.rows == 1 || half == 0 || product.accumulate) {
