@@ -29,9 +29,10 @@ void on_interrupt(int) {
 
 /// Whether a model in these formats has what the recipe drafts with.
 bool holds_drafts(const std::vector<std::string>& formats, const Recipe& recipe) {
-  if (recipe.draft_reading.empty()) return true;
-  const Format needed = reading_format(parse_reading(recipe.draft_reading, recipe.name));
-  return std::find(formats.begin(), formats.end(), format_name(needed)) != formats.end();
+  const std::vector<std::string> needed = recipe.formats();
+  return std::all_of(needed.begin(), needed.end(), [&](const std::string& name) {
+    return name == "full" || std::find(formats.begin(), formats.end(), name) != formats.end();
+  });
 }
 
 }  // namespace
@@ -81,8 +82,7 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
 std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {
   if (!formats.empty()) return formats;
   // Without drafts a packed file needs not be lossless: it is taken as it is then.
-  const bool plain = used.drafter == Recipe::Drafter::kNone;
-  if (plain && is_packed(model) && !open_container(model).exact()) return {};
+  if (used.plain() && is_packed(model) && !open_container(model).exact()) return {};
   return used.formats();
 }
 
@@ -100,9 +100,9 @@ Recipe chosen_recipe(const CommonOptions& options) {
   if (options.recipe.empty() && !options.formats.empty() && !holds_drafts(options.formats, recipe)) {
     recipe = load_recipe("plain");
   }
-  if (recipe.drafter == Recipe::Drafter::kNone) return recipe;
-  if (options.draft_length > 0) recipe.draft_length = options.draft_length;
-  if (options.draft_threshold >= 0.0f) recipe.draft_threshold = options.draft_threshold;
+  if (recipe.plain()) return recipe;
+  if (options.draft_length > 0) recipe.levels.front().length = options.draft_length;
+  if (options.draft_threshold >= 0.0f) recipe.levels.front().threshold = options.draft_threshold;
   return recipe;
 }
 

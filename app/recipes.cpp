@@ -8,7 +8,7 @@ namespace verbatim::app {
 namespace {
 
 std::string needs(const Recipe& recipe) {
-  if (recipe.draft_reading.empty()) return "nothing";
+  if (recipe.plain()) return "nothing";
   return fmt::format("weights in {}", recipe.formats().back());
 }
 

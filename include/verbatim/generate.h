@@ -32,17 +32,38 @@ enum class FinishReason { kLength, kEndOfSequence, kStopString, kContext, kCance
 /// "length", "eos", "stop", "context" or "cancelled".
 std::string_view finish_reason_name(FinishReason reason);
 
+/// What happened at one depth of the drafts: 0 is the first drafted token of a step.
+struct DepthStats {
+  int64_t drafted = 0;   ///< steps that drafted so deep
+  int64_t accepted = 0;  ///< of those, steps whose text took a draft from here
+};
+
+/// What one level of drafting did for the level above it.
+struct LevelStats {
+  int64_t drafted = 0;   ///< tokens it proposed
+  int64_t accepted = 0;  ///< of those, tokens that the level above kept
+  int64_t passes = 0;    ///< evaluations of a model; 0 for n-grams
+  double seconds = 0;    ///< with what the levels below it took
+};
+
 struct Stats {
   int64_t prompt_tokens = 0;  ///< newly evaluated for this call
   int64_t generated_tokens = 0;
-  int64_t drafted = 0;        ///< tokens proposed by the drafter
-  int64_t accepted = 0;       ///< of those, tokens that verification kept
-  int64_t target_passes = 0;  ///< passes in the full reading while decoding
-  int64_t draft_passes = 0;
-  double seconds_prefill = 0;  ///< until the first token is known
-  double seconds_decode = 0;   ///< all the rest
-  double seconds_draft = 0;    ///< of the decoding time
-  double seconds_verify = 0;   ///< of the decoding time
+  int64_t drafted = 0;             ///< tokens proposed to the model
+  int64_t accepted = 0;            ///< of those, tokens that verification kept
+  int64_t target_passes = 0;       ///< passes in the full reading while decoding
+  int64_t draft_passes = 0;        ///< passes of all drafters
+  int64_t fallbacks = 0;           ///< steps whose drafting ended because the drafter was unsure
+  int64_t rollbacks = 0;           ///< steps in which the model rejected a draft
+  double seconds_prefill = 0;      ///< until the first token is known
+  double seconds_decode = 0;       ///< all the rest
+  double seconds_draft = 0;        ///< of the decoding time: proposing
+  double seconds_verify = 0;       ///< of the decoding time: the model's passes
+  double seconds_sampling = 0;     ///< of the decoding time: choosing tokens after verification
+  double seconds_planning = 0;     ///< of the decoding time: the planner
+  std::vector<LevelStats> levels;  ///< those of the recipe, in its order
+  std::vector<DepthStats> depths;  ///< by depth
+  std::vector<int64_t> lengths;    ///< steps by how many drafts they kept
   FinishReason finish = FinishReason::kLength;
 
   /// Accepted over drafted tokens; 0 when none was drafted.
@@ -51,6 +72,8 @@ struct Stats {
   double mean_accepted_length() const;
   /// Tokens after the first, per second of decoding; 0 when there are none.
   double tokens_per_second() const;
+  /// The decoding time that is neither drafting, verifying, sampling nor planning: text, bookkeeping.
+  double seconds_overhead() const;
 };
 
 struct GenerateResult {
@@ -81,6 +104,9 @@ class Session {
   /// number of threads.
   GenerateResult generate(const std::vector<int32_t>& prompt, const GenerateOptions& options,
                           const Recipe& recipe, const OnText& on_text = {});
+
+  /// Gives the model that recipes with a `model` level draft with. Its vocabulary may be another one.
+  void set_draft_model(const Model& model);
 
   /// Forgets the tokens from `length` on, so that the next prompt continues from there.
   void truncate(int64_t length);

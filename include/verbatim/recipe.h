@@ -7,27 +7,78 @@
 
 namespace verbatim {
 
-/// A named way to decode: what drafts, what verifies, and when drafting stops. Written as TOML in recipes/.
+/// A source of drafts and when it stops: the next level below what it drafts for (ML-SpecQD §III-C). A level
+/// that is itself drafted for verifies its own drafts in one pass, as the model above it does.
+struct DraftLevel {
+  enum class Kind {
+    kSelf,   ///< another reading of the same model, sharing its cache (QSpec §3.1, ML-SpecQD §III-B)
+    kModel,  ///< another model with a cache of its own
+    kNgram,  ///< what followed the same tokens before, in the sequence or in a table
+  };
+
+  Kind kind = Kind::kSelf;
+  /// How the weights are read, e.g. "mxfp4-w4a8". A `model` without one reads "full".
+  std::string reading;
+  /// `model`: where the model lies; empty: Session::set_draft_model() gives it.
+  std::string model;
+  /// `self`: leave after so many layers (thesis §4.3, appendix C.2); 0 runs them all.
+  int32_t layers = 0;
+  /// Draft only among the first so many tokens of the vocabulary (byte-pair vocabularies number the frequent
+  /// ones first), which makes the output matrix smaller; 0 takes all.
+  int32_t vocabulary = 0;
+  /// `ngram`: the longest and the shortest run of tokens that is looked up.
+  int32_t longest_match = 6;
+  int32_t shortest_match = 2;
+  /// `ngram`: a file of counts to start from (`verbatim ngrams`); empty: none.
+  std::string table;
+
+  /// The stop rule: at most so many tokens deep,
+  int32_t length = 8;
+  /// and not beyond a token less probable than this under the draft; 0 never stops early.
+  float threshold = 0.0f;
+  /// A tree: up to so many candidates for a position, 1 is a chain,
+  int32_t breadth = 1;
+  /// and so many drafted tokens in all; 0: as many as the length.
+  int32_t nodes = 0;
+
+  bool operator==(const DraftLevel&) const = default;
+};
+
+/// A named way to decode: what drafts, what is accepted, and when drafting stops. Written as TOML in
+/// recipes/.
 struct Recipe {
-  enum class Drafter {
-    kNone,  ///< plain decoding: one token per pass
-    kSelf,  ///< another reading of the same model, sharing its cache
+  enum class Acceptance {
+    kExact,      ///< the token that plain decoding would have produced: the same bytes
+    kRejection,  ///< Leviathan's rule: the same distribution, not the same bytes
+    kBild,       ///< whatever the model finds likely enough (thesis eq. 4.3): lossy
   };
 
   std::string name;
   std::string summary;  ///< one line for people
   std::string source;   ///< the paper and section it comes from
-  Drafter drafter = Drafter::kNone;
-  std::string draft_reading;  ///< e.g. "mxfp4-w4a8"; empty without a drafter
-  int32_t draft_length = 0;   ///< the most tokens drafted per step
-  /// Drafting stops after a token whose probability under the draft is below this; 0 never stops early.
-  float draft_threshold = 0.0f;
+  /// levels[0] drafts for the model, levels[1] for levels[0], and so on; none is plain decoding.
+  std::vector<DraftLevel> levels;
+  Acceptance acceptance = Acceptance::kExact;
+  /// `bild`: the largest -log probability under the model of a token that stays (α_RB).
+  float rollback = 0.0f;
+  /// The planner chooses which of the levels draft, how deep and how broad, step by step; the levels' own
+  /// stop rules are the most that it may choose.
+  bool planned = false;
 
-  /// Whether the text is byte for byte that of plain decoding. So far every recipe is.
-  bool lossless() const { return true; }
-  /// The formats to load a model in for this recipe, as ModelOptions::formats wants them: the one that the
-  /// drafts are read from, and the model's own beside it unless that one is sure to be lossless itself.
+  bool operator==(const Recipe&) const = default;
+
+  bool plain() const { return levels.empty(); }
+  /// Whether the text is byte for byte that of plain decoding.
+  bool lossless() const { return acceptance == Acceptance::kExact; }
+  /// What holds for the text: "bytes" (those of plain decoding), "distribution" or "none".
+  std::string_view guarantee() const;
+  /// Whether a level drafts with another model that Session::set_draft_model() must give.
+  bool needs_draft_model() const;
+  /// The formats to load a model in for this recipe, as ModelOptions::formats wants them: those that drafts
+  /// are read from, and the model's own beside them unless one is sure to be lossless itself.
   std::vector<std::string> formats() const;
+  /// Likewise for the other model that it drafts with.
+  std::vector<std::string> draft_model_formats() const;
 };
 
 /// The names of the built-in recipes, in alphabetical order.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "engine/model_data.h"
@@ -24,11 +25,10 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
   if (std::find(options.stop.begin(), options.stop.end(), "") != options.stop.end()) {
     fail(ErrorKind::kUsage, "a stop string cannot be empty");
   }
-  if (!recipe.draft_reading.empty()) {
-    const Format format = reading_format(parse_reading(recipe.draft_reading, recipe.name));
-    if (data.decoder.weights().head.find(format) == nullptr) {
-      fail(ErrorKind::kUsage, "recipe {} needs weights in {}: load the model with them", recipe.name,
-           format_name(format));
+  for (const std::string& name : recipe.formats()) {
+    if (name == "full") continue;
+    if (data.decoder.weights().head.find(parse_format(name, recipe.name)) == nullptr) {
+      fail(ErrorKind::kUsage, "recipe {} needs weights in {}: load the model with them", recipe.name, name);
     }
   }
 }
@@ -159,6 +159,7 @@ struct Session::State {
   }
 
   Model model;
+  std::optional<Model> draft_model;
   int64_t capacity;
   ThreadTeam team;
   Evaluator evaluator;
@@ -173,6 +174,10 @@ Session& Session::operator=(Session&&) noexcept = default;
 
 const std::vector<int32_t>& Session::tokens() const {
   return state_->sequence.tokens;
+}
+
+void Session::set_draft_model(const Model& model) {
+  state_->draft_model = model;
 }
 
 void Session::truncate(int64_t length) {

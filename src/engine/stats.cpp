@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "verbatim/generate.h"
 
 namespace verbatim {
@@ -25,6 +27,11 @@ double Stats::acceptance_rate() const {
 double Stats::mean_accepted_length() const {
   if (target_passes == 0) return 0.0;
   return static_cast<double>(accepted + target_passes) / static_cast<double>(target_passes);
+}
+
+double Stats::seconds_overhead() const {
+  const double known = seconds_draft + seconds_verify + seconds_sampling + seconds_planning;
+  return std::max(0.0, seconds_decode - known);
 }
 
 double Stats::tokens_per_second() const {

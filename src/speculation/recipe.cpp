@@ -1,6 +1,7 @@
 #include "verbatim/recipe.h"
 
 #include <toml++/toml.h>
+#include <algorithm>
 #include <fstream>
 #include <initializer_list>
 #include <sstream>
@@ -12,6 +13,11 @@
 namespace verbatim {
 
 namespace {
+
+constexpr double kLongestDraft = 64;
+constexpr double kLongestMatch = 32;
+constexpr double kMostLayers = 1 << 20;
+constexpr size_t kMostLevels = 8;
 
 void allow_only(const toml::table& table, std::initializer_list<std::string_view> keys,
                 const std::string& where) {
@@ -54,38 +60,155 @@ int32_t whole_number(const toml::table& table, std::string_view key, double fall
   return static_cast<int32_t>(value);
 }
 
-void read_drafter(Recipe& recipe, const toml::table& root, const std::string& where) {
-  const toml::table* const drafter = sub_table(root, "drafter", where);
-  const toml::table* const stop = sub_table(root, "stop", where);
-  if (drafter == nullptr) {
-    if (stop != nullptr) bad_input("{}: a stop rule needs a drafter", where);
-    return;
-  }
-  allow_only(*drafter, {"kind", "reading"}, where);
-  const std::string kind = text(*drafter, "kind", where);
-  if (kind != "self") bad_input("{}: unknown drafter kind \"{}\"; known is self", where, kind);
-  recipe.drafter = Recipe::Drafter::kSelf;
-  recipe.draft_reading = text(*drafter, "reading", where);
-  if (parse_reading(recipe.draft_reading, where) == Reading::kFull) {
-    bad_input("{}: a draft in the reading \"full\" would cost what the verification costs", where);
-  }
-  recipe.draft_length = 8;
+DraftLevel::Kind drafter_kind(const std::string& name, const std::string& where) {
+  if (name == "self") return DraftLevel::Kind::kSelf;
+  if (name == "model") return DraftLevel::Kind::kModel;
+  if (name == "ngram") return DraftLevel::Kind::kNgram;
+  bad_input("{}: unknown drafter kind \"{}\"; known are self, model and ngram", where, name);
+}
+
+void read_stop(DraftLevel& level, const toml::table& drafter, const std::string& where) {
+  const toml::table* const stop = sub_table(drafter, "stop", where);
   if (stop == nullptr) return;
   allow_only(*stop, {"length", "threshold"}, where);
-  recipe.draft_length = whole_number(*stop, "length", 8, 1, 64, where);
-  recipe.draft_threshold = static_cast<float>(number(*stop, "threshold", 0.0, 0.0, 1.0, where));
+  level.length = whole_number(*stop, "length", level.length, 1, kLongestDraft, where);
+  level.threshold = static_cast<float>(number(*stop, "threshold", 0.0, 0.0, 1.0, where));
+}
+
+void read_tree(DraftLevel& level, const toml::table& drafter, const std::string& where) {
+  const toml::table* const tree = sub_table(drafter, "tree", where);
+  if (tree == nullptr) return;
+  allow_only(*tree, {"breadth", "nodes"}, where);
+  level.breadth = whole_number(*tree, "breadth", 2, 1, 8, where);
+  level.nodes = whole_number(*tree, "nodes", 0, 0, kLongestDraft, where);
+}
+
+void read_self(DraftLevel& level, const toml::table& drafter, const std::string& where) {
+  allow_only(drafter, {"kind", "reading", "layers", "vocabulary", "stop", "tree", "drafter"}, where);
+  level.reading = text(drafter, "reading", where);
+  level.layers = whole_number(drafter, "layers", 0, 0, kMostLayers, where);
+  if (parse_reading(level.reading, where) == Reading::kFull && level.layers == 0) {
+    bad_input("{}: a draft in the reading \"full\" would cost what the verification costs", where);
+  }
+}
+
+void read_model(DraftLevel& level, const toml::table& drafter, const std::string& where) {
+  allow_only(drafter, {"kind", "reading", "model", "vocabulary", "stop", "tree", "drafter"}, where);
+  level.reading = "full";
+  if (drafter.contains("reading")) level.reading = text(drafter, "reading", where);
+  parse_reading(level.reading, where);
+  if (drafter.contains("model")) level.model = text(drafter, "model", where);
+}
+
+void read_ngram(DraftLevel& level, const toml::table& drafter, const std::string& where) {
+  allow_only(drafter, {"kind", "longest_match", "shortest_match", "table", "stop", "tree"}, where);
+  level.longest_match = whole_number(drafter, "longest_match", level.longest_match, 1, kLongestMatch, where);
+  level.shortest_match =
+      whole_number(drafter, "shortest_match", level.shortest_match, 1, kLongestMatch, where);
+  if (level.shortest_match > level.longest_match) {
+    bad_input("{}: \"shortest_match\" is above \"longest_match\"", where);
+  }
+  if (drafter.contains("table")) level.table = text(drafter, "table", where);
+}
+
+/// Reads the drafter in `parent` and those inside it, each a level further from the model.
+void read_levels(Recipe& recipe, const toml::table& parent, const std::string& where) {
+  const toml::table* drafter = sub_table(parent, "drafter", where);
+  while (drafter != nullptr) {
+    if (recipe.levels.size() == kMostLevels)
+      bad_input("{}: more than {} levels of drafters", where, kMostLevels);
+    DraftLevel& level = recipe.levels.emplace_back();
+    level.kind = drafter_kind(text(*drafter, "kind", where), where);
+    switch (level.kind) {
+      case DraftLevel::Kind::kSelf:
+        read_self(level, *drafter, where);
+        break;
+      case DraftLevel::Kind::kModel:
+        read_model(level, *drafter, where);
+        break;
+      case DraftLevel::Kind::kNgram:
+        read_ngram(level, *drafter, where);
+        break;
+    }
+    level.vocabulary = whole_number(*drafter, "vocabulary", 0, 0, 1 << 24, where);
+    read_stop(level, *drafter, where);
+    read_tree(level, *drafter, where);
+    drafter = sub_table(*drafter, "drafter", where);
+  }
+}
+
+void read_acceptance(Recipe& recipe, const toml::table& root, const std::string& where) {
+  const toml::table* const acceptance = sub_table(root, "acceptance", where);
+  if (acceptance == nullptr) return;
+  allow_only(*acceptance, {"rule", "rollback"}, where);
+  const std::string rule = text(*acceptance, "rule", where);
+  if (rule == "rejection") {
+    recipe.acceptance = Recipe::Acceptance::kRejection;
+  } else if (rule == "bild") {
+    recipe.acceptance = Recipe::Acceptance::kBild;
+  } else if (rule != "exact") {
+    bad_input("{}: unknown acceptance rule \"{}\"; known are exact, rejection and bild", where, rule);
+  }
+  if (acceptance->contains("rollback") && recipe.acceptance != Recipe::Acceptance::kBild) {
+    bad_input("{}: \"rollback\" belongs to the rule bild", where);
+  }
+  recipe.rollback = static_cast<float>(number(*acceptance, "rollback", 2.0, 0.0, 1e6, where));
+}
+
+/// Adds the name of a format unless it is there.
+void add_format(std::vector<std::string>& names, std::string_view name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+}
+
+/// The formats that the levels of a kind draft from, "full" among them where one reads that.
+std::vector<std::string> draft_formats(const Recipe& recipe, DraftLevel::Kind kind) {
+  std::vector<std::string> names;
+  for (const DraftLevel& level : recipe.levels) {
+    if (level.kind != kind) continue;
+    const Reading reading = parse_reading(level.reading, recipe.name);
+    add_format(names, reading == Reading::kFull ? "full" : format_name(reading_format(reading)));
+  }
+  return names;
+}
+
+/// Whether the weights in a format hold a draft and, bit by bit, the model's own. `bsfp` and `mxbf16` refuse
+/// weights that they cannot hold; `bf16` and `f16` round them, so what verifies must not be read from these.
+bool is_nested(const std::string& name) {
+  if (name == "full") return false;
+  const Format format = parse_format(name, "a recipe");
+  return is_exact(format) && readings(format).size() > 1;
 }
 
 }  // namespace
 
+std::string_view Recipe::guarantee() const {
+  switch (acceptance) {
+    case Acceptance::kExact:
+      return "bytes";
+    case Acceptance::kRejection:
+      return "distribution";
+    case Acceptance::kBild:
+      return "none";
+  }
+  return "none";
+}
+
+bool Recipe::needs_draft_model() const {
+  return !planned && std::any_of(levels.begin(), levels.end(), [](const DraftLevel& level) {
+    return level.kind == DraftLevel::Kind::kModel;
+  });
+}
+
 std::vector<std::string> Recipe::formats() const {
-  if (draft_reading.empty()) return {"full"};
-  const Format format = reading_format(parse_reading(draft_reading, name));
-  // `bsfp` and `mxbf16` refuse weights that they cannot hold; `bf16` and `f16` round them, so what verifies
-  // must not be read from these.
-  const bool nested = is_exact(format) && readings(format).size() > 1;
-  if (nested) return {std::string(format_name(format))};
-  return {"full", std::string(format_name(format))};
+  const std::vector<std::string> drafts = draft_formats(*this, DraftLevel::Kind::kSelf);
+  if (std::any_of(drafts.begin(), drafts.end(), is_nested)) return drafts;
+  std::vector<std::string> names = {"full"};
+  for (const std::string& name : drafts) add_format(names, name);
+  return names;
+}
+
+std::vector<std::string> Recipe::draft_model_formats() const {
+  return draft_formats(*this, DraftLevel::Kind::kModel);
 }
 
 std::vector<std::string> recipe_names() {
@@ -101,12 +224,17 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
   } catch (const toml::parse_error& error) {
     bad_input("{}: line {}: {}", where, error.source().begin.line, error.description());
   }
-  allow_only(root, {"name", "summary", "source", "drafter", "stop"}, where);
+  allow_only(root, {"name", "summary", "source", "planner", "drafter", "acceptance"}, where);
   Recipe recipe;
   recipe.name = text(root, "name", where);
   recipe.summary = text(root, "summary", where);
   recipe.source = text(root, "source", where);
-  read_drafter(recipe, root, where);
+  if (const toml::node* const planner = root.get("planner"); planner != nullptr) {
+    if (!planner->is_boolean()) bad_input("{}: \"planner\" must be true or false", where);
+    recipe.planned = planner->as_boolean()->get();
+  }
+  read_levels(recipe, root, where);
+  read_acceptance(recipe, root, where);
   return recipe;
 }
 

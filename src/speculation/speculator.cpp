@@ -5,9 +5,10 @@
 namespace verbatim {
 
 Speculator::Speculator(const Recipe& recipe, const SamplingOptions& sampling) : sampler_(sampling) {
-  if (recipe.drafter == Recipe::Drafter::kSelf) {
-    drafter_.emplace(parse_reading(recipe.draft_reading, "recipe " + recipe.name),
-                     StopRule{recipe.draft_length, recipe.draft_threshold});
+  if (!recipe.plain()) {
+    const DraftLevel& level = recipe.levels.front();
+    drafter_.emplace(parse_reading(level.reading, "recipe " + recipe.name),
+                     StopRule{level.length, level.threshold});
   }
 }
 

@@ -32,10 +32,11 @@ TEST(Recipe, BuiltInRecipesLoadUnderTheirNames) {
     EXPECT_FALSE(recipe.source.empty());
     EXPECT_TRUE(recipe.lossless());
   }
-  EXPECT_EQ(load_recipe("plain").drafter, Recipe::Drafter::kNone);
+  EXPECT_TRUE(load_recipe("plain").plain());
   const Recipe specqd = load_recipe("ml-specqd");
-  EXPECT_EQ(specqd.drafter, Recipe::Drafter::kSelf);
-  EXPECT_EQ(specqd.draft_reading, "mxfp4-w4a8");
+  ASSERT_EQ(specqd.levels.size(), 1U);
+  EXPECT_EQ(specqd.levels[0].kind, DraftLevel::Kind::kSelf);
+  EXPECT_EQ(specqd.levels[0].reading, "mxfp4-w4a8");
   EXPECT_EQ(specqd.formats(), (std::vector<std::string>{"full", "mxfp4"}));
   EXPECT_EQ(load_recipe("plain").formats(), (std::vector<std::string>{"full"}));
 }
@@ -57,14 +58,15 @@ TEST(Recipe, DraftsNestedInLosslessWeightsTakeNoOthers) {
 
 TEST(Recipe, AFileIsReadByItsName) {
   const test::TemporaryFolder folder;
-  const auto path = folder.write(
-      "mine.toml",
-      kHead +
-          "[drafter]\nkind = \"self\"\nreading = \"mxfp4-w4a16\"\n[stop]\nlength = 3\nthreshold = 0.25\n");
+  const auto path =
+      folder.write("mine.toml", kHead +
+                                    "[drafter]\nkind = \"self\"\nreading = "
+                                    "\"mxfp4-w4a16\"\n[drafter.stop]\nlength = 3\nthreshold = 0.25\n");
   const Recipe recipe = load_recipe(path.string());
-  EXPECT_EQ(recipe.draft_reading, "mxfp4-w4a16");
-  EXPECT_EQ(recipe.draft_length, 3);
-  EXPECT_FLOAT_EQ(recipe.draft_threshold, 0.25f);
+  ASSERT_EQ(recipe.levels.size(), 1U);
+  EXPECT_EQ(recipe.levels[0].reading, "mxfp4-w4a16");
+  EXPECT_EQ(recipe.levels[0].length, 3);
+  EXPECT_FLOAT_EQ(recipe.levels[0].threshold, 0.25f);
 }
 
 TEST(Recipe, MistakesAreNamedWithTheirPlace) {
@@ -74,14 +76,15 @@ TEST(Recipe, MistakesAreNamedWithTheirPlace) {
   EXPECT_NE(error_of("name = \"x\"").find("summary"), std::string::npos);
   EXPECT_NE(error_of(kHead + "speed = 9\n").find("\"speed\" in line 4"), std::string::npos);
   EXPECT_NE(error_of(kHead + "drafter = 1\n").find("drafter"), std::string::npos);
-  EXPECT_NE(error_of(kHead + "[stop]\nlength = 2\n").find("needs a drafter"), std::string::npos);
+  EXPECT_NE(error_of(kHead + "[stop]\nlength = 2\n").find("\"stop\""), std::string::npos);
   EXPECT_NE(error_of(kHead + "[drafter]\nkind = \"oracle\"\nreading = \"full\"\n").find("oracle"),
             std::string::npos);
   EXPECT_NE(error_of(kHead + "[drafter]\nkind = \"self\"\nreading = \"mxfp2\"\n").find("mxfp2"),
             std::string::npos);
   for (const char* bad : {"length = 0", "length = 65", "length = 1.5", "length = \"8\"", "threshold = -0.1",
                           "threshold = 1.1", "threshold = nan", "lenght = 8"}) {
-    EXPECT_NE(error_of(drafter + "[stop]\n" + bad + "\n").find("recipe.toml"), std::string::npos) << bad;
+    EXPECT_NE(error_of(drafter + "[drafter.stop]\n" + bad + "\n").find("recipe.toml"), std::string::npos)
+        << bad;
   }
 }
 

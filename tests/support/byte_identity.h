@@ -44,8 +44,8 @@ inline GenerateResult generate(const Model& model, const std::vector<int32_t>& p
   options.ignore_eos = true;
   Recipe recipe = load_recipe(v.draft_length == 0 ? "plain" : "ml-specqd");
   if (v.draft_length > 0) {
-    recipe.draft_length = v.draft_length;
-    recipe.draft_threshold = v.threshold;
+    recipe.levels.front().length = v.draft_length;
+    recipe.levels.front().threshold = v.threshold;
   }
   Session session(model, static_cast<int64_t>(prompt.size()) + tokens, v.threads);
   return session.generate(prompt, options, recipe);

@@ -35,7 +35,7 @@ inline GenerateResult generate_in(const StoreRecipe& store, const std::string& p
   if (!store.draft_reading.empty()) {
     recipe = parse_recipe(
         "name = \"x\"\nsummary = \"x\"\nsource = \"x\"\n[drafter]\nkind = \"self\"\nreading = \"" +
-            store.draft_reading + "\"\n[stop]\nlength = 5\n",
+            store.draft_reading + "\"\n[drafter.stop]\nlength = 5\n",
         "the test's recipe");
     EXPECT_EQ(recipe.formats(), std::vector<std::string>{store.format});
   }
