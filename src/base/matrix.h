@@ -32,4 +32,10 @@ constexpr Integer round_up(Integer value, Integer step) {
   return (value + step - 1) / step * step;
 }
 
+/// How many steps it takes to reach `value`.
+template <typename Integer>
+constexpr Integer ceil_div(Integer value, Integer step) {
+  return (value + step - 1) / step;
+}
+
 }  // namespace verbatim

@@ -53,4 +53,15 @@ int64_t attention_rows_per_block(int64_t group);
 /// Softmax attention of a block: one pass over the chunks it can see, with a running maximum.
 void attend(const AttentionBlock& block, AttentionScratch& scratch);
 
+// The same in parts, for rows that do not all see the same keys: begin_attention(), attend_to_chunks() for
+// every row over all the chunks that it can see, in order, and end_attention().
+
+/// Forgets what the scratch holds. It has room for the block's query rows.
+void begin_attention(const AttentionBlock& block, AttentionScratch& scratch);
+/// Takes in the visible positions of chunks first_chunk .. end_chunk - 1 for `rows` rows from first_row on.
+void attend_to_chunks(const AttentionBlock& block, int64_t first_row, int64_t rows, int64_t first_chunk,
+                      int64_t end_chunk, AttentionScratch& scratch);
+/// Writes the results out.
+void end_attention(const AttentionBlock& block, AttentionScratch& scratch);
+
 }  // namespace verbatim

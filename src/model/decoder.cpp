@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/error.h"
 #include "kernels/attention.h"
@@ -28,7 +29,7 @@ struct Decoder::Pass {
   const Decoder& decoder;
   const ModelConfig& config;
   std::span<const Row> rows;
-  Reading reading;
+  const PassKind& kind;
   std::span<DenseCache* const> caches;
   DecoderWorkspace& work;
   ThreadTeam& team;
@@ -57,7 +58,7 @@ struct Decoder::Pass {
 
   Matrix<float> multiply(const LinearWeight& weight, Matrix<const float> x) {
     const Matrix<float> y(work.projected.data(), x.rows, weight.padded_columns());
-    linear(weight, reading, x, y, work.linear, team);
+    linear(weight, kind.reading, x, y, work.linear, team);
     return y;
   }
 
@@ -110,6 +111,10 @@ struct Decoder::Pass {
       DenseCache& cache = *caches[static_cast<size_t>(row.sequence)];
       const float* const k = q + query_columns;
       const float* const v = k + kv_columns;
+      if (work.branches.contains(r)) {
+        std::copy(k, k + 2 * kv_columns, work.branches.keys(layer_index, r));
+        if (r >= trunk_end()) return;
+      }
       for (int64_t h = 0; h < config.kv_heads; ++h) {
         cache.write(layer_index, h, row.position, k + h * config.head_dim, v + h * config.head_dim);
       }
@@ -119,29 +124,40 @@ struct Decoder::Pass {
   /// Calls attend() on every block of rows of a sequence and every key-value head. Threads take whole blocks.
   void attention(int64_t layer_index, Matrix<float> out) {
     const int64_t rows_per_block = attention_rows_per_block(group);
-    const int64_t blocks = block_count(rows_per_block);
+    int64_t blocks = 0;
+    int64_t most_rows = 0;
+    walk_blocks(rows_per_block, [&](RowBlock block) {
+      ++blocks;
+      most_rows = std::max(most_rows, block.count);
+      return true;
+    });
     const int64_t items = blocks * config.kv_heads;
     for (AttentionScratch& scratch :
          work.attention) {  // here, because the members of the team must not throw
-      scratch.reserve(std::min(rows_per_block, count) * group, head_width);
+      scratch.reserve(most_rows * group, head_width);
     }
     const auto range = [&](int64_t begin, int64_t end, AttentionScratch& scratch) {
       for (int64_t item = begin; item < end; ++item) {
         const RowBlock block = find_block(item % blocks, rows_per_block);
         const int64_t head = item / blocks;
-        const Row& row = rows[static_cast<size_t>(block.first)];
-        attend({.queries = work.queries.data() + (head * count + block.first) * group * head_width,
-                .positions = work.positions.data() + block.first,
-                .rows = block.count,
-                .group = group,
-                .head_dim = config.head_dim,
-                .width = head_width,
-                .window = config.sliding_window,
-                .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim)),
-                .cache = caches[static_cast<size_t>(row.sequence)]->head(layer_index, head),
-                .out = out.row(block.first) + head * group * config.head_dim,
-                .out_stride = out.stride},
-               scratch);
+        DenseCache& cache = *caches[static_cast<size_t>(rows[static_cast<size_t>(block.first)].sequence)];
+        const AttentionBlock attention_block{
+            .queries = work.queries.data() + (head * count + block.first) * group * head_width,
+            .positions = work.positions.data() + block.first,
+            .rows = block.count,
+            .group = group,
+            .head_dim = config.head_dim,
+            .width = head_width,
+            .window = config.sliding_window,
+            .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim)),
+            .cache = cache.head(layer_index, head),
+            .out = out.row(block.first) + head * group * config.head_dim,
+            .out_stride = out.stride};
+        if (work.branches.contains(block.first)) {
+          attend_as_tree(attention_block, layer_index, head, cache, scratch);
+        } else {
+          attend(attention_block, scratch);
+        }
       }
     };
     team.run([&](int member, int size) {
@@ -149,28 +165,44 @@ struct Decoder::Pass {
     });
   }
 
-  /// Walks the runs of rows with the same sequence, cut into blocks, and calls visit(block) until it returns
-  /// false.
+  /// attend() for a tree: all rows over the chunks that lie before it, then chain by chain over the rest.
+  void attend_as_tree(const AttentionBlock& block, int64_t layer_index, int64_t head, DenseCache& cache,
+                      AttentionScratch& scratch) {
+    const std::span<const Chain> chains = work.branches.chains();
+    const int64_t root = chains.front().first;
+    const int64_t first_chunk = rows[static_cast<size_t>(root)].position / kAttentionChunk;
+    begin_attention(block, scratch);
+    attend_to_chunks(block, 0, block.rows, 0, first_chunk, scratch);
+    for (const Chain& chain : chains) {
+      const bool branch = chain.first != root;
+      if (branch) work.branches.enter(chain, layer_index, head, config.head_dim, cache);
+      attend_to_chunks(block, chain.first - root, chain.count, first_chunk,
+                       std::numeric_limits<int64_t>::max(), scratch);
+      if (branch) work.branches.leave(chain, layer_index, head, config.head_dim, cache);
+    }
+    end_attention(block, scratch);
+  }
+
+  /// The row after the trunk of the sequence that has branches.
+  int64_t trunk_end() const {
+    const Chain& trunk = work.branches.chains().front();
+    return trunk.first + trunk.count;
+  }
+
+  /// Walks the runs of rows with the same sequence, cut into blocks unless they are a tree, and calls
+  /// visit(block) until it returns false.
   template <typename Visit>
   void walk_blocks(int64_t rows_per_block, Visit&& visit) const {
     for (int64_t first = 0; first < count;) {
       int64_t end = first + 1;
-      while (end < count && end - first < rows_per_block &&
+      const bool tree = work.branches.contains(first);
+      while (end < count && (tree || end - first < rows_per_block) &&
              rows[static_cast<size_t>(end)].sequence == rows[static_cast<size_t>(first)].sequence) {
         ++end;
       }
       if (!visit(RowBlock{first, end - first})) return;
       first = end;
     }
-  }
-
-  int64_t block_count(int64_t rows_per_block) const {
-    int64_t blocks = 0;
-    walk_blocks(rows_per_block, [&](RowBlock) {
-      ++blocks;
-      return true;
-    });
-    return blocks;
   }
 
   RowBlock find_block(int64_t index, int64_t rows_per_block) const {
@@ -213,11 +245,11 @@ struct Decoder::Pass {
   }
 
   Matrix<const float> logits(int64_t first_row) {
-    const LinearWeight& head = decoder.weights_.head;
+    const LinearWeight& head = kind.head != nullptr ? *kind.head : decoder.weights_.head;
     const Matrix<const float> x = Matrix<const float>(normed).slice(first_row, count - first_row);
     const Matrix<float> y(work.logits.data(), x.rows, head.padded_columns());
-    linear(head, reading, x, y, work.linear, team);
-    return {y.data, y.rows, config.vocab_size, y.stride};
+    linear(head, kind.reading, x, y, work.linear, team);
+    return {y.data, y.rows, std::min<int64_t>(config.vocab_size, head.columns), y.stride};
   }
 };
 
@@ -251,9 +283,25 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
   if (static_cast<int>(work.attention.size()) < members) work.attention.resize(static_cast<size_t>(members));
 }
 
+/// Finds the sequence whose rows have branches, if there is one.
+void plan_branches(std::span<const Row> rows, const ModelConfig& config, Branches& branches) {
+  branches.clear();
+  const auto count = static_cast<int64_t>(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!begins_branch(rows, i) || branches.contains(static_cast<int64_t>(i))) continue;
+    if (!branches.chains().empty()) fail(ErrorKind::kUsage, "only one sequence of a pass may have branches");
+    int64_t first = static_cast<int64_t>(i);
+    int64_t end = first + 1;
+    const int32_t sequence = rows[i].sequence;
+    while (first > 0 && rows[static_cast<size_t>(first - 1)].sequence == sequence) --first;
+    while (end < count && rows[static_cast<size_t>(end)].sequence == sequence) ++end;
+    branches.plan(rows, first, end, config.layers, int64_t{config.kv_heads} * config.head_dim);
+  }
+}
+
 }  // namespace
 
-Matrix<const float> Decoder::forward(std::span<const Row> rows, Reading reading,
+Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& kind,
                                      std::span<DenseCache* const> caches, int64_t first_logits_row,
                                      DecoderWorkspace& workspace, ThreadTeam& team) const {
   if (rows.empty() || first_logits_row < 0) fail(ErrorKind::kUsage, "a pass needs at least one row");
@@ -267,19 +315,27 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, Reading reading,
     }
   }
   const auto count = static_cast<int64_t>(rows.size());
+  plan_branches(rows, config_, workspace.branches);
   reserve(workspace, config_, weights_, count, count - first_logits_row, team.size());
   Pass pass{.decoder = *this,
             .config = config_,
             .rows = rows,
-            .reading = reading,
+            .kind = kind,
             .caches = caches,
             .work = workspace,
             .team = team};
   pass.embed();
-  for (int64_t i = 0; i < config_.layers; ++i) pass.layer(i);
+  const int64_t layers = kind.layers > 0 ? std::min<int64_t>(kind.layers, config_.layers) : config_.layers;
+  for (int64_t i = 0; i < layers; ++i) pass.layer(i);
   if (first_logits_row >= count) return {};
   pass.norm(weights_.final_norm);
   return pass.logits(first_logits_row);
+}
+
+void Decoder::keep_path(int64_t last, DenseCache& cache, DecoderWorkspace& workspace) const {
+  if (workspace.branches.contains(last)) {
+    workspace.branches.keep(last, config_.layers, config_.kv_heads, config_.head_dim, cache);
+  }
 }
 
 }  // namespace verbatim

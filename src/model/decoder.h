@@ -8,17 +8,22 @@
 #include "base/thread_team.h"
 #include "checkpoint/model_config.h"
 #include "kv/dense.h"
+#include "model/branches.h"
 #include "model/rope.h"
+#include "model/row.h"
 #include "model/weights.h"
 
 namespace verbatim {
 
-/// One token at one position of one sequence to be evaluated. Prefill, decoding and verification are all
-/// lists of rows.
-struct Row {
-  int32_t sequence;  ///< an index into the pass's caches
-  int32_t position;
-  int32_t token;
+/// How a pass uses the weights.
+struct PassKind {
+  PassKind(Reading reading_) : reading(reading_) {}  // NOLINT(google-explicit-constructor): the usual case
+
+  Reading reading;
+  /// Evaluates so many layers and then the output matrix (an early exit); 0: all of them.
+  int64_t layers = 0;
+  /// Instead of the model's output matrix, for logits of fewer tokens; or null.
+  const LinearWeight* head = nullptr;
 };
 
 /// The buffers of a pass, kept from one to the next so that decoding does not allocate. One per thread of
@@ -36,6 +41,7 @@ struct DecoderWorkspace {
   Buffer<int32_t> positions;  // [rows]
   LinearWorkspace linear;
   std::vector<AttentionScratch> attention;  // one per member of the team
+  Branches branches;                        // of the one sequence whose rows have some
 };
 
 /// A decoder-only transformer (Llama, Mistral, Qwen2) as a list of operations over rows.
@@ -47,12 +53,18 @@ class Decoder {
   /// cache, at its position, and returns the logits of rows first_logits_row, first_logits_row + 1, ... as a
   /// matrix in the workspace (padded columns are not part of it), valid until the next pass.
   ///
-  /// Rows of a sequence lie together, in increasing order of position, and what the cache holds below the
-  /// first of them is their past. A row's logits and cache entries depend on its token, its position and that
-  /// past alone, bit for bit: not on the other rows, the number of threads or how the past was cut into
-  /// passes.
-  Matrix<const float> forward(std::span<const Row> rows, Reading reading, std::span<DenseCache* const> caches,
-                              int64_t first_logits_row, DecoderWorkspace& workspace, ThreadTeam& team) const;
+  /// Rows of a sequence lie together, each after its parent, and what the cache holds below the first of them
+  /// is their past. A row's logits and cache entries depend on its token, its position, the rows it follows
+  /// and that past alone, bit for bit: not on the other rows, the number of threads or how the past was cut
+  /// into passes.
+  ///
+  /// One sequence of a pass may be a tree. Its cache then holds the trunk, the rows up to the first branch.
+  Matrix<const float> forward(std::span<const Row> rows, const PassKind& kind,
+                              std::span<DenseCache* const> caches, int64_t first_logits_row,
+                              DecoderWorkspace& workspace, ThreadTeam& team) const;
+
+  /// After a pass over a tree: makes the path that ends in row `last` the one that the cache holds.
+  void keep_path(int64_t last, DenseCache& cache, DecoderWorkspace& workspace) const;
 
   const ModelConfig& config() const { return config_; }
   const DecoderWeights& weights() const { return weights_; }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "support/engine_support.h"
 #include "support/machine_paths.h"
@@ -131,6 +132,83 @@ TEST_P(DecoderRows, VerificationLeavesTheCacheOfPlainDecoding) {
     for (int64_t r = 0; r < 6; ++r) last.insert(last.end(), logits.row(r), logits.row(r) + logits.columns);
   }
   EXPECT_EQ(last, expected);
+}
+
+/// The rows of a random tree whose root stands at `position`: some chains go on, some branch.
+std::vector<Row> random_tree(int32_t position, size_t nodes, int32_t vocabulary, std::mt19937& random) {
+  std::vector<Row> rows = {{0, position, 1}};
+  while (rows.size() < nodes) {
+    const auto last = static_cast<int32_t>(rows.size()) - 1;
+    const int32_t parent = random() % 2 == 0 ? last : static_cast<int32_t>(random() % rows.size());
+    rows.push_back({0, rows[static_cast<size_t>(parent)].position + 1,
+                    static_cast<int32_t>(random() % static_cast<uint32_t>(vocabulary)),
+                    parent == last ? Row::kPrevious : parent});
+  }
+  return rows;
+}
+
+std::vector<int32_t> path_to(const std::vector<Row>& rows, size_t row) {
+  std::vector<int32_t> tokens;
+  for (auto r = static_cast<int32_t>(row); r >= 0;) {
+    const Row& node = rows[static_cast<size_t>(r)];
+    tokens.insert(tokens.begin(), node.token);
+    r = node.parent == Row::kPrevious ? r - 1 : node.parent;
+  }
+  return tokens;
+}
+
+// Roots around the border of attention's chunks, so that trees cross it.
+TEST_P(DecoderRows, ATreeGivesEveryNodeTheLogitsOfItsPathAndKeepsTheOneThatIsChosen) {
+  ThreadTeam team(2);
+  std::mt19937 random(7);
+  const int32_t vocabulary = decoder_->config().vocab_size;
+  for (const int32_t root : {3, 120, 127, 128}) {
+    std::vector<int32_t> past = some_tokens(static_cast<size_t>(root), vocabulary, root);
+    const std::vector<Row> rows = random_tree(root, 24, vocabulary, random);
+    DenseCache cache(decoder_->cache_shape(), 256);
+    DenseCache* const caches[] = {&cache};
+    DecoderWorkspace workspace;
+    std::vector<Row> prompt;
+    for (int32_t p = 0; p < root; ++p) prompt.push_back({0, p, past[static_cast<size_t>(p)]});
+    decoder_->forward(prompt, Reading::kFull, caches, root, workspace, team);
+    const Matrix<const float> logits = decoder_->forward(rows, Reading::kFull, caches, 0, workspace, team);
+    std::vector<std::vector<float>> actual;
+    for (int64_t r = 0; r < logits.rows; ++r) actual.emplace_back(logits.row(r), logits.row(r) + vocabulary);
+    const size_t kept = 1 + random() % (rows.size() - 1);
+    decoder_->keep_path(static_cast<int64_t>(kept), cache, workspace);
+    for (size_t r = 0; r < rows.size(); ++r) {
+      std::vector<int32_t> tokens = past;
+      for (const int32_t token : path_to(rows, r)) tokens.push_back(token);
+      const std::vector<float> all = test::all_logits(*decoder_, tokens, 512, Reading::kFull, team);
+      ASSERT_EQ(actual[r], std::vector<float>(all.end() - vocabulary, all.end()))
+          << "root " << root << " row " << r;
+      if (r != kept) continue;
+      tokens.push_back(5);
+      const Row next{0, static_cast<int32_t>(tokens.size()) - 1, 5};
+      const std::vector<float> after = test::all_logits(*decoder_, tokens, 512, Reading::kFull, team);
+      const Matrix<const float> going_on =
+          decoder_->forward({&next, 1}, Reading::kFull, caches, 0, workspace, team);
+      ASSERT_EQ(std::vector<float>(going_on.row(0), going_on.row(0) + vocabulary),
+                std::vector<float>(after.end() - vocabulary, after.end()));
+    }
+  }
+}
+
+TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
+  const test::TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "model", {});
+  const Decoder decoder = test::load_decoder(folder.path() / "model");
+  ThreadTeam team(1);
+  DenseCache cache(decoder.cache_shape(), 16);
+  DenseCache* const caches[] = {&cache};
+  DecoderWorkspace workspace;
+  const std::vector<std::vector<Row>> bad = {{{0, 0, 1}, {0, 1, 1}, {0, 2, 1, 0}},
+                                             {{0, 0, 1}, {0, 1, 1, 7}},
+                                             {{0, 0, 1}, {0, 1, 1}, {0, 1, 1, 2}},
+                                             {{0, 0, 1}, {0, 1, 1}, {0, 1, 1, -2}}};
+  for (const std::vector<Row>& rows : bad) {
+    EXPECT_THROW(decoder.forward(rows, Reading::kFull, caches, 0, workspace, team), Error);
+  }
 }
 
 TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
