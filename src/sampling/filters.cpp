@@ -14,19 +14,6 @@ bool comes_before(const Candidate& a, const Candidate& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.token < b.token);
 }
 
-/// Calls visit(token) in order for the tokens whose logit is at least the value of `threshold` at that
-/// moment, and perhaps for some that lie just below.
-template <typename Visit>
-void visit_at_least(std::span<const float> logits, const float& threshold, Visit visit) {
-  constexpr size_t kBlock = 32;
-  size_t first = 0;
-  for (; first + kBlock <= logits.size(); first += kBlock) {
-    if (!any_at_least(logits.subspan(first, kBlock), threshold)) continue;
-    for (size_t j = 0; j < kBlock; ++j) visit(first + j);
-  }
-  for (; first < logits.size(); ++first) visit(first);
-}
-
 /// Leaves the k first candidates in `memory`, the last of them at the end.
 void keep_top_k(std::span<const float> logits, size_t k, std::vector<Candidate>& memory) {
   const auto shrink = [&] {

@@ -21,6 +21,19 @@ inline bool any_at_least(std::span<const float> logits, float value) {
   return any_lane(found);
 }
 
+/// Calls visit(token) in order for the tokens whose logit is at least the value of `threshold` at that
+/// moment, and perhaps for some that lie just below.
+template <typename Visit>
+void visit_at_least(std::span<const float> logits, const float& threshold, Visit visit) {
+  constexpr size_t kBlock = 32;
+  size_t first = 0;
+  for (; first + kBlock <= logits.size(); first += kBlock) {
+    if (!any_at_least(logits.subspan(first, kBlock), threshold)) continue;
+    for (size_t j = 0; j < kBlock; ++j) visit(first + j);
+  }
+  for (; first < logits.size(); ++first) visit(first);
+}
+
 /// e^x for x <= 0, to about one part in ten million, exactly 1 at 0; 0 for NaN and below -87. Plain
 /// arithmetic rather than std::exp, so that many are fast together and every machine finds the same bits.
 float softmax_weight(float x);

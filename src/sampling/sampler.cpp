@@ -1,5 +1,6 @@
 #include "sampling/sampler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -37,11 +38,13 @@ Sampler::Sampler(const SamplingOptions& options) : options_(options) {
   check(options_);
 }
 
-std::span<const float> Sampler::penalized(std::span<const float> logits, std::span<const int32_t> history) {
+std::span<const float> Sampler::penalized(std::span<const float> logits, std::span<const int32_t> history,
+                                          Unknown unknown) {
   if (options_.repetition_penalty == 1.0f || history.empty()) return logits;
   penalized_.assign(logits.begin(), logits.end());
   for (const int32_t token : history) {
     if (token < 0 || static_cast<size_t>(token) >= logits.size()) {
+      if (unknown == Unknown::kIgnore) continue;
       fail(ErrorKind::kUsage, "token {} of the history lies outside the vocabulary of {} tokens", token,
            logits.size());
     }
@@ -55,7 +58,7 @@ std::span<const float> Sampler::penalized(std::span<const float> logits, std::sp
 }
 
 int32_t Sampler::sample(std::span<const float> logits, int64_t position, std::span<const int32_t> history) {
-  logits = penalized(logits, history);
+  logits = penalized(logits, history, Unknown::kFail);
   const float largest = largest_logit(logits);
   if (largest == -std::numeric_limits<float>::infinity()) {
     bad_input(
@@ -67,6 +70,49 @@ int32_t Sampler::sample(std::span<const float> logits, int64_t position, std::sp
   if (options_.temperature == 0.0f || std::isinf(largest)) return likeliest;
   const Cut cut = find_cut(logits, largest, options_, candidates_);
   return gumbel_argmax(logits, options_.temperature, {options_.seed, position}, cut, likeliest);
+}
+
+size_t Sampler::best_greedily(std::span<const float> logits, float largest, std::span<Guess> out) const {
+  BestList<kMostGuesses> list;
+  float threshold = -std::numeric_limits<float>::infinity();
+  visit_at_least(logits, threshold, [&](size_t token) {
+    if (!(logits[token] > threshold)) return;
+    list.offer(logits[token], static_cast<int32_t>(token));
+    threshold = static_cast<float>(list[out.size() - 1].score);
+  });
+  const size_t count = std::min(list.size(), out.size());
+  const double total = softmax_total(logits, largest, 1.0f);
+  for (size_t i = 0; i < count; ++i) {
+    const float weight = softmax_weight(static_cast<float>(list[i].score) - largest);
+    out[i] = {list[i].token, static_cast<float>(weight / total)};
+  }
+  return count;
+}
+
+size_t Sampler::best(std::span<const float> logits, int64_t position, std::span<const int32_t> history,
+                     std::span<Guess> out) {
+  out = out.first(std::min(out.size(), kMostGuesses));
+  if (out.empty()) return 0;
+  logits = penalized(logits, history, Unknown::kIgnore);
+  const float largest = largest_logit(logits);
+  if (largest == -std::numeric_limits<float>::infinity()) return 0;
+  if (std::isinf(largest)) {
+    out[0] = {first_token_with(logits, largest), 1.0f};
+    return 1;
+  }
+  if (options_.temperature == 0.0f) return best_greedily(logits, largest, out);
+
+  const Cut cut = find_cut(logits, largest, options_, candidates_);
+  const auto list = gumbel_best(logits, options_.temperature, {options_.seed, position}, cut, blocks_);
+  const size_t size = list.size();
+  const auto weight = [&](size_t i) {
+    return softmax_weight(static_cast<float>((list[i].score - list[0].score) * options_.temperature));
+  };
+  double total = 0.0;
+  for (size_t i = 0; i < size; ++i) total += weight(i);
+  const size_t count = std::min(size, out.size());
+  for (size_t i = 0; i < count; ++i) out[i] = {list[i].token, static_cast<float>(weight(i) / total)};
+  return count;
 }
 
 }  // namespace verbatim

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "sampling/filters.h"
+#include "sampling/guess.h"
+#include "sampling/gumbel.h"
 #include "verbatim/sampling.h"
 
 namespace verbatim {
@@ -23,14 +25,36 @@ class Sampler {
   /// minus infinity. Does not allocate after the first call with a vocabulary of that size.
   int32_t sample(std::span<const float> logits, int64_t position, std::span<const int32_t> history);
 
+  /// What sample() may choose given a draft's logits: the tokens with the best scores, best first, at most
+  /// out.size() ≤ kMostGuesses of them and fewer where the filters leave fewer. Returns how many; the first
+  /// is sample()'s choice. 0 when no logit is above minus infinity: a draft is only a guess. An infinite
+  /// logit leaves no second guess.
+  ///
+  /// The confidence of a guess is at temperature 0 its probability (the softmax over all penalised logits),
+  /// above 0 the softmax of logit + temperature · noise among the kGumbelBest tokens of the best scores: the
+  /// noise being known, what is left to chance is by how much the draft's logits are wrong.
+  ///
+  /// A draft with a smaller vocabulary gives fewer logits; tokens of the history beyond them are ignored.
+  /// Does not allocate after the first call with a vocabulary of that size.
+  size_t best(std::span<const float> logits, int64_t position, std::span<const int32_t> history,
+              std::span<Guess> out);
+
+  /// The most guesses that best() can give.
+  static constexpr size_t kMostGuesses = 8;
+
   const SamplingOptions& options() const { return options_; }
 
  private:
-  std::span<const float> penalized(std::span<const float> logits, std::span<const int32_t> history);
+  /// What to do about a token of the history that the logits have no place for.
+  enum class Unknown { kFail, kIgnore };
+  std::span<const float> penalized(std::span<const float> logits, std::span<const int32_t> history,
+                                   Unknown unknown);
+  size_t best_greedily(std::span<const float> logits, float largest, std::span<Guess> out) const;
 
   SamplingOptions options_;
   std::vector<float> penalized_;
   std::vector<Candidate> candidates_;
+  std::vector<LogitBlock> blocks_;
 };
 
 }  // namespace verbatim

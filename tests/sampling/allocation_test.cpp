@@ -30,7 +30,7 @@ int allocations = 0;
 namespace verbatim {
 namespace {
 
-TEST(Sampler, AllocatesOnlyInItsFirstCall) {
+TEST(Sampler, AllocatesOnlyInItsFirstCalls) {
   std::mt19937 random(2);
   const std::vector<float> flat = test::random_logits(random, 20000, 0.1f);
   const std::vector<float> steep = test::random_logits(random, 20000, 5.0f);
@@ -43,11 +43,15 @@ TEST(Sampler, AllocatesOnlyInItsFirstCall) {
     options.min_p = 0.01f;
     options.repetition_penalty = 1.1f;
     Sampler sampler(options);
+    Guess guesses[8];
     sampler.sample(steep, 3, history);
+    sampler.best(steep, 3, history, guesses);
     const int before = allocations;
     for (int64_t position = 4; position < 20; ++position) {
       sampler.sample(flat, position, history);
       sampler.sample(steep, position, history);
+      sampler.best(flat, position, history, guesses);
+      sampler.best(steep, position, history, guesses);
     }
     EXPECT_EQ(allocations, before) << "top-k " << top_k;
   }
