@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "sampling/sampler.h"
+#include "speculation/calibration.h"
 #include "speculation/sequence.h"
+#include "verbatim/generate.h"
 
 namespace verbatim {
 
@@ -16,36 +17,47 @@ struct DraftNode {
   int32_t token;
   int32_t parent;    ///< the index of the node before it, which comes earlier in the list; or kRoot
   int32_t depth;     ///< 0 for what may follow the sequence at once
-  float confidence;  ///< how likely verification keeps it once it kept its parent, 0 to 1
+  int32_t rank;      ///< 0 for the first child of its parent
+  float confidence;  ///< how sure the drafter is of it once its parent is kept, 0 to 1
+  float path;        ///< how likely verification keeps it, as the calibration has it
 };
 
 /// What a drafter proposes. Children of one parent differ in their token; the first of them is the likeliest.
 struct Draft {
   std::vector<DraftNode> nodes;
   bool unsure = false;  ///< it ended because the drafter was not sure enough, not because of its length
+  /// What confidence has been worth; null takes it at its word.
+  const Calibration* calibration = nullptr;
+  /// Whether the drafter is to add the distribution that each node's token was drawn from, node by node and
+  /// of one size, to `distributions`. Without one a token counts as certain.
+  bool want_distributions = false;
+  std::vector<std::vector<float>> distributions;
 
-  void clear() {
-    nodes.clear();
-    unsure = false;
-  }
+  void clear();
   int64_t size() const { return static_cast<int64_t>(nodes.size()); }
+  /// The path probability of a child of `parent`.
+  float path_of(int32_t parent, int32_t rank, float confidence) const;
   /// Adds a node and returns its index.
-  int32_t add(int32_t token, int32_t parent, float confidence) {
-    const int32_t depth = parent == DraftNode::kRoot ? 0 : nodes[static_cast<size_t>(parent)].depth + 1;
-    nodes.push_back({token, parent, depth, confidence});
-    return static_cast<int32_t>(nodes.size()) - 1;
-  }
+  int32_t add(int32_t token, int32_t parent, float confidence, int32_t rank = 0);
+  /// The child of `parent` with this token, or kRoot if there is none.
+  int32_t child(int32_t parent, int32_t token) const;
 };
 
 /// How far a draft may go.
 struct DraftLimits {
   int32_t length = 8;      ///< at most so many tokens deep
-  float threshold = 0.0f;  ///< nothing after a token of less confidence
+  float threshold = 0.0f;  ///< nothing after a token of less confidence,
+  bool drop_unsure = false;  ///< and not that token either (thesis §4.3: the model above gives it)
   int32_t breadth = 1;     ///< at most so many children of a node
   int32_t nodes = 8;       ///< at most so many nodes
-  /// A node joins the draft only if it and all before it are kept with at least this probability.
+  /// Nothing is evaluated after a node that is kept with less probability than this,
   float path_threshold = 0.0f;
+  /// and no sibling of the likeliest child joins that is kept with less probability than this.
+  float leaf_threshold = 0.0f;
 };
+
+/// The stop rule of a recipe's level.
+DraftLimits limits_of(const DraftLevel& level);
 
 /// Something that proposes tokens (design §5).
 class Drafter {
@@ -53,14 +65,17 @@ class Drafter {
   virtual ~Drafter() = default;
 
   /// Adds to the empty `draft` what may follow the sequence's tokens, as far as `limits` and `room` (tokens
-  /// that the sequence may still grow by, ≥ 0) allow. A guess for position p is best made with
-  /// sampler's noise for p: then it is what verification will choose. May write into the cache beyond the
-  /// verified length; leaves sequence.tokens as they were.
+  /// that the sequence may still grow by, ≥ 0) allow. A guess for position p is best made with the sampler's
+  /// noise for p: then it is what verification will choose. May write into the cache beyond the verified
+  /// length; leaves sequence.tokens as they were.
   virtual void propose(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t room,
                        Draft& draft) = 0;
 
   /// Hears the sequence after a step, when all its tokens are verified.
   virtual void observe(const Sequence& sequence) = 0;
+
+  /// What it did since it was made. `accepted` is counted by what verifies its drafts.
+  LevelStats stats;
 };
 
 }  // namespace verbatim

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "model/decoder.h"
+#include "kv/dense.h"
 
 namespace verbatim {
 
@@ -14,25 +14,6 @@ namespace verbatim {
 struct Sequence {
   std::vector<int32_t> tokens;
   DenseCache cache;
-};
-
-/// What it takes to evaluate rows of one sequence.
-class Evaluator {
- public:
-  Evaluator(const Decoder& decoder, ThreadTeam& team) : decoder_(&decoder), team_(&team) {}
-
-  /// Evaluates the sequence's tokens at positions first .. end - 1 in one pass and returns the logits of the
-  /// last `logits_count` of them, valid until the next call.
-  Matrix<const float> evaluate(Sequence& sequence, int64_t first, int64_t end, int64_t logits_count,
-                               Reading reading);
-
-  const Decoder& decoder() const { return *decoder_; }
-
- private:
-  const Decoder* decoder_;
-  ThreadTeam* team_;
-  DecoderWorkspace workspace_;
-  std::vector<Row> rows_;
 };
 
 /// Adds the time from construction to destruction to a counter of seconds.

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace verbatim {
+
+/// What a drafter's confidence is worth: how often verification kept tokens of about that confidence whose
+/// parent it kept, lately. First children and their siblings count apart.
+class Calibration {
+ public:
+  /// The probability that a child of this rank and confidence is kept.
+  float kept(int32_t rank, float confidence) const;
+  /// Takes in what became of one whose parent was kept.
+  void observe(int32_t rank, float confidence, bool was_kept);
+
+  /// The fraction of first children that was kept, lately.
+  float mean() const { return mean_; }
+
+ private:
+  static constexpr int kBuckets = 8;
+  struct Bucket {
+    float kept = 0.0f;
+    float seen = 0.0f;
+  };
+  static int bucket_of(float confidence);
+
+  std::array<std::array<Bucket, kBuckets>, 2> buckets_{};
+  float mean_ = 0.7f;
+};
+
+}  // namespace verbatim

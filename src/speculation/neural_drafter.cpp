@@ -1,0 +1,205 @@
+#include "speculation/neural_drafter.h"
+
+#include <algorithm>
+
+namespace verbatim {
+
+namespace {
+
+/// Rows per pass when a cache catches up with a prompt.
+constexpr int64_t kCatchUpRows = 512;
+
+const auto kLessLikely = [](const auto& a, const auto& b) { return a.path < b.path; };
+
+}  // namespace
+
+int64_t DraftCache::first_unknown(const Sequence& sequence) {
+  const auto last = static_cast<int64_t>(sequence.tokens.size()) - 1;
+  if (!own_) return std::min(sequence.cache.length(), last);
+  const auto end = sequence.tokens.begin() + std::min<int64_t>(last, static_cast<int64_t>(held_.size()));
+  const auto differs = std::mismatch(sequence.tokens.begin(), end, held_.begin()).second;
+  held_.erase(differs, held_.end());
+  return static_cast<int64_t>(held_.size());
+}
+
+void DraftCache::hold(const std::vector<int32_t>& tokens) {
+  if (!own_) return;
+  const auto end = tokens.end() - 1;
+  const auto [differs, from] = std::mismatch(held_.begin(), held_.end(), tokens.begin(), end);
+  held_.erase(differs, held_.end());
+  held_.insert(held_.end(), from, end);
+}
+
+void NeuralDrafter::propose(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t room,
+                            Draft& draft) {
+  const Stopwatch watch(stats.seconds);
+  const size_t known = sequence.tokens.size();
+  const int64_t most = std::min<int64_t>(limits.length, room);
+  if (grow_trees_ && inner_ == nullptr && limits.breadth > 1) {
+    propose_tree(sequence, sampler, limits, most, draft);
+  } else {
+    propose_chain(sequence, sampler, limits, most, draft);
+  }
+  sequence.tokens.resize(known);
+  stats.drafted += draft.size();
+}
+
+void NeuralDrafter::observe(const Sequence& sequence) {
+  if (inner_ != nullptr) inner_->observe(sequence);
+}
+
+/// Evaluates the tokens from `first` on and a draft after them; a long prompt in several passes.
+Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, const Draft& following) {
+  const std::span<const int32_t> tokens = sequence.tokens;
+  DenseCache& cache = cache_.of(sequence);
+  for (; static_cast<int64_t>(tokens.size()) - first > kCatchUpRows; first += kCatchUpRows) {
+    evaluator_->evaluate(tokens.first(static_cast<size_t>(first + kCatchUpRows)), first, 0, kind_, cache);
+  }
+  ++stats.passes;
+  return evaluator_->evaluate(tokens, first, following, kind_, cache);
+}
+
+/// What may follow the sequence's tokens, given the logits after them: fills guesses_ and returns how many.
+size_t NeuralDrafter::guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler,
+                            int32_t breadth, Draft& draft) {
+  const auto position = static_cast<int64_t>(sequence.tokens.size());
+  const auto most = std::min<size_t>(static_cast<size_t>(std::max(breadth, 1)), guesses_.size());
+  const size_t count = sampler.best(logits, position, sequence.tokens, {guesses_.data(), most});
+  if (count > 0 && draft.want_distributions) {
+    sampler.distribution(logits, sequence.tokens, draft.distributions.emplace_back());
+  }
+  return count;
+}
+
+void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const DraftLimits& limits,
+                                  int64_t most, Draft& draft) {
+  candidates_.clear();
+  int64_t first = cache_.first_unknown(sequence);
+  for (int64_t left = most; left > 0;) {
+    inner_draft_.clear();
+    if (inner_ != nullptr && left > 1) {
+      inner_draft_.calibration = &inner_calibration_;
+      inner_->propose(sequence, sampler, inner_limits_, left - 1, inner_draft_);
+    }
+    const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
+    left = verify_inner(sequence, sampler, limits, left, draft, logits);
+    cache_.hold(sequence.tokens);
+    first = static_cast<int64_t>(sequence.tokens.size()) - 1;
+  }
+  add_leaves(limits, draft);
+}
+
+/// Goes along the inner draft as far as it is what this drafter would say, appends that to the sequence and
+/// to the draft, with one token more, and keeps siblings as candidates. Returns how many tokens may follow.
+int64_t NeuralDrafter::verify_inner(Sequence& sequence, Sampler& sampler, const DraftLimits& limits,
+                                    int64_t most, Draft& draft, Matrix<const float> logits) {
+  int32_t at = DraftNode::kRoot;
+  // The chain comes first in the draft: its last node is the parent of what follows.
+  const auto tip = [&] { return static_cast<int32_t>(draft.nodes.size()) - 1; };
+  while (true) {
+    const size_t count =
+        guess(logits.row_span(evaluator_->row_of(at)), sequence, sampler, limits.breadth, draft);
+    if (count == 0) {
+      most = 0;
+      break;
+    }
+    const int32_t parent = tip();
+    const bool unsure = guesses_[0].confidence < limits.threshold;
+    if (unsure && limits.drop_unsure) {
+      draft.unsure = true;
+      most = 0;
+      break;
+    }
+    for (size_t i = 1; i < count; ++i) {
+      const auto rank = static_cast<int32_t>(i);
+      const float path = draft.path_of(parent, rank, guesses_[i].confidence);
+      candidates_.push_back({guesses_[i].token, parent, rank, guesses_[i].confidence, path});
+    }
+    const int32_t token = guesses_[0].token;
+    draft.add(token, parent, guesses_[0].confidence);
+    sequence.tokens.push_back(token);
+    --most;
+    if (unsure || draft.nodes.back().path < limits.path_threshold) {
+      draft.unsure = true;
+      most = 0;
+    }
+    observe_inner(at, token);
+    const int32_t next = inner_draft_.child(at, token);
+    if (next != DraftNode::kRoot) ++inner_->stats.accepted;
+    if (most == 0 || next == DraftNode::kRoot) break;
+    at = next;
+  }
+  evaluator_->keep(at, cache_.of(sequence));
+  return most;
+}
+
+/// Tells the calibration of the inner drafter what became of the children of a node that was kept.
+void NeuralDrafter::observe_inner(int32_t parent, int32_t token) {
+  for (const DraftNode& node : inner_draft_.nodes) {
+    if (node.parent == parent) inner_calibration_.observe(node.rank, node.confidence, node.token == token);
+  }
+}
+
+/// Adds the likeliest siblings of the chain's nodes, as far as there is room for nodes.
+void NeuralDrafter::add_leaves(const DraftLimits& limits, Draft& draft) {
+  std::sort(candidates_.begin(), candidates_.end(),
+            [](const Candidate& a, const Candidate& b) { return a.path > b.path; });
+  for (const Candidate& candidate : candidates_) {
+    if (draft.size() >= limits.nodes || candidate.path < limits.leaf_threshold) break;
+    draft.add(candidate.token, candidate.parent, candidate.confidence, candidate.rank);
+  }
+}
+
+void NeuralDrafter::propose_tree(Sequence& sequence, Sampler& sampler, const DraftLimits& limits,
+                                 int64_t most, Draft& draft) {
+  const size_t known = sequence.tokens.size();
+  candidates_.clear();
+  in_slots_.clear();
+  if (most > 0) expand(DraftNode::kRoot, sequence, known, sampler, limits, draft);
+  while (!candidates_.empty() && draft.size() < limits.nodes) {
+    std::pop_heap(candidates_.begin(), candidates_.end(), kLessLikely);
+    const Candidate candidate = candidates_.back();
+    candidates_.pop_back();
+    if (candidate.path < limits.leaf_threshold) break;
+    const int32_t node = draft.add(candidate.token, candidate.parent, candidate.confidence, candidate.rank);
+    if (candidate.confidence < limits.threshold || candidate.path < limits.path_threshold) {
+      draft.unsure = true;
+    } else if (draft.nodes.back().depth + 1 < most && draft.size() < limits.nodes) {
+      expand(node, sequence, known, sampler, limits, draft);
+    }
+  }
+}
+
+/// Evaluates a node, after those before it whose keys and values another path has overwritten, and makes its
+/// children candidates.
+void NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler,
+                           const DraftLimits& limits, const Draft& draft) {
+  path_.clear();
+  for (int32_t n = node; n != DraftNode::kRoot; n = draft.nodes[static_cast<size_t>(n)].parent) {
+    path_.push_back(n);
+  }
+  std::reverse(path_.begin(), path_.end());
+  const auto common = static_cast<size_t>(
+      std::mismatch(path_.begin(), path_.end(), in_slots_.begin(), in_slots_.end()).first - path_.begin());
+  in_slots_ = path_;
+  sequence.tokens.resize(known);
+  for (const int32_t n : path_) sequence.tokens.push_back(draft.nodes[static_cast<size_t>(n)].token);
+  const int64_t first =
+      node == DraftNode::kRoot ? cache_.first_unknown(sequence) : static_cast<int64_t>(known + common);
+  inner_draft_.clear();
+  const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
+  // The cache also holds the last token, but it is evaluated again at little cost if it stays.
+  cache_.hold(sequence.tokens);
+  const auto position = static_cast<int64_t>(sequence.tokens.size());
+  const auto breadth = std::min<size_t>(static_cast<size_t>(limits.breadth), guesses_.size());
+  const size_t count =
+      sampler.best(logits.row_span(0), position, sequence.tokens, {guesses_.data(), breadth});
+  for (size_t i = 0; i < count; ++i) {
+    const auto rank = static_cast<int32_t>(i);
+    candidates_.push_back({guesses_[i].token, node, rank, guesses_[i].confidence,
+                           draft.path_of(node, rank, guesses_[i].confidence)});
+    std::push_heap(candidates_.begin(), candidates_.end(), kLessLikely);
+  }
+}
+
+}  // namespace verbatim

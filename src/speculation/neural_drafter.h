@@ -1,0 +1,100 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "speculation/drafter.h"
+#include "speculation/evaluator.h"
+
+namespace verbatim {
+
+/// Where a drafter's keys and values go, and what of them still holds.
+class DraftCache {
+ public:
+  /// The cache of the model that is drafted for. Drafting continues from its verified positions, and writes
+  /// into the slots after them, which verification overwrites (QSpec §3.1).
+  DraftCache() = default;
+  /// A cache of the drafter's own.
+  explicit DraftCache(const CacheShape& shape, int64_t capacity) : own_(std::in_place, shape, capacity) {}
+
+  DenseCache& of(Sequence& sequence) { return own_ ? *own_ : sequence.cache; }
+  /// The first of the sequence's tokens that must be evaluated before the next can be drafted.
+  int64_t first_unknown(const Sequence& sequence);
+  /// Hears that the cache holds the tokens but the last.
+  void hold(const std::vector<int32_t>& tokens);
+
+ private:
+  std::optional<DenseCache> own_;
+  std::vector<int32_t> held_;  // the tokens that an own cache holds, from position 0
+};
+
+/// Drafts with a neural network: another reading of the model it drafts for, all of its layers or the first
+/// (ML-SpecQD §III-B, QSpec §3.1, thesis §4.3), or another model.
+///
+/// With a drafter inside it is a speculator of its own: it verifies that one's drafts in its reading, several
+/// in one pass, and proposes what it finds, exactly what it would propose alone (ML-SpecQD §III-C).
+class NeuralDrafter : public Drafter {
+ public:
+  /// `evaluator` outlives the drafter. `grow_trees`: every node of a tree may be evaluated and branch, the
+  /// likeliest first; otherwise siblings are leaves beside a chain, which costs no passes.
+  NeuralDrafter(Evaluator& evaluator, PassKind kind, DraftCache cache, bool grow_trees)
+      : evaluator_(&evaluator), kind_(kind), cache_(std::move(cache)), grow_trees_(grow_trees) {}
+
+  /// Drafts with another drafter from now on, which outlives this one; null: alone.
+  void set_inner(Drafter* inner, const DraftLimits& limits) {
+    inner_ = inner;
+    inner_limits_ = limits;
+  }
+  Calibration& inner_calibration() { return inner_calibration_; }
+  /// Keeps the memory of a head for fewer tokens that its PassKind points to.
+  void own_head(std::unique_ptr<LinearWeight> head) {
+    head_ = std::move(head);
+    kind_.head = head_.get();
+  }
+
+  void propose(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t room,
+               Draft& draft) override;
+  void observe(const Sequence& sequence) override;
+
+ private:
+  /// A token that may join the draft.
+  struct Candidate {
+    int32_t token;
+    int32_t parent;
+    int32_t rank;
+    float confidence;
+    float path;
+  };
+
+  Matrix<const float> evaluate(Sequence& sequence, int64_t first, const Draft& following);
+  void propose_chain(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
+                     Draft& draft);
+  int64_t verify_inner(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
+                       Draft& draft, Matrix<const float> logits);
+  void add_leaves(const DraftLimits& limits, Draft& draft);
+  void propose_tree(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
+                    Draft& draft);
+  void expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler, const DraftLimits& limits,
+              const Draft& draft);
+  size_t guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler, int32_t breadth,
+               Draft& draft);
+  void observe_inner(int32_t parent, int32_t token);
+
+  Evaluator* evaluator_;
+  PassKind kind_;
+  DraftCache cache_;
+  bool grow_trees_;
+  std::unique_ptr<LinearWeight> head_;
+  Drafter* inner_ = nullptr;
+  DraftLimits inner_limits_;
+  Calibration inner_calibration_;
+  Draft inner_draft_;
+  std::array<Guess, Sampler::kMostGuesses> guesses_{};
+  std::vector<Candidate> candidates_;  // of a tree: a heap by path probability
+  std::vector<int32_t> in_slots_;      // of a tree: the nodes whose keys and values lie after the sequence's
+  std::vector<int32_t> path_;
+};
+
+}  // namespace verbatim
