@@ -13,6 +13,7 @@ void add_recipes(CLI::App& program);
 void add_demo(CLI::App& program);
 void add_inflate(CLI::App& program);
 void add_pack(CLI::App& program);
+void add_ngrams(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_eval(CLI::App& program);
 

@@ -64,6 +64,7 @@ int run(int argc, char** argv) {
   verbatim::app::add_demo(program);
   verbatim::app::add_pack(program);
   verbatim::app::add_inflate(program);
+  verbatim::app::add_ngrams(program);
   verbatim::app::add_bench(program);
   verbatim::app::add_eval(program);
   for (CLI::App* const command : program.get_subcommands({})) {

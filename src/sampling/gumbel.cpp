@@ -4,30 +4,17 @@
 #include <array>
 #include <cmath>
 
-#include "base/philox.h"
 #include "sampling/logits.h"
 
 namespace verbatim {
 
 namespace {
 
-// The last word of the counter: other users of the same seed take other domains.
-constexpr uint32_t kGumbelDomain = 0x47554d42;
-
 // No noise exceeds -log(-log(1 - 2^-33)) = 22.8739.
 constexpr double kLargestNoise = 22.88;
 
 constexpr size_t kBlock = 64;
 using BlockWords = std::array<uint32_t, kBlock>;
-
-std::array<uint32_t, 2> key_of(NoisePlace place) {
-  return {static_cast<uint32_t>(place.seed), static_cast<uint32_t>(place.seed >> 32)};
-}
-
-std::array<uint32_t, 4> counter_of(NoisePlace place, uint32_t quad) {
-  const auto position = static_cast<uint64_t>(place.position);
-  return {quad, static_cast<uint32_t>(position), static_cast<uint32_t>(position >> 32), kGumbelDomain};
-}
 
 double noise_from(uint32_t word) {
   const double u = (static_cast<double>(word) + 0.5) * 0x1p-32;  // never 0 and never 1
@@ -37,7 +24,7 @@ double noise_from(uint32_t word) {
 /// The random words of the tokens first .. first + kBlock - 1.
 void fill_words(NoisePlace place, size_t first, BlockWords& words) {
   for (size_t i = 0; i < kBlock; i += 4) {
-    const auto four = philox(counter_of(place, static_cast<uint32_t>((first + i) / 4)), key_of(place));
+    const auto four = noise_words(NoiseDomain::kGumbel, place, static_cast<uint32_t>((first + i) / 4));
     std::copy(four.begin(), four.end(), words.begin() + static_cast<ptrdiff_t>(i));
   }
 }
@@ -87,7 +74,7 @@ struct Leaders {
 
 double gumbel(NoisePlace place, int32_t token) {
   const auto index = static_cast<uint32_t>(token);
-  return noise_from(philox(counter_of(place, index / 4), key_of(place))[index % 4]);
+  return noise_from(noise_words(NoiseDomain::kGumbel, place, index / 4)[index % 4]);
 }
 
 int32_t gumbel_argmax(std::span<const float> logits, float temperature, NoisePlace place, const Cut& cut,

@@ -6,14 +6,9 @@
 
 #include "sampling/best_list.h"
 #include "sampling/filters.h"
+#include "sampling/noise.h"
 
 namespace verbatim {
-
-/// Where noise is asked for. The same seed, position and token always give the same noise.
-struct NoisePlace {
-  uint64_t seed;
-  int64_t position;
-};
 
 /// Standard Gumbel noise, -log(-log(u)): adding it to logit / temperature and taking the largest sum draws a
 /// token with its softmax probability.

@@ -68,10 +68,6 @@ int32_t first_token_with(std::span<const float> logits, float value) {
   return static_cast<int32_t>(i);
 }
 
-FloatLanes softmax_weights(FloatLanes x) {
-  return weights_of(x);
-}
-
 float softmax_weight(float x) {
   return weights_of(all_lanes(x))[0];
 }
@@ -92,6 +88,16 @@ double softmax_total(std::span<const float> logits, float largest, float tempera
   for (const DoubleLanes sum : partial) total += sum[0] + sum[1];
   for (; i < logits.size(); ++i) total += softmax_weight((logits[i] - largest) / temperature);
   return total;
+}
+
+void softmax_weights(std::span<const float> logits, float largest, float temperature,
+                     std::span<float> weights) {
+  size_t i = 0;
+  for (; i + kLaneCount <= logits.size(); i += kLaneCount) {
+    const FloatLanes lanes = weights_of((load_lanes(logits.data() + i) - largest) / temperature);
+    std::memcpy(weights.data() + i, &lanes, sizeof lanes);
+  }
+  for (; i < logits.size(); ++i) weights[i] = softmax_weight((logits[i] - largest) / temperature);
 }
 
 }  // namespace verbatim

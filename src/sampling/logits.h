@@ -38,6 +38,10 @@ void visit_at_least(std::span<const float> logits, const float& threshold, Visit
 /// arithmetic rather than std::exp, so that many are fast together and every machine finds the same bits.
 float softmax_weight(float x);
 
+/// weights[i] = softmax_weight((logits[i] - largest) / temperature).
+void softmax_weights(std::span<const float> logits, float largest, float temperature,
+                     std::span<float> weights);
+
 /// The sum of softmax_weight((logit - largest) / temperature), in an order that depends on the number of
 /// logits alone.
 double softmax_total(std::span<const float> logits, float largest, float temperature);

@@ -115,4 +115,26 @@ size_t Sampler::best(std::span<const float> logits, int64_t position, std::span<
   return count;
 }
 
+bool Sampler::distribution(std::span<const float> logits, std::span<const int32_t> history,
+                           std::vector<float>& out) {
+  logits = penalized(logits, history, Unknown::kIgnore);
+  out.assign(logits.size(), 0.0f);
+  const float largest = largest_logit(logits);
+  if (largest == -std::numeric_limits<float>::infinity()) return false;
+  if (options_.temperature == 0.0f || std::isinf(largest)) {
+    out[static_cast<size_t>(first_token_with(logits, largest))] = 1.0f;
+    return true;
+  }
+  const Cut cut = find_cut(logits, largest, options_, candidates_);
+  softmax_weights(logits, largest, options_.temperature, out);
+  double total = 0.0;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!cut.keeps(logits[i], static_cast<int32_t>(i))) out[i] = 0.0f;
+    total += out[i];
+  }
+  const auto scale = static_cast<float>(1.0 / total);
+  for (float& probability : out) probability *= scale;
+  return true;
+}
+
 }  // namespace verbatim

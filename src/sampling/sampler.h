@@ -39,6 +39,12 @@ class Sampler {
   size_t best(std::span<const float> logits, int64_t position, std::span<const int32_t> history,
               std::span<Guess> out);
 
+  /// The probabilities with which sample() draws its tokens if the noise is not known: the softmax of logit /
+  /// temperature over what the filters leave, 0 for all others; at temperature 0, or beside an infinite
+  /// logit, 1 for sample()'s choice. `out` becomes as long as the logits. Returns false, with zeros, when no
+  /// logit is above minus infinity. As for best(), tokens of the history beyond the logits are ignored.
+  bool distribution(std::span<const float> logits, std::span<const int32_t> history, std::vector<float>& out);
+
   /// The most guesses that best() can give.
   static constexpr size_t kMostGuesses = 8;
 

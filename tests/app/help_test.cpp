@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr const char* kCommands[] = {"generate", "chat",  "inspect", "recipes", "demo",
-                                     "inflate",  "bench", "eval",    "pack"};
+                                     "inflate",  "bench", "eval",    "pack",    "ngrams"};
 
 void expect_usage_error(const std::vector<std::string>& arguments, const std::string& part) {
   SCOPED_TRACE(part);

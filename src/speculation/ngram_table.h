@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+namespace verbatim {
+
+/// Which tokens followed which: for every order n from `shortest` to `longest`, a table from the last n
+/// tokens of a context to what came after it. Its memory is fixed: a context that is new takes the place of
+/// one that was of little use. Contexts are told apart by a hash, so that once in a while two of them are
+/// mixed up; what is counted here is only ever a guess.
+class NgramTable {
+ public:
+  static constexpr int32_t kLongest = 32;
+  static constexpr int64_t kDefaultContexts = int64_t{1} << 16;
+  static constexpr int64_t kMostContexts = int64_t{1} << 24;
+
+  struct Shape {
+    int32_t shortest = 2;  ///< at least 1
+    int32_t longest = 6;   ///< at least `shortest`, at most kLongest
+    int64_t contexts =
+        kDefaultContexts;    ///< of each order, 32 bytes each: a power of two, 4 to kMostContexts
+    int32_t vocabulary = 0;  ///< the tokens are below it
+
+    bool operator==(const Shape&) const = default;
+  };
+
+  /// What came after a context: up to four tokens, the most recent first. All zero: nothing did.
+  struct Followers {
+    static constexpr size_t kMost = 4;
+    std::array<int32_t, kMost> tokens;
+    std::array<uint8_t, kMost> counts;  ///< how often; 0 ends the list
+    uint8_t others;                     ///< how often a token came that is no longer in the list
+
+    int32_t total() const { return counts[0] + counts[1] + counts[2] + counts[3] + others; }
+  };
+
+  /// The hashes of the end of a context: keys[i] of its last shortest + i tokens.
+  using Keys = std::array<uint64_t, kLongest>;
+
+  /// Throws Error(kUsage) for a shape outside these ranges.
+  explicit NgramTable(const Shape& shape);
+
+  const Shape& shape() const { return shape_; }
+  int32_t orders() const { return shape_.longest - shape_.shortest + 1; }
+
+  /// Hashes the end of `context` and returns for how many orders it is long enough. Asks for the memory that
+  /// looking them up will need.
+  int32_t hash(std::span<const int32_t> context, Keys& keys) const;
+  /// What followed the context of keys[index], or null.
+  const Followers* find(int32_t index, uint64_t key) const;
+  /// Counts that `token` followed the context of the first `orders` keys.
+  void learn(const Keys& keys, int32_t orders, int32_t token);
+  /// Counts all of a text from the beginning.
+  void learn(std::span<const int32_t> tokens);
+
+  /// The contexts that are in use, of all orders.
+  int64_t size() const;
+
+  /// A file that save() made. Throws Error(kBadInput) with one line on what is wrong with it.
+  static NgramTable load(const std::filesystem::path& path);
+  /// Writes what is in use to a file that does not exist yet. Throws Error(kBadInput) or Error(kMachine).
+  void save(const std::filesystem::path& path) const;
+
+ private:
+  struct Entry {
+    uint32_t tag;   ///< the part of the key that does not say where the entry lies
+    uint32_t used;  ///< the tick of the last learning
+    Followers followers;
+
+    bool empty() const { return followers.counts[0] == 0; }
+  };
+  static constexpr size_t kWays = 4;  ///< entries that a context may lie in
+  struct alignas(kWays * 32) Set {
+    std::array<Entry, kWays> entries;
+  };
+  /// An entry as it lies in a file.
+  struct Stored;
+
+  size_t set_of(uint64_t key) const { return static_cast<size_t>(key) & (sets_per_order_ - 1); }
+  Entry& place_for(Set& set, uint32_t tag) const;
+  static void count(Followers& followers, int32_t token);
+
+  Shape shape_;
+  size_t sets_per_order_;
+  uint32_t tick_ = 0;  ///< tokens learnt
+  std::vector<std::vector<Set>> sets_;
+};
+
+}  // namespace verbatim
