@@ -12,6 +12,9 @@ namespace verbatim::app {
 namespace {
 
 constexpr int64_t kWarmUpTokens = 8;
+// At most so many generations of other cases from one of plain to the next: what a speed is divided by must
+// be of about the same time.
+constexpr int kMostBetween = 4;
 
 void add(DepthStats& sum, const DepthStats& more) {
   sum.drafted += more.drafted;
@@ -70,6 +73,40 @@ class GeometricMean {
   int64_t count_ = 0;
 };
 
+/// The cases of one prompt in the order in which they run, case `first` at the beginning, with more of plain
+/// (0) among them where there are many.
+std::vector<size_t> schedule(size_t cases, size_t first) {
+  std::vector<size_t> order;
+  int since_plain = 0;
+  for (size_t i = 0; i < cases; ++i) {
+    const size_t at = (first + i) % cases;
+    if (at != 0 && since_plain == kMostBetween) {
+      order.push_back(0);
+      since_plain = 0;
+    }
+    order.push_back(at);
+    since_plain = at == 0 ? 0 : since_plain + 1;
+  }
+  return order;
+}
+
+/// The speed of plain around a place in the schedule: the geometric mean of the nearest run before it and the
+/// nearest after it, as far as there are any.
+double plain_speed_around(const std::vector<size_t>& order, const std::vector<double>& speeds, size_t place) {
+  GeometricMean mean;
+  for (size_t i = place; i-- > 0;) {
+    if (order[i] != 0) continue;
+    if (speeds[i] > 0) mean.add(speeds[i]);
+    break;
+  }
+  for (size_t i = place + 1; i < order.size(); ++i) {
+    if (order[i] != 0) continue;
+    if (speeds[i] > 0) mean.add(speeds[i]);
+    break;
+  }
+  return mean.value();
+}
+
 /// Sums negative log likelihoods of outputs under a model's own weights.
 class OutputScorer {
  public:
@@ -97,7 +134,10 @@ class OutputScorer {
 /// Gathers the outputs of one case on one prompt set.
 class Tally {
  public:
-  void add_output(const GenerateResult& output, const GenerateResult& plain, double nll) {
+  /// `speed` in tokens per second, `plain_speed` that of plain at about the same time; 0 where there was
+  /// none.
+  void add_output(const GenerateResult& output, const GenerateResult& plain, double speed, double plain_speed,
+                  double nll) {
     ++result_.prompts;
     add(result_.total, output.stats);
     result_.identical = result_.identical && output.tokens == plain.tokens;
@@ -105,8 +145,6 @@ class Tally {
     for (size_t i = 0; i < common; ++i) same_ += output.tokens[i] == plain.tokens[i] ? 1 : 0;
     positions_ += static_cast<int64_t>(std::max(output.tokens.size(), plain.tokens.size()));
     nll_ += nll;
-    const double speed = output.stats.tokens_per_second();
-    const double plain_speed = plain.stats.tokens_per_second();
     if (speed <= 0 || plain_speed <= 0) return;
     speed_.add(speed);
     speedup_.add(speed / plain_speed);
@@ -156,24 +194,42 @@ class Runner {
   bool run_prompt(const std::vector<int32_t>& prompt, size_t first, std::vector<Tally>& tallies,
                   const std::function<void()>& advance) {
     std::vector<GenerateResult> outputs(cases_.size());
-    for (size_t i = 0; i < cases_.size(); ++i) {
-      const size_t at = (first + i) % cases_.size();
-      outputs[at] = run(at, prompt, options_.generate);
+    const std::vector<size_t> order = schedule(cases_.size(), first);
+    std::vector<double> speeds;
+    for (const size_t at : order) {
+      GenerateResult output = run(at, prompt, options_.generate);
       if (cancelled()) return false;
-      advance();
+      speeds.push_back(output.stats.tokens_per_second());
+      const bool again = !outputs[at].tokens.empty();
+      if (!again) outputs[at] = std::move(output);
+      if (!again) advance();
     }
-    const double plain_nll = scorer_ ? scorer_->nll(prompt, outputs.front().tokens) : 0.0;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const bool same = outputs[i].tokens == outputs.front().tokens;
-      tallies[i].add_output(outputs[i], outputs.front(),
-                            scorer_ && !same ? scorer_->nll(prompt, outputs[i].tokens) : plain_nll);
-    }
+    compare(prompt, outputs, order, speeds, tallies);
     return true;
   }
 
   bool cancelled() const { return options_.generate.cancelled && options_.generate.cancelled(); }
 
  private:
+  void compare(const std::vector<int32_t>& prompt, const std::vector<GenerateResult>& outputs,
+               const std::vector<size_t>& order, const std::vector<double>& speeds,
+               std::vector<Tally>& tallies) {
+    const GenerateResult& plain = outputs.front();
+    const double plain_nll = scorer_ ? scorer_->nll(prompt, plain.tokens) : 0.0;
+    GeometricMean plain_speed;
+    for (size_t place = 0; place < order.size(); ++place) {
+      if (order[place] == 0) {
+        if (speeds[place] > 0) plain_speed.add(speeds[place]);
+        continue;
+      }
+      const GenerateResult& output = outputs[order[place]];
+      const bool rescore = scorer_ && output.tokens != plain.tokens;
+      tallies[order[place]].add_output(output, plain, speeds[place], plain_speed_around(order, speeds, place),
+                                       rescore ? scorer_->nll(prompt, output.tokens) : plain_nll);
+    }
+    tallies.front().add_output(plain, plain, plain_speed.value(), plain_speed.value(), plain_nll);
+  }
+
   GenerateResult run(size_t at, const std::vector<int32_t>& prompt, const GenerateOptions& generate) {
     sessions_[at].truncate(0);
     return sessions_[at].generate(prompt, generate, cases_[at].recipe);

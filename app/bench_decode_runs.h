@@ -28,9 +28,10 @@ struct DecodeResult {
   int64_t timed = 0;             ///< of those, prompts to which both it and plain added a token or more after
                                  ///< the first: the others have no speed
   double tokens_per_second = 0;  ///< geometric mean over the timed prompts
-  double speedup = 0;            ///< likewise of the ratio to plain decoding of the same prompt
-  bool identical = true;         ///< every output is, token for token, that of plain decoding
-  double agreement = 1;          ///< the share of positions of the outputs at which the tokens are the same
+  double speedup = 0;     ///< likewise of the ratio to plain decoding of the same prompt at about the same
+                          ///< time
+  bool identical = true;  ///< every output is, token for token, that of plain decoding
+  double agreement = 1;   ///< the share of positions of the outputs at which the tokens are the same
   double perplexity = 0;  ///< of the outputs under the model's own weights; 0 when it was not asked for
   Stats total;            ///< the sums over all prompts
 };
@@ -44,9 +45,10 @@ struct DecodeRunOptions {
 
 /// Decodes every prompt with every case, of which the first is plain, and compares them: results[set][case].
 /// All cases do a prompt before the next one, each prompt beginning with another case, so that a machine
-/// whose speed drifts treats them alike. A case keeps one session for the whole run, with whatever it learns
-/// on the way, as a server would, but every prompt starts from an empty cache. Before the first prompt each
-/// case decodes a few tokens that do not count. Nothing when generate.cancelled ended it.
+/// whose speed drifts treats them alike; where there are many, plain runs several times in between, and each
+/// is compared with the nearest. A case keeps one session for the whole run, with whatever it learns on the
+/// way, as a server would, but every prompt starts from an empty cache. Before the first prompt each case
+/// decodes a few tokens that do not count. Nothing when generate.cancelled ended it.
 std::optional<std::vector<std::vector<DecodeResult>>> run_cases(const std::vector<DecodeCase>& cases,
                                                                 const std::vector<TokenPrompts>& sets,
                                                                 const DecodeRunOptions& options);
