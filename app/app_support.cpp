@@ -46,9 +46,6 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
   const auto add = [&command](const char* group, const char* name, auto& value, const char* what) {
     return command.add_option(name, value, what)->group(group);
   };
-  const auto add_with_default = [&add](const char* group, const char* name, auto& value, const char* what) {
-    return add(group, name, value, what)->capture_default_str();
-  };
   const char* const decoding = "Decoding";
   add(decoding, "--recipe", options.recipe,
       "A name from `verbatim recipes` or a .toml file; without it ml-specqd if possible");
@@ -65,18 +62,20 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
       ->type_name("LIST");
   add(decoding, "--threads", options.threads, "Threads to compute with; without it one per processor")
       ->check(CLI::Range(1, 4096));
-  const char* const sampling = "Sampling";
-  SamplingOptions& choice = options.sampling;
-  add_with_default(sampling, "--temperature", choice.temperature,
-                   "0 takes the likeliest token, more is more varied");
-  add_with_default(sampling, "--top-k", choice.top_k, "Keep the k likeliest tokens; 0 is off");
-  add_with_default(sampling, "--top-p", choice.top_p,
-                   "Keep the likeliest tokens that together reach this probability; 1 is off");
-  add_with_default(sampling, "--min-p", choice.min_p,
-                   "Keep tokens at least this fraction as likely as the likeliest; 0 is off");
-  add_with_default(sampling, "--repetition-penalty", choice.repetition_penalty,
-                   "Above 1, tokens already there become less likely; 1 is off");
-  add_with_default(sampling, "--seed", choice.seed, "The same seed gives the same text");
+  add_sampling(command, options.sampling);
+}
+
+void add_sampling(CLI::App& command, SamplingOptions& choice) {
+  const auto add = [&command](const char* name, auto& value, const char* what) {
+    command.add_option(name, value, what)->group("Sampling")->capture_default_str();
+  };
+  add("--temperature", choice.temperature, "0 takes the likeliest token, more is more varied");
+  add("--top-k", choice.top_k, "Keep the k likeliest tokens; 0 is off");
+  add("--top-p", choice.top_p, "Keep the likeliest tokens that together reach this probability; 1 is off");
+  add("--min-p", choice.min_p, "Keep tokens at least this fraction as likely as the likeliest; 0 is off");
+  add("--repetition-penalty", choice.repetition_penalty,
+      "Above 1, tokens already there become less likely; 1 is off");
+  add("--seed", choice.seed, "The same seed gives the same text");
 }
 
 std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {

@@ -31,6 +31,8 @@ struct CommonOptions {
 void add_model(CLI::App& command, CommonOptions& options);
 /// Adds --recipe, --draft-length, --draft-threshold, --threads and the sampling options.
 void add_decoding(CLI::App& command, CommonOptions& options);
+/// Adds the sampling options alone.
+void add_sampling(CLI::App& command, SamplingOptions& choice);
 
 /// The name of the recipe that suits a model when none is asked for: "ml-specqd", but "plain" for a packed
 /// one without the weights for it. Throws Error(kBadInput) for a packed file that is malformed.

@@ -6,9 +6,13 @@ void add_bench(CLI::App& program) {
   CLI::App* const bench =
       program.add_subcommand("bench", "Measure how fast this machine runs what it is given");
   bench->require_subcommand(1);
-  bench->footer("Examples:\n  verbatim bench kernels --help\n  verbatim bench passes --help");
+  bench->footer(
+      "Examples:\n  verbatim bench kernels --help\n  verbatim bench passes --help\n"
+      "  verbatim bench decode --help\n  verbatim bench sweep --help");
   add_bench_kernels(*bench);
   add_bench_passes(*bench);
+  add_bench_decode(*bench);
+  add_bench_sweep(*bench);
   for (CLI::App* const command : bench->get_subcommands({})) {
     command->group("Commands");
     command->set_help_flag("-h,--help", "Show this and exit");

@@ -10,18 +10,6 @@ namespace verbatim::app {
 
 namespace {
 
-/// Calls visit(matrix) on every matrix that a pass multiplies with, the output matrix last.
-template <typename Visit>
-void each_matrix(const DecoderWeights& weights, Visit&& visit) {
-  for (const LayerWeights& layer : weights.layers) {
-    visit(layer.qkv);
-    visit(layer.output);
-    visit(layer.gate_up);
-    visit(layer.down);
-  }
-  visit(weights.head);
-}
-
 double operations_per_row(const LinearWeight& weight) {
   return 2.0 * static_cast<double>(weight.columns) * static_cast<double>(weight.k);
 }

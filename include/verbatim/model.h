@@ -47,6 +47,9 @@ class Model {
 
   int32_t context() const;  ///< the longest sequence, in tokens
   int32_t vocab_size() const;
+  /// Where the weights come from: "trained", "inflated" (a trained model enlarged by `verbatim inflate`:
+  /// its speed counts, its quality is that of the smaller one) or "random".
+  std::string_view origin() const;
   /// Things about the files that deserve a person's attention but did not stop the loading, a line each.
   const std::vector<std::string>& warnings() const;
 

@@ -150,6 +150,13 @@ void parse_special_tokens(const JsonFields& fields, ModelConfig& config) {
   if (!eos.empty()) config.eos_tokens = eos;
 }
 
+/// A random model stays one when it is enlarged.
+Origin parse_origin(const JsonFields& fields) {
+  if (fields.boolean(kRandomKey).value_or(false)) return Origin::kRandom;
+  const json* const inflated = fields.find(kInflatedKey);
+  return inflated != nullptr && inflated->is_object() ? Origin::kInflated : Origin::kTrained;
+}
+
 /// Ids that the model cannot produce: some files use -1 for "none".
 void drop_impossible_tokens(ModelConfig& config) {
   const auto impossible = [&config](int32_t id) { return id < 0 || id >= config.vocab_size; };
@@ -190,6 +197,7 @@ ModelConfig parse_hf_config(std::string_view config_json,
   parse_rope(fields, config);
   config.sliding_window = parse_sliding_window(fields, config);
   parse_special_tokens(fields, config);
+  config.origin = parse_origin(fields);
 
   if (generation_config_json) {
     const std::string generation_file = where + "/generation_config.json";

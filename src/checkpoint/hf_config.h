@@ -10,6 +10,11 @@
 
 namespace verbatim {
 
+/// Fields of config.json that other programs ignore. An object: the model was enlarged, and `from` which,
+/// with which `width` and to which `depth`. True: the weights are random numbers.
+inline constexpr const char* kInflatedKey = "verbatim_inflated";
+inline constexpr const char* kRandomKey = "verbatim_random";
+
 /// Reads config.json and, where there is one, generation_config.json of a folder in Hugging Face layout.
 /// Throws Error(kBadInput) for anything malformed and for every feature that the engine does not have: a
 /// model that opens is computed as its makers meant it.

@@ -310,7 +310,7 @@ std::optional<InflateReport> inflate(const fs::path& model, const fs::path& fold
   const int32_t depth = options.depth == 0 ? checkpoint.config.layers : options.depth;
   const std::vector<InflatedLayer> layers = inflated_layers(checkpoint.config.layers, depth);
   const std::string config =
-      inflated_config(read_all(checkpoint.path / "config.json"), checkpoint.config, options.width, layers);
+      inflated_config(read_all(checkpoint.path / "config.json"), checkpoint, options.width, layers);
   parse_hf_config(config, std::nullopt, folder.string());  // sizes that nothing could load
 
   const std::vector<Task> tasks = Planner(checkpoint, options.width).plan(layers);

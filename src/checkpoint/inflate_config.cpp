@@ -4,11 +4,21 @@
 
 #include <nlohmann/json.hpp>
 
+#include "checkpoint/hf_config.h"
 #include "checkpoint/printable.h"
 
 namespace verbatim {
 
 using nlohmann::ordered_json;
+
+namespace {
+
+std::string name_of(const std::filesystem::path& model) {
+  std::error_code ignored;
+  return printable(std::filesystem::weakly_canonical(model, ignored).filename().string());
+}
+
+}  // namespace
 
 std::vector<InflatedLayer> inflated_layers(int32_t layers, int32_t depth) {
   const int64_t extra = int64_t{depth} - layers;
@@ -23,8 +33,9 @@ std::vector<InflatedLayer> inflated_layers(int32_t layers, int32_t depth) {
   return result;
 }
 
-std::string inflated_config(std::string_view config_json, const ModelConfig& config, int32_t width,
+std::string inflated_config(std::string_view config_json, const Checkpoint& checkpoint, int32_t width,
                             const std::vector<InflatedLayer>& layers) {
+  const ModelConfig& config = checkpoint.config;
   ordered_json fields = ordered_json::parse(config_json);
   const auto depth = static_cast<int32_t>(layers.size());
   fields["hidden_size"] = config.hidden_size * width;
@@ -48,13 +59,12 @@ std::string inflated_config(std::string_view config_json, const ModelConfig& con
     const double full = stated ? windowless->get<double>() : 28.0;  // what Transformers assumes
     if (full >= config.layers && full < depth) fields["max_window_layers"] = depth;
   }
-  return fields.dump(2) + "\n";
+  fields[kInflatedKey] = {{"from", name_of(checkpoint.path)}, {"width", width}, {"depth", depth}};
+  return fields.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string inflated_readme(const Checkpoint& checkpoint, int32_t width, int32_t depth) {
   const ModelConfig& config = checkpoint.config;
-  std::error_code ignored;
-  const std::filesystem::path name = std::filesystem::weakly_canonical(checkpoint.path, ignored).filename();
   return fmt::format(
       R"(# {0}, enlarged to measure speed
 
@@ -69,7 +79,7 @@ measured on {0}. Its weights are more regular than those of a model trained at t
 there {1} times, and {6} of the layers add nothing because the matrices that end them are zero. Numbers that
 depend on the weights' entropy (compression, sparsity, pruning) mean nothing here.
 )",
-      printable(name.string()), width, depth, config.layers, config.hidden_size, config.hidden_size * width,
+      name_of(checkpoint.path), width, depth, config.layers, config.hidden_size, config.hidden_size * width,
       depth - config.layers);
 }
 

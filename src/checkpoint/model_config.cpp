@@ -79,4 +79,16 @@ std::string architecture_name(Architecture architecture) {
   return "unknown";
 }
 
+std::string_view origin_name(Origin origin) {
+  switch (origin) {
+    case Origin::kTrained:
+      return "trained";
+    case Origin::kInflated:
+      return "inflated";
+    case Origin::kRandom:
+      return "random";
+  }
+  return "unknown";
+}
+
 }  // namespace verbatim

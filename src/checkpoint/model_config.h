@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace verbatim {
@@ -10,6 +11,14 @@ namespace verbatim {
 /// The families of decoders that the engine knows. They share one implementation; the config says what
 /// differs.
 enum class Architecture { kLlama, kMistral, kQwen2 };
+
+/// Where the weights come from. What is measured with them means different things.
+enum class Origin {
+  kTrained,   ///< as far as the files say
+  kInflated,  ///< a trained model that was enlarged (checkpoint/inflate.h): its speed counts, its quality is
+              ///< that of the smaller one
+  kRandom,    ///< never trained: no text, no acceptance of drafts means anything
+};
 
 /// How positions beyond the trained context are squeezed into it.
 struct RopeScaling {
@@ -49,6 +58,7 @@ struct ModelConfig {
   bool qkv_bias = false;
   std::optional<int32_t> bos_token;
   std::vector<int32_t> eos_tokens;  ///< generation ends with any of these
+  Origin origin = Origin::kTrained;
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
@@ -61,5 +71,10 @@ inline constexpr Architecture kArchitectures[] = {Architecture::kLlama, Architec
                                                   Architecture::kQwen2};
 /// "llama", "mistral" or "qwen2".
 std::string architecture_name(Architecture architecture);
+
+/// Every origin.
+inline constexpr Origin kOrigins[] = {Origin::kTrained, Origin::kInflated, Origin::kRandom};
+/// "trained", "inflated" or "random".
+std::string_view origin_name(Origin origin);
 
 }  // namespace verbatim

@@ -36,7 +36,7 @@ template <typename Config, typename Visit>
 void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
          rms_norm_epsilon, rope_theta, rope_scaling, rope_frequency_factors, rope_interleaved, sliding_window,
-         tied_embeddings, qkv_bias, bos_token, eos_tokens] = config;
+         tied_embeddings, qkv_bias, bos_token, eos_tokens, origin] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -56,6 +56,7 @@ void visit_config(Config& config, Visit&& visit) {
   visit("qkv_bias", qkv_bias);
   visit("bos_token", bos_token);
   visit("eos_tokens", eos_tokens);
+  visit("origin", origin);
 }
 
 struct Writer {
@@ -66,6 +67,10 @@ struct Writer {
     for (const auto& [kind, kind_name] : kScalingKinds) {
       if (kind == value) out[name] = kind_name;
     }
+  }
+  /// Nothing for what most models are: files of these stay as they were before there was such a field.
+  void operator()(const char* name, Origin value) {
+    if (value != Origin::kTrained) out[name] = origin_name(value);
   }
   void operator()(const char* name, const RopeScaling& value) {
     ordered_json& inner = out[name] = ordered_json::object();
@@ -102,6 +107,16 @@ class Reader {
       return;
     }
     bad_input("{}: the RoPE scaling {} is not supported", fields_.where(), printable(text));
+  }
+  void operator()(const char* name, Origin& value) {
+    if (!fields_.has(name)) return;
+    const std::string text = required(name, fields_.text(name));
+    for (const Origin candidate : kOrigins) {
+      if (origin_name(candidate) != text) continue;
+      value = candidate;
+      return;
+    }
+    bad_input("{}: the origin {} is not known", fields_.where(), printable(text));
   }
   void operator()(const char* name, RopeScaling& value) {
     Reader inner(*required(name, fields_.find(name)), fields_.where());

@@ -111,6 +111,10 @@ int32_t Model::vocab_size() const {
   return data_->checkpoint.config.vocab_size;
 }
 
+std::string_view Model::origin() const {
+  return origin_name(data_->checkpoint.config.origin);
+}
+
 const std::vector<std::string>& Model::warnings() const {
   return data_->warnings;
 }

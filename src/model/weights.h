@@ -34,6 +34,18 @@ struct DecoderWeights {
   LinearWeight head;  ///< the output matrix, packed from the embedding when the two are tied
 };
 
+/// Calls visit(matrix) on every matrix that a pass multiplies with, the output matrix last.
+template <typename Visit>
+void each_matrix(const DecoderWeights& weights, Visit&& visit) {
+  for (const LayerWeights& layer : weights.layers) {
+    visit(layer.qkv);
+    visit(layer.output);
+    visit(layer.gate_up);
+    visit(layer.down);
+  }
+  visit(weights.head);
+}
+
 /// A tensor of the checkpoint as a run of columns of a packed matrix, or as a piece of a packed vector.
 struct WeightPart {
   std::string tensor;

@@ -227,7 +227,9 @@ TEST(BenchPasses, SaysInOneLineWhatIsWrong) {
 TEST(Bench, HelpHasExamples) {
   for (const std::vector<std::string>& command : {std::vector<std::string>{"bench", "--help"},
                                                   {"bench", "kernels", "--help"},
-                                                  {"bench", "passes", "--help"}}) {
+                                                  {"bench", "passes", "--help"},
+                                                  {"bench", "decode", "--help"},
+                                                  {"bench", "sweep", "--help"}}) {
     const RunResult result = run_program(command);
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_EQ(result.err, "");

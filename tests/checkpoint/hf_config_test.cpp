@@ -47,6 +47,17 @@ void expect_refused(const json& config, std::initializer_list<std::string> parts
   expect_bad_input([&] { parse(config); }, parts);
 }
 
+TEST(HfConfig, KnowsWhereTheWeightsComeFrom) {
+  EXPECT_EQ(parse(base_config()).origin, Origin::kTrained);
+  EXPECT_EQ(parse(with("verbatim_random", false)).origin, Origin::kTrained);
+  json config = with("verbatim_inflated", {{"from", "small"}, {"width", 4}, {"depth", 23}});
+  EXPECT_EQ(parse(config).origin, Origin::kInflated);
+  config["verbatim_random"] = true;
+  EXPECT_EQ(parse(config).origin, Origin::kRandom);
+  config["verbatim_random"] = "much";
+  expect_refused(config, {"verbatim_random"});
+}
+
 TEST(HfConfig, ReadsALlama) {
   const ModelConfig config = parse(base_config());
   EXPECT_EQ(config.architecture, Architecture::kLlama);

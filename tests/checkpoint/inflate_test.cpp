@@ -185,6 +185,7 @@ TEST(Inflate, KeepsTypesFieldsAndFiles) {
   changed["num_hidden_layers"] = 3;
   changed["num_attention_heads"] = 8;
   changed["num_key_value_heads"] = 4;
+  changed["verbatim_inflated"] = {{"from", "small"}, {"width", 2}, {"depth", 3}};
   EXPECT_EQ(json::parse(test::read_file(large / "config.json")), changed);
   for (const char* name : {"generation_config.json", "tokenizer_config.json", "LICENSE"}) {
     EXPECT_EQ(test::read_file(large / name), test::read_file(small / name));

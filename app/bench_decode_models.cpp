@@ -1,0 +1,98 @@
+#include "bench_decode_models.h"
+
+#include <algorithm>
+#include <map>
+
+#include "app_support.h"
+#include "base/error.h"
+#include "engine/model_data.h"
+
+namespace verbatim::app {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+bool contains(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Adds the formats that are not there yet. "full" comes first: the reading of that name takes the first
+/// exact store.
+void unite(Names& formats, const Names& more) {
+  for (const std::string& name : more) {
+    if (!contains(formats, name)) formats.insert(name == "full" ? formats.begin() : formats.end(), name);
+  }
+}
+
+/// Recipes with the same key can share a copy of the model.
+Names sharing_key(const Recipe& recipe) {
+  Names formats = recipe.formats();
+  if (contains(formats, "full")) return {"full"};
+  std::sort(formats.begin(), formats.end());
+  return formats;
+}
+
+/// The file of the model that drafts for a recipe; empty if none does.
+std::string draft_path(const Recipe& recipe, const std::string& given) {
+  std::string path;
+  bool drafts = false;
+  for (const DraftLevel& level : recipe.levels) {
+    if (level.kind != DraftLevel::Kind::kModel) continue;
+    drafts = true;
+    if (path.empty()) path = given.empty() ? level.model : given;
+  }
+  if (drafts && path.empty() && recipe.needs_draft_model()) {
+    fail(ErrorKind::kUsage, "the recipe {} drafts with another model: name one with --draft-model",
+         recipe.name);
+  }
+  return path;
+}
+
+/// The bytes of the stores of a model in these formats.
+int64_t stored_bytes(const Model& model, const Names& formats) {
+  int64_t sum = 0;
+  each_matrix(model.data().decoder.weights(), [&](const LinearWeight& weight) {
+    std::vector<const PackedMatrix*> counted;
+    for (const std::string& name : formats) {
+      const PackedMatrix* const store =
+          name == "full" ? &weight.store(Reading::kFull) : weight.find(parse_format(name, "a recipe"));
+      if (store == nullptr || std::find(counted.begin(), counted.end(), store) != counted.end()) continue;
+      counted.push_back(store);
+      sum += store->bytes();
+    }
+  });
+  return sum;
+}
+
+}  // namespace
+
+std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<Recipe>& recipes,
+                                   const std::string& draft_model, int32_t threads) {
+  std::map<Names, Names> formats;              // by sharing key
+  std::map<std::string, Names> draft_formats;  // by path
+  for (const Recipe& recipe : recipes) {
+    unite(formats[sharing_key(recipe)], recipe.formats());
+    const std::string path = draft_path(recipe, draft_model);
+    if (!path.empty()) unite(draft_formats[path], recipe.draft_model_formats());
+  }
+  std::map<Names, Model> models;
+  for (const auto& [key, names] : formats) models.emplace(key, load_model(model, names, threads));
+  std::map<std::string, Model> draft_models;
+  for (const auto& [path, names] : draft_formats) {
+    draft_models.emplace(path, load_model(path, names, threads));
+  }
+  std::vector<DecodeCase> cases;
+  for (const Recipe& recipe : recipes) {
+    DecodeCase& added = cases.emplace_back(
+        DecodeCase{.recipe = recipe, .model = models.at(sharing_key(recipe)), .draft_model = std::nullopt});
+    added.weight_bytes = stored_bytes(added.model, recipe.formats());
+    const std::string path = draft_path(recipe, draft_model);
+    if (path.empty()) continue;
+    added.draft_model = draft_models.at(path);
+    added.weight_bytes += stored_bytes(*added.draft_model, recipe.draft_model_formats());
+  }
+  return cases;
+}
+
+}  // namespace verbatim::app

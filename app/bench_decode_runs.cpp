@@ -1,0 +1,295 @@
+#include "bench_decode_runs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "engine/model_data.h"
+#include "engine/perplexity.h"
+
+namespace verbatim::app {
+
+namespace {
+
+constexpr int64_t kWarmUpTokens = 8;
+// At most so many generations of other cases from one of plain to the next: what a speed is divided by must
+// be of about the same time.
+constexpr int kMostBetween = 4;
+
+void add(DepthStats& sum, const DepthStats& more) {
+  sum.drafted += more.drafted;
+  sum.accepted += more.accepted;
+}
+
+void add(LevelStats& sum, const LevelStats& more) {
+  sum.drafted += more.drafted;
+  sum.accepted += more.accepted;
+  sum.passes += more.passes;
+  sum.seconds += more.seconds;
+}
+
+void add(int64_t& sum, int64_t more) {
+  sum += more;
+}
+
+template <typename T>
+void add_each(std::vector<T>& sums, const std::vector<T>& more) {
+  sums.resize(std::max(sums.size(), more.size()));
+  for (size_t i = 0; i < more.size(); ++i) add(sums[i], more[i]);
+}
+
+void add(Stats& sum, const Stats& more) {
+  sum.prompt_tokens += more.prompt_tokens;
+  sum.generated_tokens += more.generated_tokens;
+  sum.drafted += more.drafted;
+  sum.accepted += more.accepted;
+  sum.target_passes += more.target_passes;
+  sum.draft_passes += more.draft_passes;
+  sum.fallbacks += more.fallbacks;
+  sum.rollbacks += more.rollbacks;
+  sum.seconds_prefill += more.seconds_prefill;
+  sum.seconds_decode += more.seconds_decode;
+  sum.seconds_draft += more.seconds_draft;
+  sum.seconds_verify += more.seconds_verify;
+  sum.seconds_sampling += more.seconds_sampling;
+  sum.seconds_planning += more.seconds_planning;
+  add_each(sum.levels, more.levels);
+  add_each(sum.depths, more.depths);
+  add_each(sum.lengths, more.lengths);
+}
+
+/// A mean of numbers that are all positive.
+class GeometricMean {
+ public:
+  void add(double value) {
+    logs_ += std::log(value);
+    ++count_;
+  }
+  int64_t count() const { return count_; }
+  double value() const { return count_ == 0 ? 0.0 : std::exp(logs_ / static_cast<double>(count_)); }
+
+ private:
+  double logs_ = 0;
+  int64_t count_ = 0;
+};
+
+/// The cases of one prompt in the order in which they run, case `first` at the beginning, with more of plain
+/// (0) among them where there are many.
+std::vector<size_t> schedule(size_t cases, size_t first) {
+  std::vector<size_t> order;
+  int since_plain = 0;
+  for (size_t i = 0; i < cases; ++i) {
+    const size_t at = (first + i) % cases;
+    if (at != 0 && since_plain == kMostBetween) {
+      order.push_back(0);
+      since_plain = 0;
+    }
+    order.push_back(at);
+    since_plain = at == 0 ? 0 : since_plain + 1;
+  }
+  return order;
+}
+
+/// The speed of plain around a place in the schedule: the geometric mean of the nearest run before it and the
+/// nearest after it, as far as there are any.
+double plain_speed_around(const std::vector<size_t>& order, const std::vector<double>& speeds, size_t place) {
+  GeometricMean mean;
+  for (size_t i = place; i-- > 0;) {
+    if (order[i] != 0) continue;
+    if (speeds[i] > 0) mean.add(speeds[i]);
+    break;
+  }
+  for (size_t i = place + 1; i < order.size(); ++i) {
+    if (order[i] != 0) continue;
+    if (speeds[i] > 0) mean.add(speeds[i]);
+    break;
+  }
+  return mean.value();
+}
+
+/// Sums negative log likelihoods of outputs under a model's own weights.
+class OutputScorer {
+ public:
+  OutputScorer(const Model& model, int32_t threads)
+      : decoder_(model.data().decoder), team_(threads > 0 ? threads : hardware_threads()) {}
+
+  double nll(const std::vector<int32_t>& prompt, const std::vector<int32_t>& output) {
+    std::vector<int32_t> tokens = prompt;
+    tokens.insert(tokens.end(), output.begin(), output.end());
+    const auto length = static_cast<int64_t>(tokens.size());
+    const std::vector<TokenScore> scores =
+        score_tokens(decoder_, tokens, std::nullopt, length, length, Reading::kFull, std::nullopt, team_);
+    double sum = 0;
+    for (auto score = scores.end() - static_cast<int64_t>(output.size()); score != scores.end(); ++score) {
+      sum += score->nll;
+    }
+    return sum;
+  }
+
+ private:
+  const Decoder& decoder_;
+  ThreadTeam team_;
+};
+
+/// Gathers the outputs of one case on one prompt set.
+class Tally {
+ public:
+  /// `speed` in tokens per second, `plain_speed` that of plain at about the same time; 0 where there was
+  /// none.
+  void add_output(const GenerateResult& output, const GenerateResult& plain, double speed, double plain_speed,
+                  double nll) {
+    ++result_.prompts;
+    add(result_.total, output.stats);
+    result_.identical = result_.identical && output.tokens == plain.tokens;
+    const size_t common = std::min(output.tokens.size(), plain.tokens.size());
+    for (size_t i = 0; i < common; ++i) same_ += output.tokens[i] == plain.tokens[i] ? 1 : 0;
+    positions_ += static_cast<int64_t>(std::max(output.tokens.size(), plain.tokens.size()));
+    nll_ += nll;
+    if (speed <= 0 || plain_speed <= 0) return;
+    speed_.add(speed);
+    speedup_.add(speed / plain_speed);
+  }
+
+  DecodeResult result(bool perplexity) const {
+    DecodeResult result = result_;
+    result.timed = speed_.count();
+    result.tokens_per_second = speed_.value();
+    result.speedup = speedup_.value();
+    if (positions_ > 0) result.agreement = static_cast<double>(same_) / static_cast<double>(positions_);
+    const auto tokens = static_cast<double>(result.total.generated_tokens);
+    if (perplexity && tokens > 0) result.perplexity = std::exp(nll_ / tokens);
+    return result;
+  }
+
+ private:
+  DecodeResult result_;
+  int64_t same_ = 0;
+  int64_t positions_ = 0;
+  double nll_ = 0;
+  GeometricMean speed_;
+  GeometricMean speedup_;
+};
+
+/// The cases with a session each.
+class Runner {
+ public:
+  Runner(const std::vector<DecodeCase>& cases, int64_t capacity, const DecodeRunOptions& options)
+      : cases_(cases), options_(options) {
+    for (const DecodeCase& one : cases) {
+      Session& session = sessions_.emplace_back(one.model, capacity, options.threads);
+      if (one.draft_model) session.set_draft_model(*one.draft_model);
+    }
+    if (options.perplexity) scorer_.emplace(cases.front().model, options.threads);
+  }
+
+  /// The first call of a session finds cold weights, and a planner that has yet to measure costs.
+  void warm_up(int32_t token) {
+    GenerateOptions generate = options_.generate;
+    generate.max_tokens = std::min(generate.max_tokens, kWarmUpTokens);
+    generate.ignore_eos = true;
+    for (size_t i = 0; i < cases_.size() && !cancelled(); ++i) run(i, {token}, generate);
+  }
+
+  /// All cases on one prompt, beginning with case `first`. False when it was cancelled.
+  bool run_prompt(const std::vector<int32_t>& prompt, size_t first, std::vector<Tally>& tallies,
+                  const std::function<void()>& advance) {
+    std::vector<GenerateResult> outputs(cases_.size());
+    const std::vector<size_t> order = schedule(cases_.size(), first);
+    std::vector<double> speeds;
+    for (const size_t at : order) {
+      GenerateResult output = run(at, prompt, options_.generate);
+      if (cancelled()) return false;
+      speeds.push_back(output.stats.tokens_per_second());
+      const bool again = !outputs[at].tokens.empty();
+      if (!again) outputs[at] = std::move(output);
+      if (!again) advance();
+    }
+    compare(prompt, outputs, order, speeds, tallies);
+    return true;
+  }
+
+  bool cancelled() const { return options_.generate.cancelled && options_.generate.cancelled(); }
+
+ private:
+  void compare(const std::vector<int32_t>& prompt, const std::vector<GenerateResult>& outputs,
+               const std::vector<size_t>& order, const std::vector<double>& speeds,
+               std::vector<Tally>& tallies) {
+    const GenerateResult& plain = outputs.front();
+    const double plain_nll = scorer_ ? scorer_->nll(prompt, plain.tokens) : 0.0;
+    GeometricMean plain_speed;
+    for (size_t place = 0; place < order.size(); ++place) {
+      if (order[place] == 0) {
+        if (speeds[place] > 0) plain_speed.add(speeds[place]);
+        continue;
+      }
+      const GenerateResult& output = outputs[order[place]];
+      const bool rescore = scorer_ && output.tokens != plain.tokens;
+      tallies[order[place]].add_output(output, plain, speeds[place], plain_speed_around(order, speeds, place),
+                                       rescore ? scorer_->nll(prompt, output.tokens) : plain_nll);
+    }
+    tallies.front().add_output(plain, plain, plain_speed.value(), plain_speed.value(), plain_nll);
+  }
+
+  GenerateResult run(size_t at, const std::vector<int32_t>& prompt, const GenerateOptions& generate) {
+    sessions_[at].truncate(0);
+    return sessions_[at].generate(prompt, generate, cases_[at].recipe);
+  }
+
+  const std::vector<DecodeCase>& cases_;
+  const DecodeRunOptions& options_;
+  std::vector<Session> sessions_;
+  std::optional<OutputScorer> scorer_;
+};
+
+}  // namespace
+
+TokenPrompts encode_prompts(const PromptSet& set, const Model& model, int64_t max_tokens) {
+  const int64_t bos = model.encode("").empty() ? 0 : 1;
+  const int64_t room = model.context() - max_tokens;
+  if (room <= bos) {
+    fail(ErrorKind::kUsage, "the model's context of {} tokens has no room for prompts beside {} more",
+         model.context(), max_tokens);
+  }
+  TokenPrompts encoded{.name = set.name, .prompts = {}};
+  for (const std::string& prompt : set.prompts) {
+    std::vector<int32_t>& tokens = encoded.prompts.emplace_back(model.encode(prompt));
+    if (tokens.empty()) bad_input("a prompt of {} has no tokens for this model", set.name);
+    const int64_t excess = static_cast<int64_t>(tokens.size()) - room;
+    if (excess <= 0) continue;
+    tokens.erase(tokens.begin() + bos, tokens.begin() + bos + excess);
+    ++encoded.cut;
+  }
+  return encoded;
+}
+
+std::optional<std::vector<std::vector<DecodeResult>>> run_cases(const std::vector<DecodeCase>& cases,
+                                                                const std::vector<TokenPrompts>& sets,
+                                                                const DecodeRunOptions& options) {
+  size_t prompts = 0;
+  size_t longest = 0;
+  for (const TokenPrompts& set : sets) {
+    prompts += set.prompts.size();
+    for (const std::vector<int32_t>& prompt : set.prompts) longest = std::max(longest, prompt.size());
+  }
+  Runner runner(cases, static_cast<int64_t>(longest) + options.generate.max_tokens, options);
+  runner.warm_up(sets.front().prompts.front().front());
+  size_t generations = 0;
+  const auto advance = [&] {
+    ++generations;
+    if (!options.progress) return;
+    options.progress(static_cast<double>(generations) / static_cast<double>(prompts * cases.size()));
+  };
+  std::vector<std::vector<DecodeResult>> results;
+  size_t first = 0;
+  for (const TokenPrompts& set : sets) {
+    std::vector<Tally> tallies(cases.size());
+    for (const std::vector<int32_t>& prompt : set.prompts) {
+      if (runner.cancelled() || !runner.run_prompt(prompt, first++, tallies, advance)) return std::nullopt;
+    }
+    std::vector<DecodeResult>& of_set = results.emplace_back();
+    for (const Tally& tally : tallies) of_set.push_back(tally.result(options.perplexity));
+  }
+  return results;
+}
+
+}  // namespace verbatim::app
