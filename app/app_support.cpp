@@ -49,6 +49,8 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
   const char* const decoding = "Decoding";
   add(decoding, "--recipe", options.recipe,
       "A name from `verbatim recipes` or a .toml file; without it ml-specqd if possible");
+  add(decoding, "--draft-model", options.draft_model, "The model that recipes with a small model draft with")
+      ->type_name("MODEL");
   add(decoding, "--draft-length", options.draft_length,
       "The most tokens to draft per step; without it the recipe says")
       ->check(CLI::Range(1, 64));
@@ -120,6 +122,22 @@ Model load_model(const std::string& path, ModelOptions options) {
     fmt::print(stderr, "verbatim: warning: {}\n", one_line(warning));
   }
   return model;
+}
+
+void add_draft_model(Session& session, const CommonOptions& options, const Recipe& recipe) {
+  std::string path = options.draft_model;
+  bool drafts = false;
+  for (const DraftLevel& level : recipe.levels) {
+    if (level.kind != DraftLevel::Kind::kModel) continue;
+    drafts = true;
+    if (path.empty()) path = level.model;
+  }
+  if (!drafts || (path.empty() && recipe.planned)) return;
+  if (path.empty()) {
+    fail(ErrorKind::kUsage, "the recipe {} drafts with another model: name one with --draft-model",
+         recipe.name);
+  }
+  session.set_draft_model(load_model(path, recipe.draft_model_formats(), options.threads));
 }
 
 void check_names(const char* what, const std::vector<std::string>& names,

@@ -20,6 +20,7 @@ struct CommonOptions {
   int32_t draft_length = 0;       // 0: the recipe's
   float draft_threshold = -1.0f;  // negative: the recipe's
   int32_t threads = 0;
+  std::string draft_model;
   std::vector<std::string> formats;  // none: what the recipe needs
   SamplingOptions sampling;
 
@@ -46,6 +47,10 @@ Recipe chosen_recipe(const CommonOptions& options);
 Model load_model(const std::string& path, const std::vector<std::string>& formats, int32_t threads);
 /// Likewise, with further options; their progress is this bar.
 Model load_model(const std::string& path, ModelOptions options);
+
+/// Gives the session the model that the recipe drafts with, if it does: the one that the options name, or
+/// else the recipe. Throws Error(kUsage) when it needs one and none is named.
+void add_draft_model(Session& session, const CommonOptions& options, const Recipe& recipe);
 
 /// Throws Error(kUsage) unless each of the names, which are of `what`, is known.
 void check_names(const char* what, const std::vector<std::string>& names,

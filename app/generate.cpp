@@ -65,6 +65,7 @@ void generate(Options& options) {
   const std::vector<int32_t> tokens = model.encode(prompt);
   const int64_t room = static_cast<int64_t>(tokens.size()) + options.generate.max_tokens;
   Session session(model, room, options.common.threads);
+  add_draft_model(session, options.common, recipe);
   const double seconds_load = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   const InterruptGuard guard;

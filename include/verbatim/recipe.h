@@ -28,7 +28,7 @@ struct DraftLevel {
   int32_t vocabulary = 0;
   /// `ngram`: the longest and the shortest run of tokens that is looked up.
   int32_t longest_match = 6;
-  int32_t shortest_match = 2;
+  int32_t shortest_match = 1;
   /// `ngram`: a file of counts to start from (`verbatim ngrams`); empty: none.
   std::string table;
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "engine/model_data.h"
-#include "speculation/sequence.h"
+#include "speculation/evaluator.h"
 
 namespace verbatim {
 
@@ -40,7 +40,8 @@ class Scorer {
 
   void begin(const std::vector<int32_t>& tokens) { sequence_.tokens = tokens; }
   Matrix<const float> evaluate(int64_t first, int64_t end, int64_t logits) {
-    return evaluator_.evaluate(sequence_, first, end, logits, reading_);
+    const std::span<const int32_t> tokens(sequence_.tokens.data(), static_cast<size_t>(end));
+    return evaluator_.evaluate(tokens, first, logits, reading_, sequence_.cache);
   }
 
  private:

@@ -58,14 +58,13 @@ class Generation {
         on_text_(on_text),
         stream_(data.text(), false, options.stop) {}
 
-  void run(Speculator& speculator, int64_t capacity, Evaluator& evaluator) {
+  void run(Speculator& speculator, int64_t capacity) {
     const size_t first = sequence_.tokens.size();
     bool known = false;
-    while (!known && go_on())
-      known = speculator.prefill(sequence_, options_.prefill_chunk, evaluator, result.stats);
+    while (!known && go_on()) known = speculator.prefill(sequence_, options_.prefill_chunk, result.stats);
     if (known) {
       const Stopwatch watch(result.stats.seconds_decode);
-      decode(speculator, first, capacity, evaluator);
+      decode(speculator, first, capacity);
     }
     finish(capacity);
   }
@@ -73,10 +72,10 @@ class Generation {
   GenerateResult result;
 
  private:
-  void decode(Speculator& speculator, size_t first, int64_t capacity, Evaluator& evaluator) {
+  void decode(Speculator& speculator, size_t first, int64_t capacity) {
     while (take(first) && room(capacity) > 0 && go_on()) {
       first = sequence_.tokens.size();
-      speculator.step(sequence_, room(capacity), evaluator, result.stats);
+      speculator.step(sequence_, room(capacity), result.stats);
     }
   }
 
@@ -145,6 +144,10 @@ class Generation {
   bool ended_ = false;
 };
 
+TextModel text_model(const ModelData& data) {
+  return {&data.decoder, data.tokenizer};
+}
+
 }  // namespace
 
 struct Session::State {
@@ -158,12 +161,25 @@ struct Session::State {
     sequence.tokens.reserve(static_cast<size_t>(capacity) + 1);
   }
 
+  /// The speculator of a recipe: the one of the last call, with what its drafters have learnt, if that was
+  /// the same.
+  Speculator& speculator_for(const Recipe& recipe) {
+    if (speculator == nullptr || speculator->recipe() != recipe) {
+      const TextModel target = text_model(model.data());
+      const TextModel draft = draft_model ? text_model(draft_model->data()) : TextModel{};
+      auto drafters = std::make_unique<DrafterStack>(recipe, evaluator, target, draft, capacity, team);
+      speculator = std::make_unique<Speculator>(recipe, std::move(drafters), evaluator);
+    }
+    return *speculator;
+  }
+
   Model model;
   std::optional<Model> draft_model;
   int64_t capacity;
   ThreadTeam team;
   Evaluator evaluator;
   Sequence sequence;
+  std::unique_ptr<Speculator> speculator;
 };
 
 Session::Session(const Model& model, int64_t capacity, int32_t threads)
@@ -178,6 +194,7 @@ const std::vector<int32_t>& Session::tokens() const {
 
 void Session::set_draft_model(const Model& model) {
   state_->draft_model = model;
+  state_->speculator.reset();
 }
 
 void Session::truncate(int64_t length) {
@@ -193,13 +210,14 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
   const ModelData& data = state_->model.data();
   check_options(options, recipe, data);
   check_prompt(prompt, sequence, options.max_tokens, state_->capacity, state_->model.vocab_size());
-  Speculator speculator(recipe, options.sampling);
+  Speculator& speculator = state_->speculator_for(recipe);
+  speculator.begin(options.sampling);
   Generation generation(sequence, data, options, on_text);
   const auto before = static_cast<int64_t>(sequence.tokens.size());
   sequence.tokens.insert(sequence.tokens.end(), prompt.begin(), prompt.end());
   if (options.max_tokens == 0) return std::move(generation.result);
   try {
-    generation.run(speculator, state_->capacity, state_->evaluator);
+    generation.run(speculator, state_->capacity);
   } catch (...) {
     truncate(before);
     throw;

@@ -80,6 +80,22 @@ const PackedMatrix& LinearWeight::store(Reading reading) const {
   return *find(reading_format(resolve(reading)));
 }
 
+LinearWeight first_columns(const LinearWeight& weight, int64_t columns) {
+  LinearWeight first{.columns = std::min(columns, weight.columns), .k = weight.k, .stores = {}};
+  for (const PackedMatrix& whole : weight.stores) {
+    // Every format lays its panels out one after the other, so the first of them are a beginning of each
+    // plane.
+    PackedMatrix part;
+    part.format = whole.format;
+    part.element = whole.element;
+    part.columns = first.padded_columns();
+    part.k = whole.k;
+    for (const Plane& plane : whole.planes) part.planes.emplace_back(plane.bytes());
+    first.stores.push_back(std::move(part));
+  }
+  return first;
+}
+
 void LinearWorkspace::reserve(int64_t rows, int64_t k, int members) {
   const auto elements = static_cast<size_t>(rows * round_up(k, kInnerStep));
   const auto team = static_cast<size_t>(members);

@@ -26,6 +26,10 @@ struct LinearWeight {
   const PackedMatrix& store(Reading reading) const;
 };
 
+/// The first columns of a weight, rounded up to whole panels, in all its stores: a view that must not outlive
+/// the weight.
+LinearWeight first_columns(const LinearWeight& weight, int64_t columns);
+
 /// Space for activations in the precision a reading wants and for unpacked weights; grows as needed, so that
 /// a pass does not allocate.
 struct LinearWorkspace {

@@ -33,7 +33,8 @@ void Evaluator::add_nodes(const Draft& draft, int32_t root_position) {
     pending_.pop_back();
     while (node >= 0) {
       const DraftNode& drafted = draft.nodes[static_cast<size_t>(node)];
-      if (next_sibling_[static_cast<size_t>(node)] >= 0) pending_.push_back(next_sibling_[static_cast<size_t>(node)]);
+      if (next_sibling_[static_cast<size_t>(node)] >= 0)
+        pending_.push_back(next_sibling_[static_cast<size_t>(node)]);
       const int32_t parent_row = drafted.parent == DraftNode::kRoot
                                      ? static_cast<int32_t>(root_row_)
                                      : row_of_[static_cast<size_t>(drafted.parent)];

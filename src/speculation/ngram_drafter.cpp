@@ -134,7 +134,8 @@ void NgramDrafter::propose(std::span<const int32_t> tokens, const DraftLimits& l
     const size_t count = guess(context, std::span(guesses).first(breadth));
     for (size_t i = 0; i < count; ++i) {
       const float each = reached * guesses[i].confidence;
-      if (each < limits.path_threshold) break;
+      if (each < (i == 0 ? limits.path_threshold : limits.leaf_threshold)) break;
+      if (i == 0 && limits.drop_unsure && guesses[0].confidence < limits.threshold) break;
       picks_.push_back({guesses[i].token, depth, static_cast<int32_t>(i), guesses[i].confidence, each});
     }
     if (count == 0 || reached * guesses[0].confidence < limits.path_threshold) {
@@ -165,7 +166,7 @@ void NgramDrafter::propose(std::span<const int32_t> tokens, const DraftLimits& l
   int32_t parent = DraftNode::kRoot;
   for (const Pick& pick : picks_) {
     if (pick.rank == 0) parent = chain;
-    const int32_t node = draft.add(pick.token, parent, pick.confidence);
+    const int32_t node = draft.add(pick.token, parent, pick.confidence, pick.rank);
     if (pick.rank == 0) chain = node;
   }
 }

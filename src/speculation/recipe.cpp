@@ -152,6 +152,12 @@ void read_acceptance(Recipe& recipe, const toml::table& root, const std::string&
   if (acceptance->contains("rollback") && recipe.acceptance != Recipe::Acceptance::kBild) {
     bad_input("{}: \"rollback\" belongs to the rule bild", where);
   }
+  const bool exact = recipe.acceptance == Recipe::Acceptance::kExact;
+  if (!exact && recipe.planned) bad_input("{}: the planner knows the acceptance rule exact alone", where);
+  if (!exact && !recipe.levels.empty() && recipe.levels.front().breadth > 1) {
+    bad_input("{}: the acceptance rule {} takes a chain of drafts, no tree: let \"breadth\" be 1", where,
+              rule);
+  }
   recipe.rollback = static_cast<float>(number(*acceptance, "rollback", 2.0, 0.0, 1e6, where));
 }
 

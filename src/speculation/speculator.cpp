@@ -4,15 +4,20 @@
 
 namespace verbatim {
 
-Speculator::Speculator(const Recipe& recipe, const SamplingOptions& sampling) : sampler_(sampling) {
-  if (!recipe.plain()) {
-    const DraftLevel& level = recipe.levels.front();
-    drafter_.emplace(parse_reading(level.reading, "recipe " + recipe.name),
-                     StopRule{level.length, level.threshold});
-  }
+Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator)
+    : recipe_(recipe), drafters_(std::move(drafters)), evaluator_(&evaluator) {
+  if (recipe_.plain()) return;
+  limits_ = limits_of(recipe_.levels.front());
+  limits_.drop_unsure = recipe_.acceptance == Recipe::Acceptance::kBild;
+  draft_.want_distributions = recipe_.acceptance == Recipe::Acceptance::kRejection;
 }
 
-bool Speculator::prefill(Sequence& sequence, int64_t chunk, Evaluator& evaluator, Stats& stats) {
+void Speculator::begin(const SamplingOptions& sampling) {
+  sampler_ = Sampler(sampling);
+  drafters_->reset_stats();
+}
+
+bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
   const Stopwatch watch(stats.seconds_prefill);
   const auto length = static_cast<int64_t>(sequence.tokens.size());
   // Where everything is known already (a sequence that was truncated), the last token gives the logits once
@@ -20,41 +25,65 @@ bool Speculator::prefill(Sequence& sequence, int64_t chunk, Evaluator& evaluator
   const int64_t first = std::min(sequence.cache.length(), length - 1);
   const int64_t end = std::min(length, first + chunk);
   const bool last = end == length;
-  const Matrix<const float> logits = evaluator.evaluate(sequence, first, end, last ? 1 : 0, Reading::kFull);
+  const std::span<const int32_t> tokens(sequence.tokens.data(), static_cast<size_t>(end));
+  const Matrix<const float> logits =
+      evaluator_->evaluate(tokens, first, last ? 1 : 0, Reading::kFull, sequence.cache);
   stats.prompt_tokens += end - first;
   sequence.cache.set_length(end);
-  if (last) sequence.tokens.push_back(sampler_.sample(logits.row_span(0), length, sequence.tokens));
-  return last;
+  if (!last) return false;
+  sequence.tokens.push_back(sampler_.sample(logits.row_span(0), length, sequence.tokens));
+  drafters_->observe(sequence);
+  return true;
 }
 
-void Speculator::step(Sequence& sequence, int64_t budget, Evaluator& evaluator, Stats& stats) {
-  const auto known = static_cast<int64_t>(sequence.tokens.size());
-  int64_t drafted = 0;
-  if (drafter_ && budget > 1) {
-    const Stopwatch watch(stats.seconds_draft);
-    drafted = drafter_->propose(sequence, budget - 1, evaluator, sampler_);
-    stats.drafted += drafted;
-    stats.draft_passes += drafted;
-  }
+void Speculator::propose(Sequence& sequence, int64_t room, Stats& stats) {
+  draft_.clear();
+  if (drafters_->size() == 0 || room < 1) return;
+  const Stopwatch watch(stats.seconds_draft);
+  drafters_->level(0).propose(sequence, sampler_, limits_, room, draft_);
+}
 
-  const Stopwatch watch(stats.seconds_verify);
-  const Matrix<const float> logits =
-      evaluator.evaluate(sequence, known - 1, known + drafted, drafted + 1, Reading::kFull);
-  ++stats.target_passes;
-  for (int64_t i = 0; i <= drafted; ++i) {
-    const int64_t position = known + i;
-    // The history of a position is the drafts before it, all of which have just been found right.
-    const std::span<const int32_t> history(sequence.tokens.data(), static_cast<size_t>(position));
-    const int32_t token = sampler_.sample(logits.row_span(i), position, history);
-    if (i < drafted && token == sequence.tokens[static_cast<size_t>(position)]) {
-      ++stats.accepted;
-      continue;
-    }
-    sequence.tokens.resize(static_cast<size_t>(position));
-    sequence.tokens.push_back(token);
-    break;
+void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
+  const auto known = static_cast<int64_t>(sequence.tokens.size());
+  propose(sequence, budget - 1, stats);
+  Matrix<const float> logits;
+  {
+    const Stopwatch watch(stats.seconds_verify);
+    logits = evaluator_->evaluate(sequence.tokens, known - 1, draft_, Reading::kFull, sequence.cache);
   }
+  const Stopwatch watch(stats.seconds_sampling);
+  const Verdict verdict = accept(recipe_, draft_, logits, *evaluator_, sampler_, sequence.tokens);
+  evaluator_->keep(verdict.last, sequence.cache);
   sequence.cache.set_length(static_cast<int64_t>(sequence.tokens.size()) - 1);
+  count(verdict, stats);
+  drafters_->observe(sequence);
+}
+
+void Speculator::count(const Verdict& verdict, Stats& stats) {
+  ++stats.target_passes;
+  stats.drafted += draft_.size();
+  stats.accepted += verdict.kept;
+  stats.fallbacks += draft_.unsure ? 1 : 0;
+  stats.rollbacks += verdict.rejected ? 1 : 0;
+  const auto kept = static_cast<size_t>(verdict.kept);
+  int32_t deepest = -1;
+  for (const DraftNode& node : draft_.nodes) deepest = std::max(deepest, node.depth);
+  const auto depths = static_cast<size_t>(deepest + 1);
+  if (stats.depths.size() < depths) stats.depths.resize(depths);
+  if (stats.lengths.size() < kept + 1) stats.lengths.resize(kept + 1);
+  for (size_t d = 0; d < depths; ++d) {
+    ++stats.depths[d].drafted;
+    stats.depths[d].accepted += d < kept ? 1 : 0;
+  }
+  ++stats.lengths[kept];
+  if (drafters_->size() == 0) return;
+  drafters_->level(0).stats.accepted += verdict.kept;
+  stats.levels.resize(drafters_->size());
+  stats.draft_passes = 0;
+  for (size_t i = 0; i < drafters_->size(); ++i) {
+    stats.levels[i] = drafters_->level(i).stats;
+    stats.draft_passes += stats.levels[i].passes;
+  }
 }
 
 }  // namespace verbatim

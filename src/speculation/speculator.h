@@ -1,30 +1,40 @@
 #pragma once
 
-#include <optional>
-
-#include "speculation/self_drafter.h"
+#include "speculation/acceptance.h"
+#include "speculation/drafter_stack.h"
 #include "verbatim/generate.h"
 
 namespace verbatim {
 
-/// Advances a sequence step by step: propose, verify in one pass, keep the drafts that equal what plain
-/// decoding would have produced, and add the verifier's own next token (`exact` acceptance, design §5).
-/// Without a drafter a step is a step of plain decoding.
+/// Advances a sequence step by step: propose, verify in one pass, keep what the acceptance rule keeps, and
+/// add the model's own next token (design §5). Without drafters a step is a step of plain decoding.
 class Speculator {
  public:
-  /// Throws Error(kBadInput) for a recipe whose reading is unknown.
-  Speculator(const Recipe& recipe, const SamplingOptions& sampling);
+  /// `evaluator` evaluates the model and outlives the speculator.
+  Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator);
+
+  /// Starts a generation with these settings and new statistics. What drafters have learnt stays.
+  void begin(const SamplingOptions& sampling);
 
   /// Evaluates up to `chunk` of the prompt's pending tokens. Returns true when these were the last and the
   /// first token after them has been appended.
-  bool prefill(Sequence& sequence, int64_t chunk, Evaluator& evaluator, Stats& stats);
+  bool prefill(Sequence& sequence, int64_t chunk, Stats& stats);
 
   /// Appends between 1 and budget ≥ 1 tokens. The cache must have room for the sequence and budget - 1 more.
-  void step(Sequence& sequence, int64_t budget, Evaluator& evaluator, Stats& stats);
+  void step(Sequence& sequence, int64_t budget, Stats& stats);
+
+  const Recipe& recipe() const { return recipe_; }
 
  private:
-  std::optional<SelfDrafter> drafter_;
-  Sampler sampler_;
+  void propose(Sequence& sequence, int64_t room, Stats& stats);
+  void count(const Verdict& verdict, Stats& stats);
+
+  Recipe recipe_;
+  std::unique_ptr<DrafterStack> drafters_;
+  Evaluator* evaluator_;
+  Sampler sampler_{SamplingOptions{}};
+  DraftLimits limits_;
+  Draft draft_;
 };
 
 }  // namespace verbatim

@@ -1,0 +1,72 @@
+#include "speculation/acceptance.h"
+
+#include <cmath>
+
+#include "sampling/probability.h"
+#include "sampling/rejection.h"
+
+namespace verbatim {
+
+namespace {
+
+/// The first child of a node, or kRoot: what the rules go along that know no trees.
+int32_t first_child(const Draft& draft, int32_t parent) {
+  for (size_t i = static_cast<size_t>(parent + 1); i < draft.nodes.size(); ++i) {
+    if (draft.nodes[i].parent == parent) return static_cast<int32_t>(i);
+  }
+  return DraftNode::kRoot;
+}
+
+/// Decides on one drafted token. Returns the token that the sequence goes on with.
+int32_t decide(const Recipe& recipe, const Draft& draft, int32_t node, std::span<const float> logits,
+               Sampler& sampler, const std::vector<int32_t>& tokens) {
+  const auto position = static_cast<int64_t>(tokens.size());
+  const int32_t drafted = draft.nodes[static_cast<size_t>(node)].token;
+  if (recipe.acceptance == Recipe::Acceptance::kBild) {
+    if (-std::log(probability(logits, drafted)) <= recipe.rollback) return drafted;
+    return sampler.sample(logits, position, tokens);
+  }
+  static thread_local std::vector<float> model;
+  static thread_local std::vector<float> certain;
+  if (!sampler.distribution(logits, tokens, model))
+    return sampler.sample(logits, position, tokens);  // throws
+  const uint64_t seed = sampler.options().seed;
+  const bool known = static_cast<size_t>(node) < draft.distributions.size();
+  if (!known) {
+    certain.assign(model.size(), 0.0f);
+    certain[static_cast<size_t>(drafted)] = 1.0f;
+  }
+  const std::vector<float>& drafts = known ? draft.distributions[static_cast<size_t>(node)] : certain;
+  const auto index = static_cast<size_t>(drafted);
+  if (keep_draft(model[index], drafts[index], seed, position)) return drafted;
+  return sample_residual(model, drafts, seed, position);
+}
+
+}  // namespace
+
+Verdict accept(const Recipe& recipe, const Draft& draft, Matrix<const float> logits,
+               const Evaluator& evaluator, Sampler& sampler, std::vector<int32_t>& tokens) {
+  Verdict verdict;
+  while (true) {
+    const auto row = logits.row_span(evaluator.row_of(verdict.last));
+    const int32_t offered = first_child(draft, verdict.last);
+    if (recipe.acceptance == Recipe::Acceptance::kExact || offered == DraftNode::kRoot) {
+      const int32_t token = sampler.sample(row, static_cast<int64_t>(tokens.size()), tokens);
+      tokens.push_back(token);
+      const int32_t next = draft.child(verdict.last, token);
+      verdict.rejected = offered != DraftNode::kRoot && next == DraftNode::kRoot;
+      if (next == DraftNode::kRoot) return verdict;
+      verdict.last = next;
+    } else {
+      const int32_t token = decide(recipe, draft, offered, row, sampler, tokens);
+      tokens.push_back(token);
+      // A rejected token never comes back as the residual of itself; under bild the model may repeat it.
+      verdict.rejected = token != draft.nodes[static_cast<size_t>(offered)].token;
+      if (verdict.rejected) return verdict;
+      verdict.last = offered;
+    }
+    ++verdict.kept;
+  }
+}
+
+}  // namespace verbatim

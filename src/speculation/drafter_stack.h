@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/thread_team.h"
+#include "speculation/neural_drafter.h"
+#include "text/tokenizer.h"
+#include "verbatim/recipe.h"
+
+namespace verbatim {
+
+/// A model with the tokenizer that its tokens come from.
+struct TextModel {
+  const Decoder* decoder = nullptr;
+  std::shared_ptr<const Tokenizer> tokenizer;  ///< null when it has none
+};
+
+/// The drafters of a recipe, one per level, each drafting for the one before.
+class DrafterStack {
+ public:
+  /// `target` evaluates `model`, whose sequences grow to at most `capacity` tokens. `draft_model` is what
+  /// levels of another model draft with, or without decoder. Both outlive the stack. Throws Error(kUsage)
+  /// when a level needs what is not there.
+  DrafterStack(const Recipe& recipe, Evaluator& target, const TextModel& model, const TextModel& draft_model,
+               int64_t capacity, ThreadTeam& team);
+
+  size_t size() const { return drafters_.size(); }
+  Drafter& level(size_t i) { return *drafters_[i]; }
+  /// The level as a network, or null for n-grams.
+  NeuralDrafter* network(size_t i) { return networks_[i]; }
+  /// Starts the statistics of all levels anew.
+  void reset_stats();
+  /// Tells all of them that every token of the sequence is verified.
+  void observe(const Sequence& sequence);
+
+ private:
+  std::unique_ptr<ThreadTeam> one_thread_;  // for models that fit a core's cache
+  std::unique_ptr<Evaluator> draft_evaluator_;
+  std::vector<std::unique_ptr<Drafter>> drafters_;
+  std::vector<NeuralDrafter*> networks_;  // by level; null for n-grams
+};
+
+}  // namespace verbatim
