@@ -220,6 +220,7 @@ std::vector<std::string> Recipe::draft_model_formats() const {
 std::vector<std::string> recipe_names() {
   std::vector<std::string> names;
   for (const BuiltInRecipe& recipe : built_in_recipes()) names.emplace_back(recipe.name);
+  std::sort(names.begin(), names.end());  // files are listed with their endings, which sort after a dash
   return names;
 }
 
