@@ -1,0 +1,114 @@
+#include "support/other_vocabulary.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <stdexcept>
+
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+#include "text/protobuf_reader.h"
+#include "text/sentencepiece_model.h"
+#include "text/utf8.h"
+
+namespace verbatim::test {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr size_t kFixed = 3;
+
+void write_file(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+
+std::string delimited(uint32_t number, std::string_view bytes) {
+  return varint(number << 3 | 2) + varint(bytes.size()) + std::string(bytes);
+}
+
+std::string renumbered_tokenizer(const std::string& bytes, const std::vector<int32_t>& ids) {
+  std::vector<std::string_view> pieces;
+  std::string rest;
+  const std::string where = "tokenizer.model";
+  ProtobufReader reader(bytes, where);
+  for (ProtobufField field; reader.next(field);) {
+    if (field.wire_type != 2) throw std::runtime_error("a field of tokenizer.model is no message");
+    if (field.number == 1) {
+      pieces.push_back(field.bytes);
+    } else {
+      rest += delimited(field.number, field.bytes);
+    }
+  }
+  std::string result;
+  for (const int32_t id : ids) result += delimited(1, pieces.at(static_cast<size_t>(id)));
+  return result + rest;
+}
+
+std::string renumbered_tensors(const std::string& file, const std::vector<int32_t>& ids) {
+  uint64_t header_size;
+  std::memcpy(&header_size, file.data(), sizeof(header_size));
+  const json header = json::parse(file.substr(sizeof(header_size), header_size));
+  const std::string_view data = std::string_view(file).substr(sizeof(header_size) + header_size);
+  json new_header;
+  std::string new_data;
+  for (const auto& [name, entry] : header.items()) {
+    new_header[name] = entry;
+    if (name == "__metadata__") continue;
+    const size_t begin = entry["data_offsets"][0];
+    const std::string_view bytes = data.substr(begin, entry["data_offsets"][1].get<size_t>() - begin);
+    const size_t new_begin = new_data.size();
+    if (name == "model.embed_tokens.weight" || name == "lm_head.weight") {
+      const size_t row = bytes.size() / entry["shape"][0].get<size_t>();
+      for (const int32_t id : ids) new_data += bytes.substr(static_cast<size_t>(id) * row, row);
+      new_header[name]["shape"][0] = ids.size();
+    } else {
+      new_data += bytes;
+    }
+    new_header[name]["data_offsets"] = {new_begin, new_data.size()};
+  }
+  return safetensors_file(new_header.dump(), new_data);
+}
+
+}  // namespace
+
+void write_with_vocabulary(const fs::path& model, const std::vector<int32_t>& ids, const fs::path& folder) {
+  fs::create_directories(folder);
+  json config = json::parse(read_file(model / "config.json"));
+  config["vocab_size"] = ids.size();
+  write_file(folder / "config.json", config.dump());
+  write_file(folder / "tokenizer_config.json", read_file(model / "tokenizer_config.json"));
+  write_file(folder / "tokenizer.model", renumbered_tokenizer(read_file(model / "tokenizer.model"), ids));
+  write_file(folder / "model.safetensors", renumbered_tensors(read_file(model / "model.safetensors"), ids));
+}
+
+std::vector<int32_t> shuffled_vocabulary(const fs::path& model, size_t most, uint32_t seed) {
+  const SentencePieceModel vocabulary =
+      parse_sentencepiece_model(read_file(model / "tokenizer.model"), "tokenizer.model");
+  std::vector<int32_t> ids;
+  for (size_t i = 0, longer = 0; i < vocabulary.entries.size(); ++i) {
+    const auto& entry = vocabulary.entries[i];
+    const bool is_longer =
+        entry.type == SentencePieceModel::Type::kNormal && utf8_length(entry.text[0]) < entry.text.size();
+    if (!is_longer || longer++ < most) ids.push_back(static_cast<int32_t>(i));
+  }
+  std::shuffle(ids.begin() + kFixed, ids.end(), std::mt19937(seed));
+  return ids;
+}
+
+void copy_tokenizer(const fs::path& from, const fs::path& to) {
+  for (const char* name : {"tokenizer.model", "tokenizer_config.json"}) {
+    write_file(to / name, read_file(from / name));
+  }
+}
+
+}  // namespace verbatim::test

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+namespace verbatim::test {
+
+/// Writes a copy of a model whose token i is the original's token ids[i]: the vocabulary, the embedding and
+/// the output matrix are renumbered, and lack what `ids` lacks. The original is a folder with one safetensors
+/// file and a tokenizer.model.
+void write_with_vocabulary(const std::filesystem::path& model, const std::vector<int32_t>& ids,
+                           const std::filesystem::path& folder);
+
+/// For the above: the tokens of a model in another order, but for its first three (unknown, beginning, end);
+/// of those that are longer than a character only the first `most`, which a BPE vocabulary can do with.
+std::vector<int32_t> shuffled_vocabulary(const std::filesystem::path& model, size_t most, uint32_t seed);
+
+/// Copies a tokenizer into the folder of a model that has none.
+void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to);
+
+}  // namespace verbatim::test
