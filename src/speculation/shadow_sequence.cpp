@@ -40,7 +40,8 @@ void ShadowSequence::follow(std::span<const Token> tokens) {
   followed_.erase(differs, followed_.end());
   const size_t same = followed_.size();
   followed_.insert(followed_.end(), from, tokens.end());
-  while (!blocks_.empty() && blocks_.back().end > same) blocks_.pop_back();
+  // As if all had been followed from the beginning: where a block ends depends on what comes after it.
+  while (!blocks_.empty() && blocks_.back().end + kOpen > same) blocks_.pop_back();
   if (same <= origin_) origin_ = 0;
   encode_all();
   if (shadow_.tokens.size() <= most_) return;
@@ -52,7 +53,9 @@ void ShadowSequence::follow(std::span<const Token> tokens) {
     blocks_.clear();
     encode_all();
   }
-  if (shadow_.tokens.size() > most_) shadow_.tokens.clear();
+  if (shadow_.tokens.size() <= most_) return;
+  blocks_.clear();
+  shadow_.tokens.clear();
 }
 
 /// Encodes what is in no block.
@@ -61,14 +64,16 @@ void ShadowSequence::encode_all() {
   if (blocks_.empty()) {
     shadow_.tokens = to_->encode("", {.add_bos = true, .parse_special = false});
     has_text_ = false;
+    begun_ = origin_ > 0;
   } else {
     begin = blocks_.back().end;
     shadow_.tokens.resize(blocks_.back().shadow_tokens);
     has_text_ = blocks_.back().has_text;
+    begun_ = blocks_.back().begun;
   }
   for (size_t cut; (cut = find_cut(begin)) > begin; begin = cut) {
     encode(begin, cut);
-    blocks_.push_back({cut, shadow_.tokens.size(), has_text_});
+    blocks_.push_back({cut, shadow_.tokens.size(), has_text_, begun_});
   }
   encode(begin, followed_.size());
 }
@@ -92,7 +97,8 @@ void ShadowSequence::encode(size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     const Token token = followed_[i];
     if (!from_->is_control(token)) {
-      text += from_->piece_bytes(token, !has_text_ && text.empty() && origin_ == 0);
+      text += from_->piece_bytes(token, !begun_);
+      begun_ = true;
       continue;
     }
     encode_text(std::move(text), false);

@@ -39,6 +39,7 @@ class ShadowSequence {
     size_t end;            ///< in the followed sequence
     size_t shadow_tokens;  ///< in the shadow
     bool has_text;         ///< as of here
+    bool begun;            ///< likewise
   };
 
   void encode_all();
@@ -56,6 +57,7 @@ class ShadowSequence {
   Sequence shadow_;
   std::string pending_;
   bool has_text_ = false;
+  bool begun_ = false;  // whether there was a token of text, with bytes or without
 };
 
 }  // namespace verbatim
