@@ -66,6 +66,8 @@ void generate(Options& options) {
   const int64_t room = static_cast<int64_t>(tokens.size()) + options.generate.max_tokens;
   Session session(model, room, options.common.threads);
   add_draft_model(session, options.common, recipe);
+  session.prepare(recipe, [](double fraction) { show_progress("measuring what passes cost", fraction); });
+  end_progress();
   const double seconds_load = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   const InterruptGuard guard;
