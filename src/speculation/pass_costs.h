@@ -14,7 +14,8 @@ namespace verbatim {
 /// What a pass costs by its rows, for one model in one reading on this machine (design §5).
 class PassCosts {
  public:
-  static constexpr std::array<int64_t, 7> kRows = {1, 2, 4, 8, 16, 32, 64};
+  /// 17: a row more than a tile of AMX holds costs as much as several.
+  static constexpr std::array<int64_t, 8> kRows = {1, 2, 4, 8, 16, 17, 32, 64};
 
   PassCosts() = default;
   /// `seconds`: of passes over kRows rows.

@@ -8,17 +8,20 @@ namespace {
 
 /// How much a step changes the averages of the plan that it used.
 constexpr double kRate = 0.15;
-/// Trials of a losing plan come after 2, 4, 8, ... steps, but never more rarely than this.
-constexpr int64_t kRarest = 128;
+/// Trials of a losing plan come after 16, 32, ... steps, but never more rarely than this.
+constexpr int64_t kOftenest = 16;
+constexpr int64_t kRarest = 256;
+
+/// /// What drafts for a draft: passes over few rows cost little more than over one, those over many do.
+constexpr int32_t kMostInnerNodes = 7;
 
 /// How many rows verification is likely to have: where the price of one more is taken.
 constexpr int64_t kUsualRows = 12;
 
 /// What to expect before anything is known: tokens per step, and how much an inner drafter speeds its outer
 /// up.
-constexpr double kFirstSelfTokens = 3.5;
-constexpr double kFirstModelTokens = 2.5;
-constexpr double kInnerGain = 1.7;
+constexpr double kFirstTokens = 3.5;  // rather too much: a plan that is never used cannot disappoint
+constexpr double kInnerGain = 1.6;
 
 double expected_tokens(const Draft& draft) {
   double tokens = 1.0;
@@ -76,8 +79,7 @@ void Planner::add_plan(std::optional<size_t> outer, std::optional<size_t> inner)
   plan.tokens = 1.0;
   plan.seconds = costs_.target.of(1);
   if (outer) {
-    const bool self = recipe_.levels[*outer].kind == DraftLevel::Kind::kSelf;
-    plan.tokens = self ? kFirstSelfTokens : kFirstModelTokens;
+    plan.tokens = kFirstTokens;
     plan.draft_seconds = pass_seconds(*outer);
     if (inner) {
       plan.name += " <- " + std::string(kind_name(recipe_.levels[*inner].kind));
@@ -127,15 +129,15 @@ DraftLimits Planner::outer_limits(const Plan& plan) const {
 }
 
 DraftLimits Planner::inner_limits(const Plan& plan) const {
-  // A token that the inner drafter gets right saves a pass of the outer.
+  // // What a row more costs among the first few, against what a token costs this way.
   const PassCosts& outer = *costs_.levels[*plan.outer];
-  const double row = outer.row(4) / outer.of(1);
+  const double row = (outer.of(4) - outer.of(2)) / 2.0;
   DraftLimits limits = limits_of(recipe_.levels[*plan.inner]);
   limits.threshold = 0.0f;
-  limits.path_threshold = threshold(pass_seconds(*plan.inner) / outer.of(1) + row);
-  limits.leaf_threshold = threshold(row);
+  limits.path_threshold = threshold((pass_seconds(*plan.inner) + row) / plan.draft_seconds);
+  limits.leaf_threshold = threshold(row / plan.draft_seconds);
   // Passes of the outer over few rows cost little more than over one; those over many do not.
-  limits.nodes = std::min(limits.nodes, 8);
+  limits.nodes = std::min(limits.nodes, kMostInnerNodes);
   return limits;
 }
 
@@ -148,6 +150,7 @@ bool Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room,
   limits.leaf_threshold = limits.path_threshold;
   draft.calibration = nullptr;  // their confidence is measured where they are
   drafters_->level(*ngrams_).propose(sequence, sampler, limits, room, draft);
+  prune(draft, rate);
   if (draft.size() > 0 && expected_tokens(draft) / costs_.target.of(draft.size() + 1) > rate) return true;
   draft.clear();
   return false;
@@ -171,6 +174,36 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   draft.calibration = &worth_[*plan.outer];
   passes_before_ = drafter.stats.passes;
   drafter.propose(sequence, sampler, outer_limits(plan), room, draft);
+  prune(draft, plans_[best_plan()].rate());
+}
+
+/// Leaves out the last nodes, the least likely ones, if they cost more than they promise: a row may be dear
+/// where it takes one more tile.
+void Planner::prune(Draft& draft, double rate) const {
+  double tokens = 1.0;
+  double best = tokens - rate * costs_.target.of(1);
+  size_t keep = 0;
+  for (size_t i = 0; i < draft.nodes.size(); ++i) {
+    tokens += draft.nodes[i].path;
+    const double gain = tokens - rate * costs_.target.of(static_cast<int64_t>(i) + 2);
+    if (gain < best) continue;
+    best = gain;
+    keep = i + 1;
+  }
+  draft.nodes.resize(keep);
+}
+
+/// Tells a calibration what became of the nodes whose parent stayed; those further down were not judged.
+void Planner::judge(const Draft& draft, const Verdict& verdict, Calibration& worth) const {
+  std::vector<bool> stayed(draft.nodes.size(), false);
+  for (int32_t n = verdict.last; n != DraftNode::kRoot; n = draft.nodes[static_cast<size_t>(n)].parent) {
+    stayed[static_cast<size_t>(n)] = true;
+  }
+  for (size_t i = 0; i < draft.nodes.size(); ++i) {
+    const DraftNode& node = draft.nodes[i];
+    if (node.parent != DraftNode::kRoot && !stayed[static_cast<size_t>(node.parent)]) continue;
+    worth.observe(node.rank, node.confidence, stayed[i]);
+  }
 }
 
 void Planner::learn(const Draft& draft, const Verdict& verdict, double seconds_draft, double seconds_verify) {
@@ -186,20 +219,10 @@ void Planner::learn(const Draft& draft, const Verdict& verdict, double seconds_d
   Plan& plan = plans_[current_];
   plan.unused = 0;
   if (!plan.outer) return;
+  // The first steps count more: what is expected before them is a guess.
+  const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 2));
 
-  // Children of what stayed were judged; those further down were not.
-  for (const DraftNode& node : draft.nodes) {
-    int32_t kept = verdict.last;
-    while (kept != DraftNode::kRoot && kept != node.parent)
-      kept = draft.nodes[static_cast<size_t>(kept)].parent;
-    if (kept != node.parent) continue;
-    int32_t on_path = verdict.last;
-    while (on_path != DraftNode::kRoot && draft.nodes[static_cast<size_t>(on_path)].depth > node.depth) {
-      on_path = draft.nodes[static_cast<size_t>(on_path)].parent;
-    }
-    const bool was_kept = on_path != DraftNode::kRoot && &draft.nodes[static_cast<size_t>(on_path)] == &node;
-    worth_[*plan.outer].observe(node.rank, node.confidence, was_kept);
-  }
+  judge(draft, verdict, worth_[*plan.outer]);
 
   const double expected_draft = plan.draft_seconds * depth_of(draft);
   const int64_t passes = drafters_->network(*plan.outer)->stats.passes - passes_before_;
@@ -213,13 +236,13 @@ void Planner::learn(const Draft& draft, const Verdict& verdict, double seconds_d
   if (draft.size() > 0) {
     const double per_token = tree ? seconds_draft / static_cast<double>(draft.size())
                                   : seconds_draft / static_cast<double>(depth_of(draft));
-    plan.draft_seconds += kRate * (per_token - plan.draft_seconds);
+    plan.draft_seconds += rate * (per_token - plan.draft_seconds);
   }
   // Half of what was expected and half of what came: the first is less noisy, the second true.
   const double tokens = 0.5 * expected_tokens(draft) + 0.5 * static_cast<double>(verdict.kept + 1);
-  plan.tokens += kRate * (tokens - plan.tokens);
-  plan.seconds += kRate * (seconds_draft + seconds_verify - plan.seconds);
-  plan.interval = current_ == best_plan() ? 2 : std::min(plan.interval * 2, kRarest);
+  plan.tokens += rate * (tokens - plan.tokens);
+  plan.seconds += rate * (seconds_draft + seconds_verify - plan.seconds);
+  plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);
 }
 
 }  // namespace verbatim

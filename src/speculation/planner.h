@@ -51,7 +51,8 @@ class Planner {
     double seconds = 0;           // likewise
     double draft_seconds = 0;     // per drafted token deep, averaged
     int64_t unused = 0;           // steps since it was chosen
-    int64_t interval = 2;         // steps between trials while it loses
+    int64_t uses = 0;
+    int64_t interval = 16;  // steps between trials while it loses
     Calibration inner_worth{};
     double rate() const { return tokens / seconds; }
   };
@@ -63,6 +64,8 @@ class Planner {
   DraftLimits inner_limits(const Plan& plan) const;
   bool propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate, Draft& draft);
   double pass_seconds(size_t level) const;
+  void prune(Draft& draft, double rate) const;
+  void judge(const Draft& draft, const Verdict& verdict, Calibration& worth) const;
 
   Recipe recipe_;
   DrafterStack* drafters_;
