@@ -89,6 +89,18 @@ TEST(Recipe, MistakesAreNamedWithTheirPlace) {
   }
 }
 
+TEST(Recipe, AFileOfDotsDoesNotUseUpTheStack) {
+  const auto dotted = [](size_t depth) {
+    std::string header = "[a";
+    for (size_t i = 1; i < depth; ++i) header += ".a";
+    return header + "]\n";
+  };
+  EXPECT_NE(error_of(dotted(8000)).find("unknown key \"a\""), std::string::npos);
+  EXPECT_NE(error_of(dotted(1000000)).find("longer than 16384 bytes"), std::string::npos);
+  const test::TemporaryFolder folder;
+  EXPECT_THROW(load_recipe(folder.write("long.toml", kHead + std::string(20000, '#'))), Error);
+}
+
 TEST(Recipe, AnUnknownNameOrFileIsBadInput) {
   EXPECT_THROW(load_recipe("no-such-recipe"), Error);
   EXPECT_THROW(load_recipe("/no/such/file.toml"), Error);
