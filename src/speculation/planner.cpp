@@ -35,6 +35,18 @@ int32_t depth_of(const Draft& draft) {
   return deepest;
 }
 
+/// Tells a calibration what became of the nodes whose parents came true.
+void judge(const Draft& draft, std::span<const int32_t> came, Calibration& worth) {
+  int32_t at = DraftNode::kRoot;
+  for (const int32_t token : came) {
+    for (const DraftNode& node : draft.nodes) {
+      if (node.parent == at) worth.observe(node.rank, node.confidence, node.token == token);
+    }
+    at = draft.child(at, token);
+    if (at == DraftNode::kRoot) return;
+  }
+}
+
 std::string_view kind_name(DraftLevel::Kind kind) {
   switch (kind) {
     case DraftLevel::Kind::kSelf:
@@ -141,29 +153,39 @@ DraftLimits Planner::inner_limits(const Plan& plan) const {
   return limits;
 }
 
-/// Asks the n-grams, and keeps their draft if it promises more than `rate`.
-bool Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate, Draft& draft) {
-  if (!ngrams_) return false;
+/// Asks the n-grams, whose answer is free and teaches what their confidence is worth.
+void Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate) {
+  ngram_draft_.clear();
+  if (!ngrams_) return;
   DraftLimits limits = limits_of(recipe_.levels[*ngrams_]);
   limits.threshold = 0.0f;
   limits.path_threshold = threshold(rate * costs_.target.row(kUsualRows));
   limits.leaf_threshold = limits.path_threshold;
-  draft.calibration = nullptr;  // their confidence is measured where they are
-  drafters_->level(*ngrams_).propose(sequence, sampler, limits, room, draft);
+  ngram_draft_.calibration = &worth_[*ngrams_];
+  drafters_->level(*ngrams_).propose(sequence, sampler, limits, room, ngram_draft_);
+}
+
+/// Makes their answer the draft of this step.
+void Planner::take_ngrams(double rate, Draft& draft) {
+  current_ = plans_.size();
+  draft.nodes = ngram_draft_.nodes;
   prune(draft, rate);
-  if (draft.size() > 0 && expected_tokens(draft) / costs_.target.of(draft.size() + 1) > rate) return true;
-  draft.clear();
-  return false;
 }
 
 void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft& draft) {
+  const size_t best = best_plan();
+  const double rate = plans_[best].rate();
   current_ = pick();
-  const bool trial = current_ != best_plan();
-  if (!trial && propose_ngrams(sequence, sampler, room, plans_[current_].rate(), draft)) {
-    current_ = plans_.size();
+  outer_draft_.clear();
+  propose_ngrams(sequence, sampler, room, rate);
+  const Plan& plan = plans_[current_];
+  const bool model = plan.outer && recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
+  // A small model's tree has room for them; any other draft must be worth more than they promise.
+  const double promise = expected_tokens(ngram_draft_) / costs_.target.of(ngram_draft_.size() + 1);
+  if (!model && current_ == best && ngram_draft_.size() > 0 && promise > rate) {
+    take_ngrams(rate, draft);
     return;
   }
-  const Plan& plan = plans_[current_];
   if (!plan.outer) return;
   NeuralDrafter& drafter = *drafters_->network(*plan.outer);
   if (plan.inner) {
@@ -171,10 +193,13 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   } else {
     drafter.set_inner(nullptr, {}, nullptr);
   }
-  draft.calibration = &worth_[*plan.outer];
+  outer_draft_.calibration = &worth_[*plan.outer];
   passes_before_ = drafter.stats.passes;
-  drafter.propose(sequence, sampler, outer_limits(plan), room, draft);
-  prune(draft, plans_[best_plan()].rate());
+  drafter.propose(sequence, sampler, outer_limits(plan), room, outer_draft_);
+  draft.nodes = outer_draft_.nodes;
+  draft.unsure = outer_draft_.unsure;
+  if (model) draft.merge(ngram_draft_);
+  prune(draft, rate);
 }
 
 /// Leaves out the last nodes, the least likely ones, if they cost more than they promise: a row may be dear
@@ -193,28 +218,17 @@ void Planner::prune(Draft& draft, double rate) const {
   draft.nodes.resize(keep);
 }
 
-/// Tells a calibration what became of the nodes whose parent stayed; those further down were not judged.
-void Planner::judge(const Draft& draft, const Verdict& verdict, Calibration& worth) const {
-  std::vector<bool> stayed(draft.nodes.size(), false);
-  for (int32_t n = verdict.last; n != DraftNode::kRoot; n = draft.nodes[static_cast<size_t>(n)].parent) {
-    stayed[static_cast<size_t>(n)] = true;
-  }
-  for (size_t i = 0; i < draft.nodes.size(); ++i) {
-    const DraftNode& node = draft.nodes[i];
-    if (node.parent != DraftNode::kRoot && !stayed[static_cast<size_t>(node.parent)]) continue;
-    worth.observe(node.rank, node.confidence, stayed[i]);
-  }
-}
-
-void Planner::learn(const Draft& draft, const Verdict& verdict, double seconds_draft, double seconds_verify) {
+void Planner::learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
+                    double seconds_verify) {
   const int64_t rows = draft.size() + 1;
   ++chosen_[current_].steps;
   const std::optional<size_t> drafted_by = current_ == plans_.size() ? ngrams_ : plans_[current_].outer;
-  if (drafted_by) drafters_->level(*drafted_by).stats.accepted += verdict.kept;
+  if (drafted_by) drafters_->level(*drafted_by).stats.accepted += static_cast<int64_t>(appended.size()) - 1;
   expected_verify_ += costs_.target.of(rows);
   costs_.target.observe(rows, seconds_verify);
   plans_.front().seconds = costs_.target.of(1);
   for (Plan& plan : plans_) ++plan.unused;
+  if (ngrams_) judge(ngram_draft_, appended, worth_[*ngrams_]);
   if (current_ == plans_.size()) return;
   Plan& plan = plans_[current_];
   plan.unused = 0;
@@ -222,9 +236,9 @@ void Planner::learn(const Draft& draft, const Verdict& verdict, double seconds_d
   // The first steps count more: what is expected before them is a guess.
   const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 2));
 
-  judge(draft, verdict, worth_[*plan.outer]);
+  judge(outer_draft_, appended, worth_[*plan.outer]);
 
-  const double expected_draft = plan.draft_seconds * depth_of(draft);
+  const double expected_draft = plan.draft_seconds * depth_of(outer_draft_);
   const int64_t passes = drafters_->network(*plan.outer)->stats.passes - passes_before_;
   const bool tree = recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
   if (tree || !plan.inner) {
@@ -233,13 +247,13 @@ void Planner::learn(const Draft& draft, const Verdict& verdict, double seconds_d
   } else {
     expected_draft_ += expected_draft;
   }
-  if (draft.size() > 0) {
-    const double per_token = tree ? seconds_draft / static_cast<double>(draft.size())
-                                  : seconds_draft / static_cast<double>(depth_of(draft));
+  if (outer_draft_.size() > 0) {
+    const double per_token =
+        seconds_draft / static_cast<double>(tree ? outer_draft_.size() : depth_of(outer_draft_));
     plan.draft_seconds += rate * (per_token - plan.draft_seconds);
   }
   // Half of what was expected and half of what came: the first is less noisy, the second true.
-  const double tokens = 0.5 * expected_tokens(draft) + 0.5 * static_cast<double>(verdict.kept + 1);
+  const double tokens = 0.5 * expected_tokens(draft) + 0.5 * static_cast<double>(appended.size());
   plan.tokens += rate * (tokens - plan.tokens);
   plan.seconds += rate * (seconds_draft + seconds_verify - plan.seconds);
   plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);

@@ -33,8 +33,9 @@ class Planner {
 
   /// Chooses and drafts: adds to the empty draft.
   void propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft& draft);
-  /// Hears what became of that draft and how long it took.
-  void learn(const Draft& draft, const Verdict& verdict, double seconds_draft, double seconds_verify);
+  /// /// Hears how long that draft and its verification took and which tokens the step appended.
+  void learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
+             double seconds_verify);
 
   /// How often each plan was chosen, and what the costs promised. Starts anew with begin().
   void begin();
@@ -62,10 +63,10 @@ class Planner {
   size_t pick() const;
   DraftLimits outer_limits(const Plan& plan) const;
   DraftLimits inner_limits(const Plan& plan) const;
-  bool propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate, Draft& draft);
+  void propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate);
+  void take_ngrams(double rate, Draft& draft);
   double pass_seconds(size_t level) const;
   void prune(Draft& draft, double rate) const;
-  void judge(const Draft& draft, const Verdict& verdict, Calibration& worth) const;
 
   Recipe recipe_;
   DrafterStack* drafters_;
@@ -73,6 +74,8 @@ class Planner {
   std::vector<Plan> plans_;         // plans_[0] is plain decoding
   std::vector<Calibration> worth_;  // of each level's drafts to the model
   std::optional<size_t> ngrams_;    // the level that is asked first
+  Draft ngram_draft_;               // its answer
+  Draft outer_draft_;               // what the plan's drafter said, before anything was merged or left out
   size_t current_ = 0;              // the plan of this step; plans_.size(): n-grams
   int64_t passes_before_ = 0;
   double expected_draft_ = 0;

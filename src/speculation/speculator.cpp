@@ -70,8 +70,8 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   const Stopwatch watch(stats.seconds_planning);
   drafters_->observe(sequence);
   if (planner_) {
-    planner_->learn(draft_, verdict, stats.seconds_draft - drafted_before,
-                    stats.seconds_verify - verified_before);
+    planner_->learn(draft_, std::span(sequence.tokens).subspan(static_cast<size_t>(known)),
+                    stats.seconds_draft - drafted_before, stats.seconds_verify - verified_before);
   }
   count(verdict, stats);
 }
