@@ -116,20 +116,6 @@ TEST_F(Survival, EndOfTextInADraft) {
   EXPECT_GT(ended_in_drafts_, 20);
 }
 
-// The model's own end: a story, and what it would say if it were not stopped there.
-TEST_F(Survival, TheModelsOwnEndOfTextInADraft) {
-  GenerateOptions asked = options(400);
-  asked.ignore_eos = false;
-  const std::vector<int32_t> prompt = encode("The end.");
-  const GenerateResult expected = plain(prompt, asked);
-  for (const Recipe& recipe : recipes()) {
-    Session session = new_session();
-    const GenerateResult result = session.generate(prompt, asked, recipe);
-    ASSERT_EQ(result.tokens, expected.tokens) << recipe.name;
-    EXPECT_EQ(result.stats.finish, expected.stats.finish) << recipe.name;
-  }
-}
-
 TEST_F(Survival, TheContextsEndInADraft) {
   const auto prompt = static_cast<int64_t>(story().size());
   for (const int64_t room : {1, 2, 3, 6, 20}) {
