@@ -124,7 +124,7 @@ Model load_model(const std::string& path, ModelOptions options) {
   return model;
 }
 
-void add_draft_model(Session& session, const CommonOptions& options, const Recipe& recipe) {
+std::optional<Model> load_draft_model(const CommonOptions& options, const Recipe& recipe) {
   std::string path = options.draft_model;
   bool drafts = false;
   for (const DraftLevel& level : recipe.levels) {
@@ -132,12 +132,22 @@ void add_draft_model(Session& session, const CommonOptions& options, const Recip
     drafts = true;
     if (path.empty()) path = level.model;
   }
-  if (!drafts || (path.empty() && recipe.planned)) return;
+  if (!drafts && !path.empty()) {
+    fail(ErrorKind::kUsage,
+         "the recipe {} drafts with no other model: leave out --draft-model, or name a "
+         "recipe that does, as `verbatim recipes` lists them",
+         recipe.name);
+  }
+  if (!drafts || (path.empty() && recipe.planned)) return std::nullopt;
   if (path.empty()) {
     fail(ErrorKind::kUsage, "the recipe {} drafts with another model: name one with --draft-model",
          recipe.name);
   }
-  session.set_draft_model(load_model(path, recipe.draft_model_formats(), options.threads));
+  return load_model(path, recipe.draft_model_formats(), options.threads);
+}
+
+void add_draft_model(Session& session, const CommonOptions& options, const Recipe& recipe) {
+  if (const auto model = load_draft_model(options, recipe)) session.set_draft_model(*model);
 }
 
 void check_names(const char* what, const std::vector<std::string>& names,

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +49,10 @@ Model load_model(const std::string& path, const std::vector<std::string>& format
 /// Likewise, with further options; their progress is this bar.
 Model load_model(const std::string& path, ModelOptions options);
 
-/// Gives the session the model that the recipe drafts with, if it does: the one that the options name, or
-/// else the recipe. Throws Error(kUsage) when it needs one and none is named.
+/// The model that the recipe drafts with, if it does: the one that the options name, or else the recipe.
+/// Throws Error(kUsage) when it needs one and none is named.
+std::optional<Model> load_draft_model(const CommonOptions& options, const Recipe& recipe);
+/// Gives it to a session.
 void add_draft_model(Session& session, const CommonOptions& options, const Recipe& recipe);
 
 /// Throws Error(kUsage) unless each of the names, which are of `what`, is known.

@@ -56,6 +56,7 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     networks_.push_back(drafter.get());
     drafters_.push_back(std::move(drafter));
   }
+  if (recipe.planned) return;  // the planner puts one inside another as it sees fit
   for (size_t i = 0; i + 1 < drafters_.size(); ++i) {
     networks_[i]->set_inner(drafters_[i + 1].get(), limits_of(recipe.levels[i + 1]));
   }

@@ -99,7 +99,7 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
   for (int64_t left = most; left > 0;) {
     inner_draft_.clear();
     if (inner_ != nullptr && left > 1) {
-      inner_draft_.calibration = &inner_calibration_;
+      inner_draft_.calibration = inner_worth_;
       inner_->propose(sequence, sampler, inner_limits_, left - 1, inner_draft_);
     }
     const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
@@ -156,8 +156,9 @@ int64_t NeuralDrafter::verify_inner(Sequence& sequence, Sampler& sampler, const 
 
 /// Tells the calibration of the inner drafter what became of the children of a node that was kept.
 void NeuralDrafter::observe_inner(int32_t parent, int32_t token) {
+  if (inner_worth_ == nullptr) return;
   for (const DraftNode& node : inner_draft_.nodes) {
-    if (node.parent == parent) inner_calibration_.observe(node.rank, node.confidence, node.token == token);
+    if (node.parent == parent) inner_worth_->observe(node.rank, node.confidence, node.token == token);
   }
 }
 

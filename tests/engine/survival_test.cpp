@@ -15,7 +15,7 @@ const std::vector<Recipe>& recipes() {
   static const std::vector<Recipe> all = [] {
     std::vector<Recipe> recipes = made_recipes(small_pair().target.vocab_size() * 7 / 8);
     recipes.insert(recipes.begin(), kPlainRecipe);
-    for (const char* name : {"ml-specqd", "ml-specqd-2", "draft-model", "ngram", "early-exit"}) {
+    for (const char* name : {"ml-specqd", "ml-specqd-2", "draft-model", "ngram", "early-exit", "auto"}) {
       recipes.push_back(load_recipe(name));
     }
     return recipes;

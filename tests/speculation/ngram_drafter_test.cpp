@@ -160,7 +160,7 @@ TEST(NgramDrafter, KeepsToItsLimits) {
     DraftLimits some = limits(static_cast<int32_t>(random() % 10), static_cast<int32_t>(1 + random() % 9),
                               static_cast<int32_t>(random() % 20));
     if (random() % 2 == 0) some.threshold = 0.2f;
-    if (random() % 2 == 0) some.path_threshold = 0.01f;
+    if (random() % 2 == 0) some.path_threshold = some.leaf_threshold = 0.01f;
     const auto room = static_cast<int64_t>(random() % 12);
     const Tokens context = random_tokens(random, random() % 6, 12);
     const Draft draft = propose(drafter, context, some, room);

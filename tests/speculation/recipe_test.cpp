@@ -24,8 +24,9 @@ std::string error_of(const std::string& toml) {
 
 TEST(Recipe, BuiltInRecipesLoadUnderTheirNames) {
   const std::vector<std::string> names = recipe_names();
-  EXPECT_EQ(names, (std::vector<std::string>{"bild", "draft-model", "early-exit", "ml-specqd", "ml-specqd-2",
-                                             "nested", "ngram", "plain", "self-int4", "speq"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"auto", "bild", "draft-model", "early-exit", "ml-specqd", "ml-specqd-2",
+                                      "nested", "ngram", "plain", "self-int4", "speq"}));
   for (const std::string& name : names) {
     const Recipe recipe = load_recipe(name);
     EXPECT_EQ(recipe.name, name);
@@ -236,6 +237,18 @@ TEST(Recipe, LevelsAreNotEndless) {
     table += ".drafter";
   }
   EXPECT_NE(error_of(toml).find("8 levels"), std::string::npos);
+}
+
+TEST(Recipe, AFileOfDotsDoesNotUseUpTheStack) {
+  const auto dotted = [](size_t depth) {
+    std::string header = "[a";
+    for (size_t i = 1; i < depth; ++i) header += ".a";
+    return header + "]\n";
+  };
+  EXPECT_NE(error_of(dotted(8000)).find("unknown key \"a\""), std::string::npos);
+  EXPECT_NE(error_of(dotted(1000000)).find("longer than 16384 bytes"), std::string::npos);
+  const test::TemporaryFolder folder;
+  EXPECT_THROW(load_recipe(folder.write("long.toml", kHead + std::string(20000, '#'))), Error);
 }
 
 TEST(Recipe, AnUnknownNameOrFileIsBadInput) {

@@ -37,6 +37,7 @@ class SpeculatedDistribution : public testing::Test {
       while (sequence.tokens.size() < end) {
         speculator.step(sequence, static_cast<int64_t>(end - sequence.tokens.size()), stats);
       }
+      speculator.end(stats);
       ASSERT_EQ(sequence.tokens.size(), end);
       take({sequence.tokens.begin() + static_cast<ptrdiff_t>(prompt_.size()), sequence.tokens.end()}, stats);
     }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <optional>
 
@@ -14,6 +15,12 @@
 
 namespace verbatim::test {
 
+/// Keeps what planners measure out of the user's folders, for as long as the program runs.
+inline void measure_apart() {
+  static const TemporaryFolder folder;
+  setenv("VERBATIM_CACHE_DIR", folder.path().c_str(), 1);
+}
+
 /// A target, a draft model, and what each of them was loaded in.
 struct Pair {
   Model target;
@@ -23,6 +30,7 @@ struct Pair {
 /// A model of some 260 thousand parameters, which drafts for itself in other formats. Needs shared_data().
 inline const Pair& small_pair() {
   static const Pair pair = [] {
+    measure_apart();
     const auto file = shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
     return Pair{load_model(file, {"full", "mxfp4", "int4"}), load_model(file, {"full", "mxfp4"})};
   }();
@@ -35,6 +43,7 @@ inline const Pair& default_pair(const std::vector<std::string>& formats) {
   static std::map<std::vector<std::string>, Pair> pairs;
   const auto found = pairs.find(formats);
   if (found != pairs.end()) return found->second;
+  measure_apart();
   static const Model draft = shared_models().empty()
                                  ? load_model(default_model(), {"int4", "mxfp4"})
                                  : load_model(shared_models() / "draft", {"full", "mxfp4"});

@@ -148,14 +148,25 @@ void expect_consistent(const Stats& stats, const Recipe& recipe, bool whole) {
     accepted_before = depth.accepted;
   }
   EXPECT_EQ(accepted, stats.accepted);
-  const bool chain = recipe.plain() || recipe.levels.front().breadth == 1;
+  const bool chain = recipe.plain() || (!recipe.planned && recipe.levels.front().breadth == 1);
   if (chain) {
     EXPECT_EQ(drafted, stats.drafted);
   } else {
     EXPECT_LE(drafted, stats.drafted);
   }
 
-  if (stats.target_passes == 0) return;
+  if (recipe.planned) {
+    int64_t planned = 0;
+    for (const PlanStats& plan : stats.plans) planned += plan.steps;
+    EXPECT_EQ(planned, stats.target_passes);
+    int64_t draft_passes = 0;
+    for (const LevelStats& level : stats.levels) {
+      EXPECT_LE(level.accepted, level.drafted);
+      draft_passes += level.passes;
+    }
+    EXPECT_EQ(draft_passes, stats.draft_passes);
+    return;
+  }
   ASSERT_EQ(stats.levels.size(), recipe.levels.size());
   int64_t passes = 0;
   double seconds_above = stats.seconds_draft;
