@@ -17,9 +17,12 @@ using test::self_level;
 class DrafterStackTest : public testing::Test {
  protected:
   DrafterStack stack(const Recipe& recipe, bool with_draft_model = true) {
-    return {
-        recipe, evaluator_, {&target_, nullptr}, with_draft_model ? TextModel{&draft_, nullptr} : TextModel{},
-        64,     team_};
+    return {recipe,
+            evaluator_,
+            {&target_, test::any_tokenizer()},
+            with_draft_model ? TextModel{&draft_, test::any_tokenizer()} : TextModel{},
+            64,
+            team_};
   }
   std::string error_of(const Recipe& recipe, bool with_draft_model = true) {
     try {

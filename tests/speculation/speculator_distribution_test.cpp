@@ -20,8 +20,8 @@ class SpeculatedDistribution : public testing::Test {
  protected:
   void generate(const Recipe& recipe, SamplingOptions sampling, uint64_t seeds,
                 const std::function<void(const Tokens&, const Stats&)>& take) {
-    const TextModel model{&target_, nullptr};
-    const TextModel draft{&other_, nullptr};
+    const TextModel model{&target_, test::any_tokenizer()};
+    const TextModel draft{&other_, test::any_tokenizer()};
     auto drafters = std::make_unique<DrafterStack>(recipe, evaluator_, model, draft, 32, team_);
     Speculator speculator(recipe, std::move(drafters), evaluator_);
     Sequence sequence{{}, DenseCache(target_.cache_shape(), 32)};
@@ -198,6 +198,30 @@ TEST_F(SpeculatedDistribution, TheExactRuleGivesEverySeedItsText) {
           }(),
           recipe);
     });
+  }
+}
+
+// A draft model that knows nothing, not even a number, costs its time alone.
+TEST_F(SpeculatedDistribution, ADraftModelOfNonsenseChangesNothing) {
+  test::TinyModelOptions broken = test::small_vocabulary(kVocabulary, 3);
+  broken.nan_weight = true;
+  const SamplingOptions sampling{.temperature = 0.9f};
+  std::vector<Tokens> plain;
+  generate(test::recipe_of("plain", {}), sampling, 20,
+           [&](const Tokens& text, const Stats&) { plain.push_back(text); });
+  other_ = test::tiny_decoder(broken);
+  for (const int32_t breadth : {1, 3}) {
+    for (const bool levels : {false, true}) {
+      Recipe recipe = test::recipe_of("nonsense", {test::model_level("full", 3, breadth, 6)});
+      if (levels) recipe.levels.insert(recipe.levels.begin(), test::self_level("mxfp4-w4a8", 4));
+      size_t next = 0;
+      generate(recipe, sampling, 20, [&](const Tokens& text, const Stats& stats) {
+        EXPECT_EQ(text, plain[next++]);
+        if (!levels) {
+          EXPECT_EQ(stats.drafted, 0);
+        }
+      });
+    }
   }
 }
 

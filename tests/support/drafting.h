@@ -9,6 +9,7 @@
 #include "support/engine_support.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
+#include "text/tokenizer.h"
 
 namespace verbatim::test {
 
@@ -31,6 +32,13 @@ inline TinyModelOptions small_vocabulary(int32_t tokens, uint32_t seed = 1) {
   options.dtype = DType::kF32;
   options.seed = seed;
   return options;
+}
+
+/// A tokenizer for models that need to have one in common.
+inline std::shared_ptr<const Tokenizer> any_tokenizer() {
+  static const std::shared_ptr<const Tokenizer> tokenizer =
+      load_tokenizer(open_checkpoint(default_model()).tokenizer);
+  return tokenizer;
 }
 
 /// A sequence whose tokens but the last are verified.
