@@ -36,6 +36,7 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
       fail(ErrorKind::kUsage, "recipe {} drafts with another model: name it with --draft-model", recipe.name);
     }
     const Decoder& decoder = self ? *model.decoder : *draft_model.decoder;
+    decoder.weights().head.resolve(kind.reading);  // throws now, not in the middle of a text
     std::unique_ptr<NeuralDrafter> drafter;
     if (self) {
       drafter = std::make_unique<NeuralDrafter>(target, kind, DraftCache(), false);

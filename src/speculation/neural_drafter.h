@@ -22,8 +22,10 @@ class DraftCache {
   DenseCache& of(Sequence& sequence) { return own_ ? *own_ : sequence.cache; }
   /// The first of the sequence's tokens that must be evaluated before the next can be drafted.
   int64_t first_unknown(const Sequence& sequence);
-  /// Hears that the cache holds the tokens but the last.
-  void hold(const std::vector<int32_t>& tokens);
+  /// Hears that the cache holds the sequence's tokens but the last. A shared cache is as long as that from
+  /// then on, so that a drafter inside this one goes on from here and leaves alone what lies before; its
+  /// length is left for the caller to put back.
+  void hold(Sequence& sequence);
 
  private:
   std::optional<DenseCache> own_;
