@@ -6,6 +6,7 @@
 
 #include "app_support.h"
 #include "base/error.h"
+#include "checkpoint/checkpoint.h"
 #include "commands.h"
 #include "recipe_words.h"
 
@@ -29,6 +30,8 @@ GenerateResult generate_once(const Model& model, const std::optional<Model>& dra
   generate.max_tokens = options.max_tokens;
   Session session(model, static_cast<int64_t>(tokens.size()) + options.max_tokens, options.common.threads);
   if (draft_model) session.set_draft_model(*draft_model);
+  session.prepare(recipe, [](double fraction) { show_progress("measuring what passes cost", fraction); });
+  end_progress();
   return session.generate(tokens, generate, recipe, on_text);
 }
 
@@ -41,8 +44,12 @@ double median(std::vector<double> values) {
 void demo(const Options& options) {
   const Recipe plain = load_recipe("plain");
   const Recipe speculative = chosen_recipe(options.common);
-  const Model model =
-      load_model(options.common.model, options.common.load_formats(speculative), options.common.threads);
+  // Plain decoding in the model's own format is what to compare with; the planner then drafts from a copy.
+  const bool beside =
+      speculative.planned && options.common.formats.empty() && !is_packed(options.common.model);
+  const std::vector<std::string> formats =
+      beside ? std::vector<std::string>{"full", "mxfp4"} : options.common.load_formats(speculative);
+  const Model model = load_model(options.common.model, formats, options.common.threads);
   const std::optional<Model> draft_model = load_draft_model(options.common, speculative);
 
   fmt::print("The model continues:\n\n{}", options.prompt);

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "speculation/ngram_drafter.h"
+#include "speculation/translating_drafter.h"
+#include "text/same_vocabulary.h"
 
 namespace verbatim {
 
@@ -17,6 +19,26 @@ int64_t weight_bytes(const DecoderWeights& weights, Reading reading) {
     bytes += of(layer.qkv) + of(layer.output) + of(layer.gate_up) + of(layer.down);
   }
   return bytes;
+}
+
+/// Whether tokens of the draft model must be translated. Throws Error(kUsage) when that cannot be known.
+bool needs_translation(const Recipe& recipe, const TextModel& model, const TextModel& draft_model) {
+  if (model.tokenizer == nullptr || draft_model.tokenizer == nullptr) {
+    fail(ErrorKind::kUsage,
+         "recipe {} drafts with another model, but the {} has no tokenizer to compare vocabularies with: add "
+         "its "
+         "tokenizer.model or tokenizer.json",
+         recipe.name, model.tokenizer == nullptr ? "model" : "draft model");
+  }
+  return !same_vocabulary(*model.tokenizer, *draft_model.tokenizer);
+}
+
+/// The positions that a draft model needs for sequences of so many tokens of another vocabulary. Longer
+/// texts lose their beginning.
+int64_t translated_capacity(int64_t capacity, const ModelConfig& config) {
+  constexpr int64_t kTokensPerToken = 4;
+  constexpr int64_t kLeast = 256;
+  return std::min<int64_t>(std::max(kTokensPerToken * capacity, kLeast), config.context);
 }
 
 }  // namespace
@@ -37,6 +59,12 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     }
     const Decoder& decoder = self ? *model.decoder : *draft_model.decoder;
     decoder.weights().head.resolve(kind.reading);  // throws now, not in the middle of a text
+    const bool translated = !self && needs_translation(recipe, model, draft_model);
+    const int64_t positions = translated ? translated_capacity(capacity, decoder.config()) : capacity;
+    // Rows that fill a vocabulary up are no tokens; and the model may have fewer of them than its drafter.
+    int64_t vocabulary =
+        translated ? draft_model.tokenizer->vocab_size() : model.decoder->config().vocab_size;
+    if (level.vocabulary > 0) vocabulary = std::min<int64_t>(vocabulary, level.vocabulary);
     std::unique_ptr<NeuralDrafter> drafter;
     if (self) {
       drafter = std::make_unique<NeuralDrafter>(target, kind, DraftCache(), false);
@@ -47,17 +75,29 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
         draft_evaluator_ = std::make_unique<Evaluator>(decoder, small ? *one_thread_ : team);
       }
       drafter = std::make_unique<NeuralDrafter>(*draft_evaluator_, kind,
-                                                DraftCache(decoder.cache_shape(), capacity), true);
+                                                DraftCache(decoder.cache_shape(), positions), true);
     }
-    if (level.vocabulary > 0 && level.vocabulary < decoder.config().vocab_size) {
-      drafter->own_head(
-          std::make_unique<LinearWeight>(first_columns(decoder.weights().head, level.vocabulary)));
+    if (vocabulary < decoder.config().vocab_size) {
+      drafter->own_head(std::make_unique<LinearWeight>(first_columns(decoder.weights().head, vocabulary)));
+    }
+    if (translated) {
+      networks_.push_back(nullptr);
+      drafters_.push_back(std::make_unique<TranslatingDrafter>(std::move(drafter), draft_model.tokenizer,
+                                                               model.tokenizer, positions));
+      continue;
     }
     networks_.push_back(drafter.get());
     drafters_.push_back(std::move(drafter));
   }
   if (recipe.planned) return;  // the planner puts one inside another as it sees fit
   for (size_t i = 0; i + 1 < drafters_.size(); ++i) {
+    if (networks_[i] == nullptr) {
+      fail(ErrorKind::kUsage,
+           "recipe {}: nothing can draft for a draft model with another vocabulary than the model's: leave "
+           "out "
+           "the drafter inside it",
+           recipe.name);
+    }
     networks_[i]->set_inner(drafters_[i + 1].get(), limits_of(recipe.levels[i + 1]));
   }
 }

@@ -16,18 +16,19 @@ struct TextModel {
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null when it has none
 };
 
-/// The drafters of a recipe, one per level, each drafting for the one before.
+/// The drafters of a recipe, one per level, each drafting for the one before. Drafts of a model whose
+/// vocabulary is another are translated.
 class DrafterStack {
  public:
   /// `target` evaluates `model`, whose sequences grow to at most `capacity` tokens. `draft_model` is what
   /// levels of another model draft with, or without decoder. Both outlive the stack. Throws Error(kUsage)
-  /// when a level needs what is not there.
+  /// when a level needs what is not there, or drafts for one that is translated.
   DrafterStack(const Recipe& recipe, Evaluator& target, const TextModel& model, const TextModel& draft_model,
                int64_t capacity, ThreadTeam& team);
 
   size_t size() const { return drafters_.size(); }
   Drafter& level(size_t i) { return *drafters_[i]; }
-  /// The level as a network, or null for n-grams.
+  /// The level as a network, or null for n-grams and for a model that is translated.
   NeuralDrafter* network(size_t i) { return networks_[i]; }
   /// Starts the statistics of all levels anew.
   void reset_stats();
@@ -38,7 +39,7 @@ class DrafterStack {
   std::unique_ptr<ThreadTeam> one_thread_;  // for models that fit a core's cache
   std::unique_ptr<Evaluator> draft_evaluator_;
   std::vector<std::unique_ptr<Drafter>> drafters_;
-  std::vector<NeuralDrafter*> networks_;  // by level; null for n-grams
+  std::vector<NeuralDrafter*> networks_;  // by level; null for others
 };
 
 }  // namespace verbatim

@@ -57,12 +57,21 @@ void NeuralDrafter::propose(Sequence& sequence, Sampler& sampler, const DraftLim
   const Stopwatch watch(stats.seconds);
   const Verified back(sequence);
   const int64_t most = std::min<int64_t>(limits.length, room);
+  if (!knows(sequence)) return;
   if (grow_trees_ && inner_ == nullptr && limits.breadth > 1) {
     propose_tree(sequence, sampler, limits, most, draft);
   } else {
     propose_chain(sequence, sampler, limits, most, draft);
   }
   stats.drafted += draft.size();
+}
+
+/// Whether its model has all the tokens that it must evaluate: the model that it drafts for may have more
+/// rows than this one, which fill its vocabulary up.
+bool NeuralDrafter::knows(const Sequence& sequence) {
+  const auto first = sequence.tokens.begin() + cache_.first_unknown(sequence);
+  const int32_t vocabulary = evaluator_->decoder().config().vocab_size;
+  return std::all_of(first, sequence.tokens.end(), [&](int32_t token) { return token < vocabulary; });
 }
 
 void NeuralDrafter::observe(const Sequence& sequence) {

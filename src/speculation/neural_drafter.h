@@ -74,6 +74,7 @@ class NeuralDrafter : public Drafter {
     float path;
   };
 
+  bool knows(const Sequence& sequence);
   Matrix<const float> evaluate(Sequence& sequence, int64_t first, const Draft& following);
   void propose_chain(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
                      Draft& draft);

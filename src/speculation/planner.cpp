@@ -15,6 +15,9 @@ constexpr int64_t kRarest = 256;
 /// /// What drafts for a draft: passes over few rows cost little more than over one, those over many do.
 constexpr int32_t kMostInnerNodes = 7;
 
+/// /// A draft model's pass against the model's, while it is not known.
+constexpr double kUnknownShare = 0.03;
+
 /// How many rows verification is likely to have: where the price of one more is taken.
 constexpr int64_t kUsualRows = 12;
 
@@ -111,7 +114,9 @@ void Planner::begin() {
 }
 
 double Planner::pass_seconds(size_t level) const {
-  return costs_.levels[level] ? costs_.levels[level]->of(1) : 0.0;
+  // N-grams are free. What a model of another vocabulary takes is not measured beforehand but as it is used.
+  if (recipe_.levels[level].kind == DraftLevel::Kind::kNgram) return 0.0;
+  return costs_.levels[level] ? costs_.levels[level]->of(1) : costs_.target.of(1) * kUnknownShare;
 }
 
 size_t Planner::best_plan() const {
@@ -187,11 +192,12 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
     return;
   }
   if (!plan.outer) return;
-  NeuralDrafter& drafter = *drafters_->network(*plan.outer);
+  Drafter& drafter = drafters_->level(*plan.outer);
+  NeuralDrafter* const network = drafters_->network(*plan.outer);
   if (plan.inner) {
-    drafter.set_inner(&drafters_->level(*plan.inner), inner_limits(plan), &plans_[current_].inner_worth);
-  } else {
-    drafter.set_inner(nullptr, {}, nullptr);
+    network->set_inner(&drafters_->level(*plan.inner), inner_limits(plan), &plans_[current_].inner_worth);
+  } else if (network != nullptr) {
+    network->set_inner(nullptr, {}, nullptr);
   }
   outer_draft_.calibration = &worth_[*plan.outer];
   passes_before_ = drafter.stats.passes;
@@ -239,11 +245,12 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   judge(outer_draft_, appended, worth_[*plan.outer]);
 
   const double expected_draft = plan.draft_seconds * depth_of(outer_draft_);
-  const int64_t passes = drafters_->network(*plan.outer)->stats.passes - passes_before_;
+  const int64_t passes = drafters_->level(*plan.outer).stats.passes - passes_before_;
   const bool tree = recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
   if (tree || !plan.inner) {
     expected_draft_ += pass_seconds(*plan.outer) * static_cast<double>(passes);
-    if (passes > 0) costs_.levels[*plan.outer]->observe(1, seconds_draft / static_cast<double>(passes));
+    if (passes > 0 && costs_.levels[*plan.outer])
+      costs_.levels[*plan.outer]->observe(1, seconds_draft / static_cast<double>(passes));
   } else {
     expected_draft_ += expected_draft;
   }

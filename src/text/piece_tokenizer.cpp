@@ -50,6 +50,9 @@ class PieceTokenizer final : public Tokenizer {
     return vocabulary_->has(token) && vocabulary_->pieces[token].kind == PieceKind::kControl;
   }
   std::optional<Token> find(std::string_view text) const override { return vocabulary_->find(text); }
+  std::string_view vocabulary_text(Token token) const override {
+    return vocabulary_->has(token) ? std::string_view(vocabulary_->pieces[token].text) : std::string_view();
+  }
   std::string kind() const override { return kind_; }
 
  private:

@@ -40,6 +40,9 @@ class Tokenizer {
   virtual bool is_control(Token token) const = 0;
   /// The id of a token by its exact vocabulary text ("<|im_end|>"), for chat formats and stop tokens.
   virtual std::optional<Token> find(std::string_view text) const = 0;
+  /// The reverse: a token's exact vocabulary text, valid as long as the tokenizer; empty if there is no such
+  /// token.
+  virtual std::string_view vocabulary_text(Token token) const = 0;
   /// One word for `inspect`: "sentencepiece", "byte-level bpe", ...
   virtual std::string kind() const = 0;
 };
