@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "checkpoint/checkpoint.h"
 #include "container/container.h"
 #include "formats/format.h"
 
@@ -27,11 +28,11 @@ void on_interrupt(int) {
   interrupt_seen.store(true, std::memory_order_relaxed);
 }
 
-/// Whether a model in these formats has what the recipe drafts with.
-bool holds_drafts(const std::vector<std::string>& formats, const Recipe& recipe) {
-  const std::vector<std::string> needed = recipe.formats();
-  return std::all_of(needed.begin(), needed.end(), [&](const std::string& name) {
-    return name == "full" || std::find(formats.begin(), formats.end(), name) != formats.end();
+/// Whether all matrices of an unpacked model are in BF16, as `mxbf16` wants them.
+bool is_all_bf16(const std::string& model) {
+  const Checkpoint checkpoint = open_checkpoint(model);
+  return std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [](const auto& named) {
+    return named.second.shape.size() < 2 || named.second.dtype == DType::kBF16;
   });
 }
 
@@ -48,7 +49,7 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
   };
   const char* const decoding = "Decoding";
   add(decoding, "--recipe", options.recipe,
-      "A name from `verbatim recipes` or a .toml file; without it ml-specqd if possible");
+      "A name from `verbatim recipes` or a .toml file; without it auto, which picks for every step");
   add(decoding, "--draft-model", options.draft_model, "The model that recipes with a small model draft with")
       ->type_name("MODEL");
   add(decoding, "--draft-length", options.draft_length,
@@ -82,25 +83,17 @@ void add_sampling(CLI::App& command, SamplingOptions& choice) {
 
 std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {
   if (!formats.empty()) return formats;
+  // const bool packed = is_packed(model);
+  // A planner takes what there is.
+  if (used.planned && packed) return {};
+  if (used.planned && !is_all_bf16(model)) return {"full", "mxfp4"};
   // Without drafts a packed file needs not be lossless: it is taken as it is then.
-  if (used.plain() && is_packed(model) && !open_container(model).exact()) return {};
+  if (used.plain() && packed && !open_container(model).exact()) return {};
   return used.formats();
 }
 
-std::string default_recipe(const std::string& model) {
-  constexpr const char* kDefault = "ml-specqd";
-  if (!is_packed(model)) return kDefault;
-  const Container container = open_container(model);
-  const std::vector<Format> held = container.formats();
-  const bool drafts = std::find(held.begin(), held.end(), Format::kMxfp4) != held.end();
-  return drafts && container.exact() ? kDefault : "plain";
-}
-
 Recipe chosen_recipe(const CommonOptions& options) {
-  Recipe recipe = load_recipe(options.recipe.empty() ? default_recipe(options.model) : options.recipe);
-  if (options.recipe.empty() && !options.formats.empty() && !holds_drafts(options.formats, recipe)) {
-    recipe = load_recipe("plain");
-  }
+  Recipe recipe = load_recipe(options.recipe.empty() ? "auto" : options.recipe);
   if (recipe.plain()) return recipe;
   if (options.draft_length > 0) recipe.levels.front().length = options.draft_length;
   if (options.draft_threshold >= 0.0f) recipe.levels.front().threshold = options.draft_threshold;
@@ -124,7 +117,7 @@ Model load_model(const std::string& path, ModelOptions options) {
   return model;
 }
 
-void add_draft_model(Session& session, const CommonOptions& options, const Recipe& recipe) {
+std::optional<Model> load_draft_model(const CommonOptions& options, const Recipe& recipe) {
   std::string path = options.draft_model;
   bool drafts = false;
   for (const DraftLevel& level : recipe.levels) {
@@ -132,12 +125,22 @@ void add_draft_model(Session& session, const CommonOptions& options, const Recip
     drafts = true;
     if (path.empty()) path = level.model;
   }
-  if (!drafts || (path.empty() && recipe.planned)) return;
+  if (!drafts && !path.empty()) {
+    fail(ErrorKind::kUsage,
+         "the recipe {} drafts with no other model: leave out --draft-model, or name a "
+         "recipe that does, as `verbatim recipes` lists them",
+         recipe.name);
+  }
+  if (!drafts || (path.empty() && recipe.planned)) return std::nullopt;
   if (path.empty()) {
     fail(ErrorKind::kUsage, "the recipe {} drafts with another model: name one with --draft-model",
          recipe.name);
   }
-  session.set_draft_model(load_model(path, recipe.draft_model_formats(), options.threads));
+  return load_model(path, recipe.draft_model_formats(), options.threads);
+}
+
+void add_draft_model(Session& session, const CommonOptions& options, const Recipe& recipe) {
+  if (const auto model = load_draft_model(options, recipe)) session.set_draft_model(*model);
 }
 
 void check_names(const char* what, const std::vector<std::string>& names,

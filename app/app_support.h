@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ namespace verbatim::app {
 /// Options that several commands share.
 struct CommonOptions {
   std::string model;
-  std::string recipe;             // none: default_recipe() of the model
+  std::string recipe;             // none: auto
   int32_t draft_length = 0;       // 0: the recipe's
   float draft_threshold = -1.0f;  // negative: the recipe's
   int32_t threads = 0;
@@ -35,12 +36,7 @@ void add_decoding(CLI::App& command, CommonOptions& options);
 /// Adds the sampling options alone.
 void add_sampling(CLI::App& command, SamplingOptions& choice);
 
-/// The name of the recipe that suits a model when none is asked for: "ml-specqd", but "plain" for a packed
-/// one without the weights for it. Throws Error(kBadInput) for a packed file that is malformed.
-std::string default_recipe(const std::string& model);
-
-/// The recipe that the options name, or else the model's default, or "plain" if their formats lack what that
-/// one drafts with; with what they override.
+/// The recipe that the options name, or else "auto", with what they override.
 Recipe chosen_recipe(const CommonOptions& options);
 
 /// Loads a model with a progress bar and prints its warnings to stderr.
@@ -48,8 +44,10 @@ Model load_model(const std::string& path, const std::vector<std::string>& format
 /// Likewise, with further options; their progress is this bar.
 Model load_model(const std::string& path, ModelOptions options);
 
-/// Gives the session the model that the recipe drafts with, if it does: the one that the options name, or
-/// else the recipe. Throws Error(kUsage) when it needs one and none is named.
+/// The model that the recipe drafts with, if it does: the one that the options name, or else the recipe.
+/// Throws Error(kUsage) when it needs one and none is named.
+std::optional<Model> load_draft_model(const CommonOptions& options, const Recipe& recipe);
+/// Gives it to a session.
 void add_draft_model(Session& session, const CommonOptions& options, const Recipe& recipe);
 
 /// Throws Error(kUsage) unless each of the names, which are of `what`, is known.

@@ -170,19 +170,16 @@ class Tally {
   GeometricMean speedup_;
 };
 
-/// The cases with a session each.
+/// The cases, each prompt in a session of its own: what drafters learnt from other texts would help here and
+/// not in the field.
 class Runner {
  public:
   Runner(const std::vector<DecodeCase>& cases, int64_t capacity, const DecodeRunOptions& options)
-      : cases_(cases), options_(options) {
-    for (const DecodeCase& one : cases) {
-      Session& session = sessions_.emplace_back(one.model, capacity, options.threads);
-      if (one.draft_model) session.set_draft_model(*one.draft_model);
-    }
+      : cases_(cases), capacity_(capacity), options_(options) {
     if (options.perplexity) scorer_.emplace(cases.front().model, options.threads);
   }
 
-  /// The first call of a session finds cold weights, and a planner that has yet to measure costs.
+  /// The first call finds cold weights, and a planner that has yet to measure costs.
   void warm_up(int32_t token) {
     GenerateOptions generate = options_.generate;
     generate.max_tokens = std::min(generate.max_tokens, kWarmUpTokens);
@@ -231,13 +228,16 @@ class Runner {
   }
 
   GenerateResult run(size_t at, const std::vector<int32_t>& prompt, const GenerateOptions& generate) {
-    sessions_[at].truncate(0);
-    return sessions_[at].generate(prompt, generate, cases_[at].recipe);
+    const DecodeCase& one = cases_[at];
+    Session session(one.model, capacity_, options_.threads);
+    if (one.draft_model) session.set_draft_model(*one.draft_model);
+    session.prepare(one.recipe);
+    return session.generate(prompt, generate, one.recipe);
   }
 
   const std::vector<DecodeCase>& cases_;
+  int64_t capacity_;
   const DecodeRunOptions& options_;
-  std::vector<Session> sessions_;
   std::optional<OutputScorer> scorer_;
 };
 

@@ -8,6 +8,7 @@
 #include "conversation.h"
 #include "engine/model_data.h"
 #include "line_reader.h"
+#include "recipe_words.h"
 
 namespace verbatim::app {
 
@@ -108,6 +109,10 @@ void chat(const Options& options) {
   generate.max_tokens = options.max_tokens;
   generate.cancelled = interrupted;
   Chat chat{Conversation(model, *format, options.system, generate, recipe, options.common.threads), recipe};
+  if (const auto drafts = load_draft_model(options.common, recipe))
+    chat.conversation.set_draft_model(*drafts);
+  const std::string warning = lossy_warning(recipe);
+  if (!warning.empty()) fmt::print(stderr, "verbatim: {}\n", one_line(warning));
   LineReader reader;
   if (reader.on_terminal()) {
     fmt::print(stderr, "{} in the {} format, {} tokens of context. /help lists commands, Ctrl-D leaves.\n",

@@ -23,6 +23,9 @@ class Conversation {
   /// Begins anew.
   void reset();
 
+  /// Gives the model that the recipe drafts with.
+  void set_draft_model(const Model& model) { session_.set_draft_model(model); }
+
   int64_t turns() const { return turns_; }
   /// Tokens in the history.
   int64_t length() const { return static_cast<int64_t>(session_.tokens().size()); }

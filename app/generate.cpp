@@ -9,6 +9,8 @@
 #include "app_support.h"
 #include "base/error.h"
 #include "commands.h"
+#include "recipe_words.h"
+#include "stats_report.h"
 
 namespace verbatim::app {
 
@@ -20,6 +22,7 @@ struct Options {
   std::string prompt_file;
   GenerateOptions generate;
   bool json = false;
+  bool stats = false;
 };
 
 void print_json(const Options& options, const Recipe& recipe, const GenerateResult& result,
@@ -33,18 +36,11 @@ void print_json(const Options& options, const Recipe& recipe, const GenerateResu
   object["finish_reason"] = finish_reason_name(stats.finish);
   object["recipe"] = recipe.name;
   object["lossless"] = recipe.lossless();
+  object["guarantee"] = recipe.guarantee();
   object["seed"] = options.common.sampling.seed;
   object["seconds"] = {
       {"load", seconds_load}, {"prefill", stats.seconds_prefill}, {"decode", stats.seconds_decode}};
-  object["tokens_per_second"] = stats.tokens_per_second();
-  object["drafted"] = stats.drafted;
-  object["accepted"] = stats.accepted;
-  object["acceptance_rate"] = stats.acceptance_rate();
-  object["mean_accepted_length"] = stats.mean_accepted_length();
-  object["target_passes"] = stats.target_passes;
-  object["draft_passes"] = stats.draft_passes;
-  object["seconds_draft"] = stats.seconds_draft;
-  object["seconds_verify"] = stats.seconds_verify;
+  add_stats(object, stats, recipe);
   object["peak_rss_bytes"] = peak_resident_bytes();
   // A vocabulary can produce bytes that are no UTF-8; JSON cannot hold them.
   write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
@@ -66,6 +62,10 @@ void generate(Options& options) {
   const int64_t room = static_cast<int64_t>(tokens.size()) + options.generate.max_tokens;
   Session session(model, room, options.common.threads);
   add_draft_model(session, options.common, recipe);
+  session.prepare(recipe, [](double fraction) { show_progress("measuring what passes cost", fraction); });
+  end_progress();
+  const std::string warning = lossy_warning(recipe);
+  if (!warning.empty()) fmt::print(stderr, "verbatim: {}\n", one_line(warning));
   const double seconds_load = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   const InterruptGuard guard;
@@ -81,6 +81,7 @@ void generate(Options& options) {
     if (isatty(STDOUT_FILENO) == 1) write_out("\n");
     fmt::print(stderr, "{}\n", summary(result.stats, recipe));
   }
+  if (options.stats) fmt::print(stderr, "{}", stats_report(result.stats, recipe));
   if (interrupted()) throw CLI::RuntimeError(kInterruptedExit);
 }
 
@@ -107,6 +108,8 @@ void add_generate(CLI::App& program) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   command->add_flag("--ignore-eos", options->generate.ignore_eos, "Go on after the end-of-sequence token");
   command->add_flag("--json", options->json, "Print one JSON object with the text and statistics");
+  command->add_flag("--stats", options->stats,
+                    "Also say on stderr where the time went and what became of the drafts");
   command->footer(
       "Examples:\n"
       "  verbatim generate models/target -p 'def fibonacci(n):'\n"

@@ -46,6 +46,12 @@ struct LevelStats {
   double seconds = 0;    ///< with what the levels below it took
 };
 
+/// How often the planner chose a way to draft: "plain", "self", "self <- ngram", ...
+struct PlanStats {
+  std::string name;
+  int64_t steps = 0;
+};
+
 struct Stats {
   int64_t prompt_tokens = 0;  ///< newly evaluated for this call
   int64_t generated_tokens = 0;
@@ -64,6 +70,9 @@ struct Stats {
   std::vector<LevelStats> levels;  ///< those of the recipe, in its order
   std::vector<DepthStats> depths;  ///< by depth
   std::vector<int64_t> lengths;    ///< steps by how many drafts they kept
+  std::vector<PlanStats> plans;    ///< of recipes that are planned
+  double expected_draft = 0;       ///< what the planner's table of costs says that the drafts take
+  double expected_verify = 0;      ///< likewise the model's passes
   FinishReason finish = FinishReason::kLength;
 
   /// Accepted over drafted tokens; 0 when none was drafted.
@@ -107,6 +116,11 @@ class Session {
 
   /// Gives the model that recipes with a `model` level draft with. Its vocabulary may be another one.
   void set_draft_model(const Model& model);
+
+  /// Gets what a recipe needs before its first use: for a planned one, what passes cost on this machine, from
+  /// the user's cache directory or measured now, which takes seconds for a large model. generate() does so
+  /// itself if need be; this one tells how far it is.
+  void prepare(const Recipe& recipe, const std::function<void(double)>& progress = {});
 
   /// Forgets the tokens from `length` on, so that the next prompt continues from there.
   void truncate(int64_t length);

@@ -69,10 +69,11 @@ CpuFeatures detect() {
   features.avx2 = ymm && fma && f16c && bit(b, 5);
   features.avx512 = features.avx2 && zmm && bit(b, 16) && bit(b, 17) && bit(b, 30) && bit(b, 31);
   features.avx512_vnni = features.avx512 && bit(c, 11);
+  const bool byte_permutations = bit(c, 1) && bit(c, 6);
   const bool amx_bits = bit(d, 22) && bit(d, 24) && bit(d, 25);
   if (__get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) features.avx512_bf16 = features.avx512 && bit(a, 5);
-  features.amx =
-      amx_bits && tiles && features.avx512_vnni && features.avx512_bf16 && request_amx_permission();
+  features.amx = amx_bits && tiles && byte_permutations && features.avx512_vnni && features.avx512_bf16 &&
+                 request_amx_permission();
   return features;
 }
 

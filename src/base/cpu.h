@@ -15,8 +15,9 @@ struct CpuFeatures {
   bool avx512 = false;       ///< AVX-512 F, BW, DQ, VL
   bool avx512_vnni = false;  ///< int8 dot products
   bool avx512_bf16 = false;  ///< bf16 dot products
-  bool amx = false;          ///< AMX tiles with int8 and bf16, permission granted; implies all of the above
-  std::string model_name;    ///< e.g. "Intel(R) Xeon(R) Processor", or "unknown"
+  bool amx = false;        ///< AMX tiles with int8 and bf16, permission granted, and AVX-512 VBMI and VBMI2;
+                           ///< implies all of the above
+  std::string model_name;  ///< e.g. "Intel(R) Xeon(R) Processor", or "unknown"
 };
 
 /// The features of this machine, found once. Asks the operating system for the use of AMX tiles.

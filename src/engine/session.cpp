@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "engine/model_data.h"
+#include "engine/speculator_setup.h"
 #include "engine/text_stream.h"
-#include "speculation/speculator.h"
 #include "verbatim/generate.h"
 
 namespace verbatim {
@@ -26,7 +26,7 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
     fail(ErrorKind::kUsage, "a stop string cannot be empty");
   }
   for (const std::string& name : recipe.formats()) {
-    if (name == "full") continue;
+    if (name == "full" || recipe.planned) continue;  // a planner does without
     if (data.decoder.weights().head.find(parse_format(name, recipe.name)) == nullptr) {
       fail(ErrorKind::kUsage, "recipe {} needs weights in {}: load the model with them", recipe.name, name);
     }
@@ -67,6 +67,7 @@ class Generation {
       decode(speculator, first, capacity);
     }
     finish(capacity);
+    speculator.end(result.stats);
   }
 
   GenerateResult result;
@@ -144,10 +145,6 @@ class Generation {
   bool ended_ = false;
 };
 
-TextModel text_model(const ModelData& data) {
-  return {&data.decoder, data.tokenizer};
-}
-
 }  // namespace
 
 struct Session::State {
@@ -163,12 +160,11 @@ struct Session::State {
 
   /// The speculator of a recipe: the one of the last call, with what its drafters have learnt, if that was
   /// the same.
-  Speculator& speculator_for(const Recipe& recipe) {
-    if (speculator == nullptr || speculator->recipe() != recipe) {
-      const TextModel target = text_model(model.data());
-      const TextModel draft = draft_model ? text_model(draft_model->data()) : TextModel{};
-      auto drafters = std::make_unique<DrafterStack>(recipe, evaluator, target, draft, capacity, team);
-      speculator = std::make_unique<Speculator>(recipe, std::move(drafters), evaluator);
+  Speculator& speculator_for(const Recipe& recipe, const std::function<void(double)>& progress) {
+    if (speculator == nullptr || speculator_recipe != recipe) {
+      const ModelData* const draft = draft_model ? &draft_model->data() : nullptr;
+      speculator = make_speculator(recipe, model.data(), draft, evaluator, capacity, team, progress);
+      speculator_recipe = recipe;
     }
     return *speculator;
   }
@@ -180,6 +176,7 @@ struct Session::State {
   Evaluator evaluator;
   Sequence sequence;
   std::unique_ptr<Speculator> speculator;
+  Recipe speculator_recipe;
 };
 
 Session::Session(const Model& model, int64_t capacity, int32_t threads)
@@ -190,6 +187,10 @@ Session& Session::operator=(Session&&) noexcept = default;
 
 const std::vector<int32_t>& Session::tokens() const {
   return state_->sequence.tokens;
+}
+
+void Session::prepare(const Recipe& recipe, const std::function<void(double)>& progress) {
+  state_->speculator_for(recipe, progress);
 }
 
 void Session::set_draft_model(const Model& model) {
@@ -210,7 +211,7 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
   const ModelData& data = state_->model.data();
   check_options(options, recipe, data);
   check_prompt(prompt, sequence, options.max_tokens, state_->capacity, state_->model.vocab_size());
-  Speculator& speculator = state_->speculator_for(recipe);
+  Speculator& speculator = state_->speculator_for(recipe, {});
   speculator.begin(options.sampling);
   Generation generation(sequence, data, options, on_text);
   const auto before = static_cast<int64_t>(sequence.tokens.size());

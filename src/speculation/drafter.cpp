@@ -1,6 +1,7 @@
 #include "speculation/drafter.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace verbatim {
 
@@ -17,8 +18,44 @@ float Draft::path_of(int32_t parent, int32_t rank, float confidence) const {
 
 int32_t Draft::add(int32_t token, int32_t parent, float confidence, int32_t rank) {
   const int32_t depth = parent == DraftNode::kRoot ? 0 : nodes[static_cast<size_t>(parent)].depth + 1;
-  nodes.push_back({token, parent, depth, rank, confidence, path_of(parent, rank, confidence)});
+  const float kept = calibration == nullptr ? confidence : calibration->kept(rank, confidence);
+  nodes.push_back({token, parent, depth, rank, confidence, kept, path_of(parent, rank, confidence)});
   return static_cast<int32_t>(nodes.size()) - 1;
+}
+
+void Draft::merge(const Draft& other) {
+  std::vector<int32_t> place(other.nodes.size());
+  for (size_t i = 0; i < other.nodes.size(); ++i) {
+    DraftNode node = other.nodes[i];
+    if (node.parent != DraftNode::kRoot) node.parent = place[static_cast<size_t>(node.parent)];
+    place[i] = child(node.parent, node.token);
+    if (place[i] == DraftNode::kRoot) {
+      place[i] = static_cast<int32_t>(nodes.size());
+      nodes.push_back(node);
+    } else {
+      float& kept = nodes[static_cast<size_t>(place[i])].kept;
+      kept = std::max(kept, node.kept);
+    }
+  }
+  for (DraftNode& node : nodes) {
+    node.path =
+        node.kept * (node.parent == DraftNode::kRoot ? 1.0f : nodes[static_cast<size_t>(node.parent)].path);
+  }
+  std::vector<int32_t> order(nodes.size());
+  std::iota(order.begin(), order.end(), 0);
+  // No node has a larger path than its parent, and among equals the parent comes first.
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return nodes[static_cast<size_t>(a)].path > nodes[static_cast<size_t>(b)].path;
+  });
+  std::vector<int32_t> new_place(nodes.size());
+  std::vector<DraftNode> sorted;
+  for (const int32_t old : order) {
+    new_place[static_cast<size_t>(old)] = static_cast<int32_t>(sorted.size());
+    DraftNode node = nodes[static_cast<size_t>(old)];
+    if (node.parent != DraftNode::kRoot) node.parent = new_place[static_cast<size_t>(node.parent)];
+    sorted.push_back(node);
+  }
+  nodes = std::move(sorted);
 }
 
 int32_t Draft::child(int32_t parent, int32_t token) const {

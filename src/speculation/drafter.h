@@ -19,7 +19,8 @@ struct DraftNode {
   int32_t depth;     ///< 0 for what may follow the sequence at once
   int32_t rank;      ///< 0 for the first child of its parent
   float confidence;  ///< how sure the drafter is of it once its parent is kept, 0 to 1
-  float path;        ///< how likely verification keeps it, as the calibration has it
+  float kept;        ///< the same as the calibration has it
+  float path;        ///< how likely verification keeps it: the product of `kept` from the root on
 };
 
 /// What a drafter proposes. Children of one parent differ in their token; the first of them is the likeliest.
@@ -35,6 +36,9 @@ struct Draft {
 
   void clear();
   int64_t size() const { return static_cast<int64_t>(nodes.size()); }
+  /// /// Adds what another draft of the same sequence has and this one lacks, and puts the nodes in the order
+  /// of decreasing path. Where both have a node, the surer one counts.
+  void merge(const Draft& other);
   /// The path probability of a child of `parent`.
   float path_of(int32_t parent, int32_t rank, float confidence) const;
   /// Adds a node and returns its index.

@@ -58,6 +58,7 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
       fail(ErrorKind::kUsage, "recipe {} drafts with another model: name it with --draft-model", recipe.name);
     }
     const Decoder& decoder = self ? *model.decoder : *draft_model.decoder;
+    decoder.weights().head.resolve(kind.reading);  // throws now, not in the middle of a text
     const bool translated = !self && needs_translation(recipe, model, draft_model);
     const int64_t positions = translated ? translated_capacity(capacity, decoder.config()) : capacity;
     // Rows that fill a vocabulary up are no tokens; and the model may have fewer of them than its drafter.
@@ -88,6 +89,7 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     networks_.push_back(drafter.get());
     drafters_.push_back(std::move(drafter));
   }
+  if (recipe.planned) return;  // the planner puts one inside another as it sees fit
   for (size_t i = 0; i + 1 < drafters_.size(); ++i) {
     if (networks_[i] == nullptr) {
       fail(ErrorKind::kUsage,

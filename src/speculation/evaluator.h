@@ -31,6 +31,7 @@ class Evaluator {
   void keep(int32_t node, DenseCache& cache);
 
   const Decoder& decoder() const { return *decoder_; }
+  int threads() const { return team_->size(); }
 
  private:
   void add_nodes(const Draft& draft, int32_t root_position);

@@ -9,6 +9,24 @@ namespace {
 /// Rows per pass when a cache catches up with a prompt.
 constexpr int64_t kCatchUpRows = 512;
 
+/// Brings a sequence back to what is verified of it.
+class Verified {
+ public:
+  explicit Verified(Sequence& sequence)
+      : sequence_(sequence), tokens_(sequence.tokens.size()), length_(sequence.cache.length()) {}
+  ~Verified() {
+    sequence_.tokens.resize(tokens_);
+    sequence_.cache.set_length(length_);
+  }
+  Verified(const Verified&) = delete;
+  Verified& operator=(const Verified&) = delete;
+
+ private:
+  Sequence& sequence_;
+  size_t tokens_;
+  int64_t length_;
+};
+
 const auto kLessLikely = [](const auto& a, const auto& b) { return a.path < b.path; };
 
 }  // namespace
@@ -22,8 +40,12 @@ int64_t DraftCache::first_unknown(const Sequence& sequence) {
   return static_cast<int64_t>(held_.size());
 }
 
-void DraftCache::hold(const std::vector<int32_t>& tokens) {
-  if (!own_) return;
+void DraftCache::hold(Sequence& sequence) {
+  const std::vector<int32_t>& tokens = sequence.tokens;
+  if (!own_) {
+    sequence.cache.set_length(static_cast<int64_t>(tokens.size()) - 1);
+    return;
+  }
   const auto end = tokens.end() - 1;
   const auto [differs, from] = std::mismatch(held_.begin(), held_.end(), tokens.begin(), end);
   held_.erase(differs, held_.end());
@@ -33,7 +55,7 @@ void DraftCache::hold(const std::vector<int32_t>& tokens) {
 void NeuralDrafter::propose(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t room,
                             Draft& draft) {
   const Stopwatch watch(stats.seconds);
-  const size_t known = sequence.tokens.size();
+  const Verified back(sequence);
   const int64_t most = std::min<int64_t>(limits.length, room);
   if (!knows(sequence)) return;
   if (grow_trees_ && inner_ == nullptr && limits.breadth > 1) {
@@ -41,7 +63,6 @@ void NeuralDrafter::propose(Sequence& sequence, Sampler& sampler, const DraftLim
   } else {
     propose_chain(sequence, sampler, limits, most, draft);
   }
-  sequence.tokens.resize(known);
   stats.drafted += draft.size();
 }
 
@@ -87,12 +108,12 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
   for (int64_t left = most; left > 0;) {
     inner_draft_.clear();
     if (inner_ != nullptr && left > 1) {
-      inner_draft_.calibration = &inner_calibration_;
+      inner_draft_.calibration = inner_worth_;
       inner_->propose(sequence, sampler, inner_limits_, left - 1, inner_draft_);
     }
     const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
     left = verify_inner(sequence, sampler, limits, left, draft, logits);
-    cache_.hold(sequence.tokens);
+    cache_.hold(sequence);
     first = static_cast<int64_t>(sequence.tokens.size()) - 1;
   }
   add_leaves(limits, draft);
@@ -144,8 +165,9 @@ int64_t NeuralDrafter::verify_inner(Sequence& sequence, Sampler& sampler, const 
 
 /// Tells the calibration of the inner drafter what became of the children of a node that was kept.
 void NeuralDrafter::observe_inner(int32_t parent, int32_t token) {
+  if (inner_worth_ == nullptr) return;
   for (const DraftNode& node : inner_draft_.nodes) {
-    if (node.parent == parent) inner_calibration_.observe(node.rank, node.confidence, node.token == token);
+    if (node.parent == parent) inner_worth_->observe(node.rank, node.confidence, node.token == token);
   }
 }
 
@@ -198,7 +220,7 @@ void NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampl
   inner_draft_.clear();
   const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
   // The cache also holds the last token, but it is evaluated again at little cost if it stays.
-  cache_.hold(sequence.tokens);
+  cache_.hold(sequence);
   const auto position = static_cast<int64_t>(sequence.tokens.size());
   const auto breadth = std::min<size_t>(static_cast<size_t>(limits.breadth), guesses_.size());
   const size_t count =

@@ -22,8 +22,10 @@ class DraftCache {
   DenseCache& of(Sequence& sequence) { return own_ ? *own_ : sequence.cache; }
   /// The first of the sequence's tokens that must be evaluated before the next can be drafted.
   int64_t first_unknown(const Sequence& sequence);
-  /// Hears that the cache holds the tokens but the last.
-  void hold(const std::vector<int32_t>& tokens);
+  /// Hears that the cache holds the sequence's tokens but the last. A shared cache is as long as that from
+  /// then on, so that a drafter inside this one goes on from here and leaves alone what lies before; its
+  /// length is left for the caller to put back.
+  void hold(Sequence& sequence);
 
  private:
   std::optional<DenseCache> own_;
@@ -42,12 +44,16 @@ class NeuralDrafter : public Drafter {
   NeuralDrafter(Evaluator& evaluator, PassKind kind, DraftCache cache, bool grow_trees)
       : evaluator_(&evaluator), kind_(kind), cache_(std::move(cache)), grow_trees_(grow_trees) {}
 
-  /// Drafts with another drafter from now on, which outlives this one; null: alone.
-  void set_inner(Drafter* inner, const DraftLimits& limits) {
+  Evaluator& evaluator() { return *evaluator_; }
+  const PassKind& kind() const { return kind_; }
+
+  /// Drafts with another drafter from now on, which outlives this one; null: alone. `worth`, if given, learns
+  /// what that one's confidence is worth and is used to weigh it.
+  void set_inner(Drafter* inner, const DraftLimits& limits, Calibration* worth = nullptr) {
     inner_ = inner;
     inner_limits_ = limits;
+    inner_worth_ = worth;
   }
-  Calibration& inner_calibration() { return inner_calibration_; }
   /// Keeps the memory of a head for fewer tokens that its PassKind points to.
   void own_head(std::unique_ptr<LinearWeight> head) {
     head_ = std::move(head);
@@ -90,7 +96,7 @@ class NeuralDrafter : public Drafter {
   std::unique_ptr<LinearWeight> head_;
   Drafter* inner_ = nullptr;
   DraftLimits inner_limits_;
-  Calibration inner_calibration_;
+  Calibration* inner_worth_ = nullptr;
   Draft inner_draft_;
   std::array<Guess, Sampler::kMostGuesses> guesses_{};
   std::vector<Candidate> candidates_;  // of a tree: a heap by path probability

@@ -115,7 +115,9 @@ size_t NgramDrafter::guess(std::span<const int32_t> context, std::span<Guessed> 
 
 void NgramDrafter::propose(Sequence& sequence, Sampler&, const DraftLimits& limits, int64_t room,
                            Draft& draft) {
+  const Stopwatch watch(stats.seconds);
   propose(sequence.tokens, limits, room, draft);
+  stats.drafted += draft.size();
 }
 
 void NgramDrafter::propose(std::span<const int32_t> tokens, const DraftLimits& limits, int64_t room,

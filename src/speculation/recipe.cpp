@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fstream>
 #include <initializer_list>
-#include <sstream>
 
 #include "base/error.h"
 #include "formats/format.h"
@@ -18,6 +17,9 @@ constexpr double kLongestDraft = 64;
 constexpr double kLongestMatch = 32;
 constexpr double kMostLayers = 1 << 20;
 constexpr size_t kMostLevels = 8;
+/// Tables nest as deep as dots in a key say, and are freed recursively: without a limit a file of dots would
+/// use up the stack.
+constexpr size_t kLongestText = size_t{16} << 10;
 
 void allow_only(const toml::table& table, std::initializer_list<std::string_view> keys,
                 const std::string& where) {
@@ -225,6 +227,9 @@ std::vector<std::string> recipe_names() {
 }
 
 Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
+  if (toml_text.size() > kLongestText) {
+    bad_input("{}: this is no recipe, it is longer than {} bytes", where, kLongestText);
+  }
   toml::table root;
   try {
     root = toml::parse(toml_text);
@@ -249,9 +254,10 @@ Recipe load_recipe(const std::string& name_or_path) {
   if (name_or_path.ends_with(".toml")) {
     std::ifstream file(name_or_path, std::ios::binary);
     if (!file) bad_input("cannot open the recipe {}", name_or_path);
-    std::ostringstream contents;
-    contents << file.rdbuf();
-    return parse_recipe(contents.str(), name_or_path);
+    std::string contents(kLongestText + 1, '\0');
+    file.read(contents.data(), static_cast<std::streamsize>(contents.size()));
+    contents.resize(static_cast<size_t>(file.gcount()));
+    return parse_recipe(contents, name_or_path);
   }
   for (const BuiltInRecipe& recipe : built_in_recipes()) {
     if (recipe.name == name_or_path) return parse_recipe(recipe.toml, "recipe " + name_or_path);

@@ -4,9 +4,11 @@
 
 namespace verbatim {
 
-Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator)
+Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator,
+                       std::optional<PlanningCosts> costs)
     : recipe_(recipe), drafters_(std::move(drafters)), evaluator_(&evaluator) {
   if (recipe_.plain()) return;
+  if (recipe_.planned && costs) planner_.emplace(recipe_, *drafters_, std::move(*costs));
   limits_ = limits_of(recipe_.levels.front());
   limits_.drop_unsure = recipe_.acceptance == Recipe::Acceptance::kBild;
   draft_.want_distributions = recipe_.acceptance == Recipe::Acceptance::kRejection;
@@ -15,6 +17,7 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
 void Speculator::begin(const SamplingOptions& sampling) {
   sampler_ = Sampler(sampling);
   drafters_->reset_stats();
+  if (planner_) planner_->begin();
 }
 
 bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
@@ -40,26 +43,41 @@ void Speculator::propose(Sequence& sequence, int64_t room, Stats& stats) {
   draft_.clear();
   if (drafters_->size() == 0 || room < 1) return;
   const Stopwatch watch(stats.seconds_draft);
-  drafters_->level(0).propose(sequence, sampler_, limits_, room, draft_);
+  if (planner_) {
+    planner_->propose(sequence, sampler_, room, draft_);
+  } else {
+    drafters_->level(0).propose(sequence, sampler_, limits_, room, draft_);
+  }
 }
 
 void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   const auto known = static_cast<int64_t>(sequence.tokens.size());
+  const double drafted_before = stats.seconds_draft;
+  const double verified_before = stats.seconds_verify;
   propose(sequence, budget - 1, stats);
   Matrix<const float> logits;
   {
     const Stopwatch watch(stats.seconds_verify);
     logits = evaluator_->evaluate(sequence.tokens, known - 1, draft_, Reading::kFull, sequence.cache);
   }
-  const Stopwatch watch(stats.seconds_sampling);
-  const Verdict verdict = accept(recipe_, draft_, logits, *evaluator_, sampler_, sequence.tokens);
-  evaluator_->keep(verdict.last, sequence.cache);
-  sequence.cache.set_length(static_cast<int64_t>(sequence.tokens.size()) - 1);
-  count(verdict, stats);
+  Verdict verdict;
+  {
+    const Stopwatch watch(stats.seconds_sampling);
+    verdict = accept(recipe_, draft_, logits, *evaluator_, sampler_, sequence.tokens);
+    evaluator_->keep(verdict.last, sequence.cache);
+    sequence.cache.set_length(static_cast<int64_t>(sequence.tokens.size()) - 1);
+  }
+  const Stopwatch watch(stats.seconds_planning);
   drafters_->observe(sequence);
+  if (planner_) {
+    planner_->learn(draft_, std::span(sequence.tokens).subspan(static_cast<size_t>(known)),
+                    stats.seconds_draft - drafted_before, stats.seconds_verify - verified_before);
+  }
+  count(verdict, stats);
 }
 
-void Speculator::count(const Verdict& verdict, Stats& stats) {
+/// Adds a step to the statistics.
+void Speculator::count(const Verdict& verdict, Stats& stats) const {
   ++stats.target_passes;
   stats.drafted += draft_.size();
   stats.accepted += verdict.kept;
@@ -76,14 +94,23 @@ void Speculator::count(const Verdict& verdict, Stats& stats) {
     stats.depths[d].accepted += d < kept ? 1 : 0;
   }
   ++stats.lengths[kept];
+}
+
+void Speculator::end(Stats& stats) const {
   if (drafters_->size() == 0) return;
-  drafters_->level(0).stats.accepted += verdict.kept;
   stats.levels.resize(drafters_->size());
   stats.draft_passes = 0;
   for (size_t i = 0; i < drafters_->size(); ++i) {
     stats.levels[i] = drafters_->level(i).stats;
     stats.draft_passes += stats.levels[i].passes;
   }
+  if (!planner_) {
+    stats.levels.front().accepted = stats.accepted;
+    return;
+  }
+  stats.plans = planner_->chosen();
+  stats.expected_draft = planner_->expected_draft();
+  stats.expected_verify = planner_->expected_verify();
 }
 
 }  // namespace verbatim

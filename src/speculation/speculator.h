@@ -2,6 +2,7 @@
 
 #include "speculation/acceptance.h"
 #include "speculation/drafter_stack.h"
+#include "speculation/planner.h"
 #include "verbatim/generate.h"
 
 namespace verbatim {
@@ -10,8 +11,9 @@ namespace verbatim {
 /// add the model's own next token (design §5). Without drafters a step is a step of plain decoding.
 class Speculator {
  public:
-  /// `evaluator` evaluates the model and outlives the speculator.
-  Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator);
+  /// `evaluator` evaluates the model and outlives the speculator. A recipe that is planned needs `costs`.
+  Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator,
+             std::optional<PlanningCosts> costs = std::nullopt);
 
   /// Starts a generation with these settings and new statistics. What drafters have learnt stays.
   void begin(const SamplingOptions& sampling);
@@ -23,16 +25,20 @@ class Speculator {
   /// Appends between 1 and budget ≥ 1 tokens. The cache must have room for the sequence and budget - 1 more.
   void step(Sequence& sequence, int64_t budget, Stats& stats);
 
+  /// Adds what drafters and planner have counted since begin() to the statistics.
+  void end(Stats& stats) const;
+
   const Recipe& recipe() const { return recipe_; }
 
  private:
   void propose(Sequence& sequence, int64_t room, Stats& stats);
-  void count(const Verdict& verdict, Stats& stats);
+  void count(const Verdict& verdict, Stats& stats) const;
 
   Recipe recipe_;
   std::unique_ptr<DrafterStack> drafters_;
   Evaluator* evaluator_;
   Sampler sampler_{SamplingOptions{}};
+  std::optional<Planner> planner_;
   DraftLimits limits_;
   Draft draft_;
 };

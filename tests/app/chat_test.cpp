@@ -78,6 +78,18 @@ TEST_F(Chat, PrintsJustTheReplies) {
   EXPECT_THAT(result.err, HasSubstr("> What is 2 + 3?"));
 }
 
+TEST_F(Chat, TakesADraftModel) {
+  const std::string model = test::default_model();
+  const RunResult result = chat("What is 2 + 3?\n/stats\nAnd 4?\n",
+                                {"-n", "10", "--recipe", "draft-model", "--draft-model", model});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, chat("What is 2 + 3?\nAnd 4?\n", {"-n", "10", "--recipe", "plain"}).out);
+  EXPECT_THAT(result.err, HasSubstr("with draft-model"));
+  EXPECT_EQ(chat("Hello\n", {"--recipe", "draft-model"}).exit_code, 2);
+  const RunResult lossy = chat("Hello\n", {"-n", "2", "--recipe", "bild", "--draft-model", model});
+  EXPECT_THAT(lossy.err, HasSubstr("the recipe bild is not lossless"));
+}
+
 TEST_F(Chat, KeepsTheHistoryUntilReset) {
   const std::string first = "Question: There are 3 cats.\nAnswer:";
   const std::string second = "Question: How many?\nAnswer:";

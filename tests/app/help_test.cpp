@@ -77,8 +77,15 @@ TEST(Recipes, AreListedWithWhatTheyNeed) {
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, HasSubstr("plain "));
   EXPECT_THAT(result.out, HasSubstr("ml-specqd "));
-  EXPECT_THAT(result.out, HasSubstr("needs: weights in mxfp4"));
-  EXPECT_THAT(result.out, HasSubstr("lossless"));
+  for (const char* part :
+       {"needs:   the weights in mxfp4 too\n", "needs:   the weights in mxbf16 alone\n",
+        "needs:   nothing but the model\n", "a draft model (--draft-model)\n",
+        "drafts:  the first 4 layers in full\n", "mxbf16-draft, itself drafted for by n-grams\n",
+        "promise: the bytes of plain decoding\n", "promise: none"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+  for (const std::string& name : recipe_names()) EXPECT_THAT("\n" + result.out, HasSubstr("\n" + name + " "));
+  for (const std::string& line : lines_of(result.out)) EXPECT_LE(line.size(), 100u) << line;
 }
 
 }  // namespace

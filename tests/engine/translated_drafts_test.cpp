@@ -182,6 +182,15 @@ TEST_F(TranslatedDrafts, MayDraftForAnotherDrafter) {
   }
 }
 
+TEST_F(TranslatedDrafts, AreForThePlannerToUse) {
+  const Model model = test::load_model(little(), {"full", "mxbf16"});
+  const Model fewer = with_vocabulary(little(), 1000);
+  const Recipe planned = load_recipe("auto");
+  for (const float temperature : {0.0f, 0.8f}) {
+    expect_plain_text(model, fewer, planned, model.encode(prompts()[0]), options(temperature, 100));
+  }
+}
+
 // Longer than the draft model's context, which has 256 positions and shorter tokens.
 TEST_F(TranslatedDrafts, GoOnBeyondTheDraftModelsContext) {
   const Model model = test::load_model(little());

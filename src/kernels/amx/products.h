@@ -9,6 +9,9 @@ void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product);
 void many_rows_bf16(const PanelProduct<BFloat16, BFloat16>& product, float* scratch);
 void tile_product(const TileProduct& product);
 
+/// On vectors, for any number of rows.
+void integer_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
+
 /// For more rows than kIntegerVectorRows; fewer are the business of the AVX-512 kernel, which gives the same
 /// bits (the products are integers, the scaling is in the same order).
 void integer_int4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);

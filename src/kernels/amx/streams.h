@@ -19,9 +19,11 @@ struct Stream {
 /// A product of up to 16 rows with weights that a Source brings into BF16 tile by tile:
 ///   kSideBySide                 how many panels it likes to have side by side, 2 or 4
 ///   kTogether                   whether it unpacks the tiles of all of them in one go
-///   start(panel)                a Position, that of the panel's first tile
-///   unpack(stream, out)         the tile at a stream's place
-///   unpack_all(streams, out)    those of all streams; instead of the one before if kTogether
+///   kSpareWords                 words after each tile that it may write to as well
+///   start(place)                a Position, that of the panel's first tile
+///   unpack(stream, out)         the tile at a stream's place, but for
+///   finish(stream, out)         what is done to it after the next product
+///   unpack_all(streams, out)    the tiles of all streams; instead of the two before if kTogether
 /// Streams take equal shares of the panels, each its panels one after the other, and each panel its tiles in
 /// order, so an output is the same chain of products as ever.
 template <typename Source>
@@ -52,7 +54,8 @@ class PanelStreams {
     Stream<Source> streams[kCount];
     for (int j = 0; j < kCount; ++j) {
       const int64_t panel = first + j * share;
-      streams[j] = {{panel, 0, panel * product_.tiles}, source_.start(panel)};
+      const generic::TilePlace place = {panel, 0, panel * product_.tiles};
+      streams[j] = {place, source_.start(place)};
     }
     int half = 0;
     unpack_all(streams, half);
@@ -63,12 +66,18 @@ class PanelStreams {
         if constexpr (Source::kTogether) {
           if (more) unpack_all(streams, half ^ 1);
         }
-        tile_load<4>(product_.a + tile * product_.rows * kInnerStep, kInnerStep * 2);
         each_stream<kCount>([&]<int kStream>() __attribute__((always_inline)) {
+          uint16_t* const next = stages_[half ^ 1].words[kStream];
           if constexpr (!Source::kTogether) {
-            if (more) unpack_one(streams[kStream], stages_[half ^ 1].words[kStream]);
+            if (more) source_.unpack(streams[kStream], next);
+          }
+          if constexpr (kStream == 0) {
+            tile_load<4>(product_.a + tile * product_.rows * kInnerStep, kInnerStep * 2);
           }
           multiply<kStream>(stages_[half].words[kStream]);
+          if constexpr (!Source::kTogether) {
+            if (more) finish(streams[kStream], next);
+          }
         });
         half ^= 1;
       }
@@ -98,11 +107,14 @@ class PanelStreams {
       source_.unpack_all(streams, stages_[half].words);
       for (Stream<Source>& stream : streams) move_on(stream);
     } else {
-      for (int j = 0; j < kCount; ++j) unpack_one(streams[j], stages_[half].words[j]);
+      for (int j = 0; j < kCount; ++j) {
+        source_.unpack(streams[j], stages_[half].words[j]);
+        finish(streams[j], stages_[half].words[j]);
+      }
     }
   }
-  VERBATIM_INLINE void unpack_one(Stream<Source>& stream, uint16_t* out) {
-    source_.unpack(stream, out);
+  VERBATIM_INLINE void finish(Stream<Source>& stream, uint16_t* out) const {
+    source_.finish(stream, out);
     move_on(stream);
   }
   VERBATIM_INLINE void move_on(Stream<Source>& stream) const {
@@ -121,13 +133,13 @@ class PanelStreams {
 
   /// Sets of tiles that are unpacked and multiplied in turn. Wherever else they lie, their stores are taken
   /// for what the loads of weights wait for (whose addresses agree in the last twelve bits) more often.
-  struct alignas(4096) Stage {
-    uint16_t words[kStreams][kTileElements];
+  struct Stage {
+    alignas(64) uint16_t words[Source::kSideBySide][kTileElements + Source::kSpareWords];
   };
 
   Source source_;
   Product product_;
-  Stage stages_[2];
+  alignas(4096) Stage stages_[2];
 };
 
 }  // namespace verbatim::amx

@@ -1,4 +1,8 @@
+#include <type_traits>
+
 #include "kernels/amx/bf16_blocks.h"
+#include "kernels/amx/exceptions.h"
+#include "kernels/amx/full_tiles.h"
 #include "kernels/amx/products.h"
 #include "kernels/amx/streams.h"
 #include "kernels/avx512/words.h"
@@ -15,6 +19,7 @@ using Words = avx512::U16x32;
 struct Bf16Source {
   static constexpr bool kTogether = true;
   static constexpr int kSideBySide = 4;
+  static constexpr int64_t kSpareWords = 0;
   static constexpr int64_t kTileBytes = kTileElements * 2;
   static constexpr int64_t kTurnBytes = 256;
   static constexpr int64_t kPrefetchBytes = 3072;
@@ -22,7 +27,7 @@ struct Bf16Source {
 
   TilePanels panels;
 
-  Position start(int64_t) const { return {}; }
+  Position start(generic::TilePlace) const { return {}; }
   template <int kCount>
   VERBATIM_INLINE void unpack_all(const Stream<Bf16Source> (&streams)[kCount], auto& out) const {
     for (int64_t turn = 0; turn < kTileBytes; turn += kTurnBytes) {
@@ -42,11 +47,21 @@ template <typename Tile, bool kExceptions>
 struct TileSource {
   static constexpr bool kTogether = false;
   static constexpr int kSideBySide = 2;  // each of two or more planes besides
-  using Position = uint64_t;             // the index of the next exception
+  static constexpr int64_t kSpareWords = kExceptions ? ExceptionReader::kSpareWords : 0;
+  struct Nothing {};
+  using Position = std::conditional_t<kExceptions, ExceptionReader, Nothing>;
 
   TilePanels panels;
+  int64_t end;  // of the tiles of all panels of the product
 
-  uint64_t start(int64_t panel) const { return kExceptions ? panels.exceptions.starts[panel] : 0; }
+  Position start(generic::TilePlace place) const {
+    if constexpr (kExceptions) {
+      return {panels.exceptions, place.index, first_exception(place.panel)};
+    } else {
+      return {};
+    }
+  }
+  uint64_t first_exception(int64_t panel) const { return kExceptions ? panels.exceptions.starts[panel] : 0; }
   VERBATIM_INLINE void unpack_tile(uint64_t& exception, generic::TilePlace place, uint16_t* out) const {
     Tile::prefetch(panels, place);
     Tile::unpack(panels, place, out);
@@ -55,7 +70,14 @@ struct TileSource {
     }
   }
   VERBATIM_INLINE void unpack(Stream<TileSource>& stream, uint16_t* out) const {
-    unpack_tile(stream.position, stream.place, out);
+    Tile::prefetch(panels, stream.place);
+    Tile::unpack(panels, stream.place, out);
+  }
+  VERBATIM_INLINE void finish(Stream<TileSource>& stream, uint16_t* out) const {
+    if constexpr (kExceptions) {
+      stream.position.write(panels.exceptions, out);
+      if (stream.place.index + 1 < end) stream.position.read(panels.exceptions, stream.place.index + 1);
+    }
   }
 };
 
@@ -67,12 +89,12 @@ constexpr int64_t kTilesAtOnce = 4;
 template <typename Source, typename Multiply>
 VERBATIM_INLINE void for_each_set(const Source& source, int64_t tiles, int64_t panel, Multiply&& multiply) {
   alignas(64) uint16_t words[2][kTilesAtOnce * kTileElements];
-  auto position = source.start(panel);
+  uint64_t exception = source.first_exception(panel);
   const auto unpack = [&](int64_t first) __attribute__((always_inline)) {
     const int64_t count = tiles - first < kTilesAtOnce ? tiles - first : kTilesAtOnce;
     uint16_t* const out = words[first / kTilesAtOnce % 2];
     for (int64_t t = 0; t < count; ++t) {
-      source.unpack_tile(position, {panel, first + t, panel * tiles + first + t}, out + t * kTileElements);
+      source.unpack_tile(exception, {panel, first + t, panel * tiles + first + t}, out + t * kTileElements);
     }
   };
   unpack(0);
@@ -153,9 +175,9 @@ void many_rows(const Source& source, const TileProduct& p) {
     const int64_t count = left < kTileScratchPanels ? left : kTileScratchPanels;
     for (int64_t j = 0; j < count; ++j) {
       const int64_t index = p.first_panel + panel + j;
-      auto position = source.start(index);
+      uint64_t exception = source.first_exception(index);
       for (int64_t t = 0; t < tiles; ++t) {
-        source.unpack_tile(position, {index, t, index * tiles + t},
+        source.unpack_tile(exception, {index, t, index * tiles + t},
                            p.scratch + (j * tiles + t) * kTileElements);
       }
     }
@@ -175,7 +197,7 @@ void many_rows(const Source& source, const TileProduct& p) {
 
 template <typename Tile, bool kExceptions>
 void multiply(const TileProduct& p) {
-  const TileSource<Tile, kExceptions> source{p.weights};
+  const TileSource<Tile, kExceptions> source{p.weights, (p.first_panel + p.panel_count) * p.weights.tiles};
   if (p.rows <= kMostTallTiles * kTileRows) {
     few_rows(source, p);
     _tile_release();
@@ -211,9 +233,9 @@ void tile_product(const TileProduct& p) {
     case kTileBsfpDraft:
       return multiply<generic::BsfpDraftTile<Words>, false>(p);
     case kTileBsfpFull:
-      return multiply<generic::BsfpFullTile<Words>, true>(p);
+      return multiply<BsfpFullTile, true>(p);
     case kTileMxbf16Full:
-      return multiply<generic::Mxbf16FullTile<Words>, true>(p);
+      return multiply<Mxbf16FullTile, true>(p);
     default:
       return;  // the others are scaled after the product, which is not done here
   }

@@ -19,7 +19,9 @@ struct Dot {
   static constexpr int32_t kE2m1Offset = 12;
   static constexpr int32_t kInt8Offset = 0;
 
-  VERBATIM_INLINE static Sum zero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  VERBATIM_INLINE static Sum start(int32_t value) {
+    return {_mm256_set1_epi32(value), _mm256_set1_epi32(value)};
+  }
   VERBATIM_INLINE static Bytes load(const uint8_t* codes) {
     const __m256i* const blocks = reinterpret_cast<const __m256i*>(codes);
     return {_mm256_loadu_si256(blocks), _mm256_loadu_si256(blocks + 1)};
@@ -50,7 +52,7 @@ struct Dot {
     __builtin_memcpy(&four, quad, sizeof four);
     return _mm256_set1_epi32(four);
   }
-  VERBATIM_INLINE static Partial open(const Sum&) { return zero(); }
+  VERBATIM_INLINE static Partial open(const Sum&) { return start(0); }
   VERBATIM_INLINE static Sum close(const Sum& sum, const Partial& partial) {
     const __m256i ones = _mm256_set1_epi16(1);
     return {_mm256_add_epi32(sum.first, _mm256_madd_epi16(partial.first, ones)),
@@ -68,10 +70,6 @@ struct Dot {
       return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
     };
     return {dot(weights.first), dot(weights.second)};
-  }
-  VERBATIM_INLINE static Sum subtract(const Sum& sum, int32_t value) {
-    const __m256i all = _mm256_set1_epi32(value);
-    return {_mm256_sub_epi32(sum.first, all), _mm256_sub_epi32(sum.second, all)};
   }
   VERBATIM_INLINE static Sum subtract_product(const Sum& sum, const uint8_t* zeros, int32_t value) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(zeros));

@@ -16,7 +16,7 @@ struct DotBase {
   using Sum = __m512i;
   static constexpr int32_t kE2m1Offset = 12;
 
-  VERBATIM_INLINE static Sum zero() { return _mm512_setzero_si512(); }
+  VERBATIM_INLINE static Sum start(int32_t value) { return _mm512_set1_epi32(value); }
   VERBATIM_INLINE static Bytes load(const uint8_t* codes) { return _mm512_loadu_si512(codes); }
   VERBATIM_INLINE static __m128i e2m1_table() {
     return _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
@@ -33,9 +33,6 @@ struct DotBase {
     int32_t four;
     __builtin_memcpy(&four, quad, sizeof four);
     return _mm512_set1_epi32(four);
-  }
-  VERBATIM_INLINE static Sum subtract(Sum sum, int32_t value) {
-    return _mm512_sub_epi32(sum, _mm512_set1_epi32(value));
   }
   VERBATIM_INLINE static Sum subtract_product(Sum sum, const uint8_t* zeros, int32_t value) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(zeros));

@@ -13,7 +13,7 @@ struct Dot : DotBase {
   static constexpr int32_t kInt8Offset = 0;
 
   VERBATIM_INLINE static Bytes int8(const uint8_t* codes) { return load(codes); }
-  VERBATIM_INLINE static Partial open(Sum) { return zero(); }
+  VERBATIM_INLINE static Partial open(Sum) { return start(0); }
   VERBATIM_INLINE static Sum close(Sum sum, Partial partial) {
     return _mm512_add_epi32(sum, _mm512_madd_epi16(partial, _mm512_set1_epi16(1)));
   }
@@ -22,7 +22,7 @@ struct Dot : DotBase {
   }
   VERBATIM_INLINE static Partial add_int8(Partial, Bytes weights, const int8_t* quad) {
     const __m512i a = broadcast(quad);
-    const __m512i signed_a = _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(weights), zero(), a);
+    const __m512i signed_a = _mm512_mask_sub_epi8(a, _mm512_movepi8_mask(weights), start(0), a);
     return _mm512_maddubs_epi16(_mm512_abs_epi8(weights), signed_a);
   }
 };

@@ -1,4 +1,4 @@
-#include "kernels/avx512/dot.h"
+#include "kernels/avx512/vnni_dot.h"
 #include "kernels/generic/integer.h"
 #include "kernels/generic/panel_loop.h"
 #include "kernels/isa_tables.h"
@@ -6,25 +6,6 @@
 namespace verbatim::avx512 {
 
 namespace {
-
-/// Its sums are of 32 bits, so there is nothing to open or close. Signed weights become unsigned by adding
-/// 128.
-struct VnniDot : DotBase {
-  using Partial = Sum;
-  static constexpr int32_t kInt8Offset = 128;
-
-  VERBATIM_INLINE static Bytes int8(const uint8_t* codes) {
-    return _mm512_xor_si512(load(codes), _mm512_set1_epi8(static_cast<char>(0x80)));
-  }
-  VERBATIM_INLINE static Partial open(Sum sum) { return sum; }
-  VERBATIM_INLINE static Sum close(Sum, Partial partial) { return partial; }
-  VERBATIM_INLINE static Partial add(Partial sum, Bytes weights, const int8_t* quad) {
-    return _mm512_dpbusd_epi32(sum, weights, broadcast(quad));
-  }
-  VERBATIM_INLINE static Partial add_int8(Partial sum, Bytes weights, const int8_t* quad) {
-    return add(sum, weights, quad);
-  }
-};
 
 /// BF16 panels through the hardware's dot product, pair after pair.
 struct DotProductMicro {

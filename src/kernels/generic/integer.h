@@ -47,7 +47,7 @@ VERBATIM_INLINE V integer_scales(const uint8_t* scales) {
 ///   Dot::Bytes: 64 weights; load(), e2m1_low/high(), low/high_nibbles() of 64 bytes of codes
 ///   Dot::Sum: 16 integer sums; open(sum) makes a Partial that takes add()s of four quads, close() ends it;
 ///   add_int8() is add() for weights that need all eight bits, and wants a partial of its own
-///   subtract(sum, value), subtract_product(sum, bytes, value), to_float(sum)
+///   start(value), subtract_product(sum, bytes, value), to_float(sum)
 template <typename V, typename Dot, int kKind>
 struct IntegerMicro {
   static constexpr int64_t kBytes = integer_code_bytes(kKind);
@@ -121,11 +121,16 @@ struct IntegerMicro {
   static void all_rows(const IntegerProduct& p, int64_t panel, int64_t apart) {
     int64_t row = 0;
     for (; row + 4 <= p.rows; row += 4) block<4, kPanels>(p, row, panel, apart);
-    if (row + 2 <= p.rows) {
-      block<2, kPanels>(p, row, panel, apart);
-      row += 2;
+    switch (p.rows - row) {
+      case 3:
+        return block<3, kPanels>(p, row, panel, apart);
+      case 2:
+        return block<2, kPanels>(p, row, panel, apart);
+      case 1:
+        return block<1, kPanels>(p, row, panel, apart);
+      default:
+        return;
     }
-    if (row < p.rows) block<1, kPanels>(p, row, panel, apart);
   }
 
   static void product(const IntegerProduct& p) {
@@ -135,13 +140,22 @@ struct IntegerMicro {
   }
 
  private:
+  /// What stands for zero in the weights of the dot products.
+  static constexpr int32_t kSumOffset = kKind == kIntegerMxfp4  ? Dot::kE2m1Offset
+                                        : kKind == kIntegerInt4 ? 8
+                                        : kKind == kIntegerInt8 ? Dot::kInt8Offset
+                                                                : 0;
+
   /// sums += the products of the rows with one tile.
   template <int kRows>
   VERBATIM_INLINE static void add_tile(const IntegerProduct& p, int64_t row, int64_t t, const uint8_t* codes,
                                        const uint8_t* scales, [[maybe_unused]] const uint8_t* zeros,
                                        V (&sums)[kRows]) {
     typename Dot::Sum dots[kRows];
-    for (int r = 0; r < kRows; ++r) dots[r] = Dot::zero();
+    for (int r = 0; r < kRows; ++r) {
+      const int32_t sum = p.a->sums[(row + r) * (p.a->k / kInnerStep) + t];
+      dots[r] = Dot::start(-kSumOffset * sum);
+    }
     const int8_t* const a = p.a->codes + row * p.a->stride + t * kInnerStep;
     if constexpr (kKind == kIntegerInt8) {
       dot_bytes<kRows>(codes, a, p.a->stride, dots);
@@ -151,14 +165,18 @@ struct IntegerMicro {
     const V weight_scale = integer_scales<V, kKind>(scales);
     for (int r = 0; r < kRows; ++r) {
       const int64_t group = (row + r) * (p.a->k / kInnerStep) + t;
-      const int32_t sum = p.a->sums[group];
       typename Dot::Sum dot = dots[r];
-      if constexpr (kKind == kIntegerMxfp4) dot = Dot::subtract(dot, Dot::kE2m1Offset * sum);
-      if constexpr (kKind == kIntegerInt4) dot = Dot::subtract(dot, 8 * sum);
-      if constexpr (kKind == kIntegerInt4Asymmetric) dot = Dot::subtract_product(dot, zeros, sum);
-      if constexpr (kKind == kIntegerInt8) dot = Dot::subtract(dot, Dot::kInt8Offset * sum);
+      if constexpr (kKind == kIntegerInt4Asymmetric) {
+        dot = Dot::subtract_product(dot, zeros, p.a->sums[group]);
+      }
       // In this order: the product of the scales alone would be subnormal, and slow, for a group of zeros.
-      sums[r] = sums[r] + Dot::to_float(dot) * weight_scale * V::set(p.a->scales[group]);
+      const V scaled = Dot::to_float(dot) * weight_scale;
+      const V row_scale = V::set(p.a->scales[group]);
+      if constexpr (kKind == kIntegerMxfp4) {
+        sums[r] = fma(scaled, row_scale, sums[r]);  // of powers of two: the product is exact either way
+      } else {
+        sums[r] = sums[r] + scaled * row_scale;
+      }
     }
   }
 };

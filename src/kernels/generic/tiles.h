@@ -234,6 +234,11 @@ struct Int4Tile {
   }
 };
 
+/// The entries of a half tile with this count.
+VERBATIM_INLINE uint32_t listed_exceptions(uint32_t count) {
+  return count == kZeroHalf ? 0 : count == kFullHalf ? 256 : count;
+}
+
 /// Overwrites the half tile at `out` with its exceptions.
 VERBATIM_INLINE void apply_exceptions(const ExceptionLists& lists, int64_t half, uint64_t* next,
                                       uint16_t* out) {
@@ -242,7 +247,7 @@ VERBATIM_INLINE void apply_exceptions(const ExceptionLists& lists, int64_t half,
     __builtin_memset(out, 0, kTileWords / 2 * sizeof *out);
     return;
   }
-  const int count = listed == kFullHalf ? 256 : listed;
+  const int count = static_cast<int>(listed_exceptions(static_cast<uint32_t>(listed)));
   const uint8_t* const positions = lists.positions + *next;
   const uint16_t* const values = lists.values + *next;
   for (int i = 0; i < count; ++i) out[positions[i]] = values[i];

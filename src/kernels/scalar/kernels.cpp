@@ -21,7 +21,11 @@ struct Dot {
   static constexpr int32_t kE2m1Offset = 0;
   static constexpr int32_t kInt8Offset = 0;
 
-  static Sum zero() { return {}; }
+  static Sum start(int32_t value) {
+    Sum sum;
+    for (int32_t& lane : sum.lane) lane = value;
+    return sum;
+  }
   static const uint8_t* load(const uint8_t* codes) { return codes; }
   template <typename Value>
   static Bytes each(Value value) {
@@ -54,10 +58,6 @@ struct Dot {
   }
   static Partial add_int8(const Partial& sum, const Bytes& weights, const int8_t* quad) {
     return add(sum, weights, quad);
-  }
-  static Sum subtract(Sum sum, int32_t value) {
-    for (int32_t& lane : sum.lane) lane -= value;
-    return sum;
   }
   static Sum subtract_product(Sum sum, const uint8_t* zeros, int32_t value) {
     for (int i = 0; i < 16; ++i) sum.lane[i] -= zeros[i] * value;

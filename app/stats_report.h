@@ -1,0 +1,18 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "verbatim/verbatim.h"
+
+namespace verbatim::app {
+
+/// Adds what a generation took to an object, in the names of `generate --json` (docs/command-line.md): from
+/// "tokens_per_second" to "lengths".
+void add_stats(nlohmann::ordered_json& object, const Stats& stats, const Recipe& recipe);
+
+/// The same for people, in several lines that end with a line break: where the time went, how often drafts
+/// were kept at each depth, how many a step kept, and what each level did.
+std::string stats_report(const Stats& stats, const Recipe& recipe);
+
+}  // namespace verbatim::app

@@ -1,0 +1,69 @@
+#include "engine/speculator_setup.h"
+
+namespace verbatim {
+
+namespace {
+
+bool holds(const ModelData& data, std::string_view reading) {
+  const Reading parsed = parse_reading(reading, "a recipe");
+  return parsed == Reading::kFull || data.decoder.weights().head.find(reading_format(parsed)) != nullptr;
+}
+
+/// The recipe with the levels that there are. `mxfp4` and the drafts in `mxbf16` are the same numbers: one
+/// stands in for the other.
+Recipe with_what_there_is(const Recipe& recipe, const ModelData& data, const ModelData* draft_model) {
+  Recipe used = recipe;
+  used.levels.clear();
+  for (DraftLevel level : recipe.levels) {
+    if (level.kind == DraftLevel::Kind::kModel) {
+      if (draft_model == nullptr) continue;
+      if (!holds(*draft_model, level.reading)) level.reading = "full";
+    }
+    if (level.kind == DraftLevel::Kind::kSelf && !holds(data, level.reading)) {
+      level.reading = holds(data, "mxbf16-draft") ? "mxbf16-draft" : "mxfp4-w4a8";
+      if (!holds(data, level.reading)) continue;
+    }
+    used.levels.push_back(level);
+  }
+  return used;
+}
+
+PlanningCosts planning_costs(Evaluator& target, DrafterStack& drafters,
+                             const std::function<void(double)>& progress) {
+  const auto all = static_cast<double>(drafters.size() + 1);
+  double done = 0;
+  const auto look_up = [&](Evaluator& evaluator, const PassKind& kind) {
+    const PassCosts costs = pass_costs(evaluator, kind, [&](double fraction) {
+      if (progress) progress((done + fraction) / all);
+    });
+    ++done;
+    return costs;
+  };
+  PlanningCosts costs{.target = look_up(target, Reading::kFull), .levels = {}};
+  for (size_t i = 0; i < drafters.size(); ++i) {
+    NeuralDrafter* const network = drafters.network(i);
+    costs.levels.emplace_back();
+    if (network != nullptr) costs.levels.back() = look_up(network->evaluator(), network->kind());
+  }
+  return costs;
+}
+
+TextModel text_model(const ModelData& data) {
+  return {&data.decoder, data.tokenizer};
+}
+
+}  // namespace
+
+std::unique_ptr<Speculator> make_speculator(const Recipe& recipe, const ModelData& model,
+                                            const ModelData* draft_model, Evaluator& evaluator,
+                                            int64_t capacity, ThreadTeam& team,
+                                            const std::function<void(double)>& progress) {
+  const Recipe used = recipe.planned ? with_what_there_is(recipe, model, draft_model) : recipe;
+  const TextModel draft = draft_model != nullptr ? text_model(*draft_model) : TextModel{};
+  auto drafters = std::make_unique<DrafterStack>(used, evaluator, text_model(model), draft, capacity, team);
+  std::optional<PlanningCosts> costs;
+  if (used.planned) costs = planning_costs(evaluator, *drafters, progress);
+  return std::make_unique<Speculator>(used, std::move(drafters), evaluator, std::move(costs));
+}
+
+}  // namespace verbatim

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include "kernels/generic/tiles.h"
+
+namespace verbatim::amx {
+
+/// The exceptions of one tile after the other, each tile's read while the one before is unpacked: places and
+/// values go from vectors through memory to as many scalar stores, which otherwise would wait there for all
+/// the arithmetic before them.
+///
+/// A loop over them ends where no branch prediction expects it, which costs some twenty cycles each time. So
+/// there are always kUsual stores, of which those that are one too many go to a spare place.
+class ExceptionReader {
+ public:
+  static constexpr int64_t kSpareWords = 32;
+
+  ExceptionReader() = default;
+  /// Of the tiles from `index` on, the entries of the first of which begin at `entry`.
+  ExceptionReader(const ExceptionLists& lists, int64_t index, uint64_t entry) : entry_(entry) {
+    read(lists, index);
+  }
+
+  /// Goes on to the tile with this index, which follows the last one.
+  VERBATIM_INLINE void read(const ExceptionLists& lists, int64_t index) {
+    entry_ += listed_;
+    index_ = index;
+    const uint32_t first = lists.counts[2 * index];
+    const uint32_t second = lists.counts[2 * index + 1];
+    count_ = first + second;
+    listed_ = generic::listed_exceptions(first) + generic::listed_exceptions(second);
+    if (count_ == 0 || count_ > kUsual) return;
+    const __mmask16 there = static_cast<__mmask16>((1u << count_) - 1);
+    const __mmask16 in_second_half = static_cast<__mmask16>(0xffffu << first);
+    const __m256i values = _mm256_maskz_loadu_epi16(there, lists.values + entry_);
+    const __m256i positions = _mm256_cvtepu8_epi16(_mm_maskz_loadu_epi8(there, lists.positions + entry_));
+    const __m256i places = _mm256_mask_add_epi16(positions, in_second_half, positions,
+                                                 _mm256_set1_epi16(generic::kTileWords / 2));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(places_),
+                       _mm256_mask_mov_epi16(_mm256_set1_epi16(generic::kTileWords), there, places));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(values_), values);
+  }
+
+  /// Writes what was read last into the tile at `out`, which kSpareWords words follow that do not matter.
+  VERBATIM_INLINE void write(const ExceptionLists& lists, uint16_t* out) const {
+    if (count_ == 0) return;
+    if (count_ > kUsual) {
+      uint64_t next = entry_;
+      generic::apply_tile_exceptions(lists, index_, &next, out);
+      return;
+    }
+    for (uint32_t i = 0; i < kUsual; ++i) out[places_[i]] = values_[i];
+  }
+
+ private:
+  static constexpr uint32_t kUsual = 16;
+
+  alignas(32) uint16_t places_[kUsual];
+  alignas(32) uint16_t values_[kUsual];
+  int64_t index_ = 0;
+  uint64_t entry_ = 0;   // the first of the tile
+  uint32_t count_ = 0;   // of both halves, as they are noted
+  uint32_t listed_ = 0;  // entries of the tile
+};
+
+}  // namespace verbatim::amx

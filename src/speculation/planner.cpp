@@ -1,0 +1,269 @@
+#include "speculation/planner.h"
+
+#include <algorithm>
+
+namespace verbatim {
+
+namespace {
+
+/// How much a step changes the averages of the plan that it used.
+constexpr double kRate = 0.15;
+/// Trials of a losing plan come after 16, 32, ... steps, but never more rarely than this.
+constexpr int64_t kOftenest = 16;
+constexpr int64_t kRarest = 256;
+
+/// /// What drafts for a draft: passes over few rows cost little more than over one, those over many do.
+constexpr int32_t kMostInnerNodes = 7;
+
+/// /// A draft model's pass against the model's, while it is not known.
+constexpr double kUnknownShare = 0.03;
+
+/// How many rows verification is likely to have: where the price of one more is taken.
+constexpr int64_t kUsualRows = 12;
+
+/// What to expect before anything is known: tokens per step, and how much an inner drafter speeds its outer
+/// up.
+constexpr double kFirstTokens = 3.5;  // rather too much: a plan that is never used cannot disappoint
+constexpr double kInnerGain = 1.6;
+
+double expected_tokens(const Draft& draft) {
+  double tokens = 1.0;
+  for (const DraftNode& node : draft.nodes) tokens += node.path;
+  return tokens;
+}
+
+int32_t depth_of(const Draft& draft) {
+  int32_t deepest = 0;
+  for (const DraftNode& node : draft.nodes) deepest = std::max(deepest, node.depth + 1);
+  return deepest;
+}
+
+/// Tells a calibration what became of the nodes whose parents came true.
+void judge(const Draft& draft, std::span<const int32_t> came, Calibration& worth) {
+  int32_t at = DraftNode::kRoot;
+  for (const int32_t token : came) {
+    for (const DraftNode& node : draft.nodes) {
+      if (node.parent == at) worth.observe(node.rank, node.confidence, node.token == token);
+    }
+    at = draft.child(at, token);
+    if (at == DraftNode::kRoot) return;
+  }
+}
+
+std::string_view kind_name(DraftLevel::Kind kind) {
+  switch (kind) {
+    case DraftLevel::Kind::kSelf:
+      return "self";
+    case DraftLevel::Kind::kModel:
+      return "model";
+    case DraftLevel::Kind::kNgram:
+      return "ngram";
+  }
+  return "";
+}
+
+float threshold(double value) {
+  return static_cast<float>(std::clamp(value, 0.01, 0.98));
+}
+
+}  // namespace
+
+Planner::Planner(const Recipe& recipe, DrafterStack& drafters, PlanningCosts costs)
+    : recipe_(recipe), drafters_(&drafters), costs_(std::move(costs)), worth_(recipe.levels.size()) {
+  add_plan(std::nullopt, std::nullopt);
+  for (size_t i = 0; i < recipe_.levels.size(); ++i) {
+    const DraftLevel::Kind kind = recipe_.levels[i].kind;
+    if (kind == DraftLevel::Kind::kNgram) {
+      ngrams_ = i;
+      continue;
+    }
+    add_plan(i, std::nullopt);
+    if (kind != DraftLevel::Kind::kSelf) continue;
+    for (size_t inner = i + 1; inner < recipe_.levels.size(); ++inner) {
+      if (recipe_.levels[inner].kind != DraftLevel::Kind::kSelf) add_plan(i, inner);
+    }
+  }
+  begin();
+}
+
+void Planner::add_plan(std::optional<size_t> outer, std::optional<size_t> inner) {
+  Plan plan;
+  plan.name = outer ? std::string(kind_name(recipe_.levels[*outer].kind)) : "plain";
+  plan.outer = outer;
+  plan.inner = inner;
+  plan.tokens = 1.0;
+  plan.seconds = costs_.target.of(1);
+  if (outer) {
+    plan.tokens = kFirstTokens;
+    plan.draft_seconds = pass_seconds(*outer);
+    if (inner) {
+      plan.name += " <- " + std::string(kind_name(recipe_.levels[*inner].kind));
+      plan.draft_seconds /= kInnerGain;
+    }
+    plan.seconds = costs_.target.of(kUsualRows) + plan.draft_seconds * plan.tokens;
+  }
+  plans_.push_back(plan);
+}
+
+void Planner::begin() {
+  chosen_.clear();
+  for (const Plan& plan : plans_) chosen_.push_back({plan.name, 0});
+  chosen_.push_back({"ngram", 0});
+  expected_draft_ = 0;
+  expected_verify_ = 0;
+}
+
+double Planner::pass_seconds(size_t level) const {
+  // N-grams are free. What a model of another vocabulary takes is not measured beforehand but as it is used.
+  if (recipe_.levels[level].kind == DraftLevel::Kind::kNgram) return 0.0;
+  return costs_.levels[level] ? costs_.levels[level]->of(1) : costs_.target.of(1) * kUnknownShare;
+}
+
+size_t Planner::best_plan() const {
+  size_t best = 0;
+  for (size_t i = 1; i < plans_.size(); ++i) {
+    if (plans_[i].rate() > plans_[best].rate()) best = i;
+  }
+  return best;
+}
+
+/// The best plan, or one that is due for a trial.
+size_t Planner::pick() const {
+  for (size_t i = 1; i < plans_.size(); ++i) {
+    if (plans_[i].unused >= plans_[i].interval) return i;
+  }
+  return best_plan();
+}
+
+DraftLimits Planner::outer_limits(const Plan& plan) const {
+  const double rate = plans_[best_plan()].rate();
+  const double row = costs_.target.row(kUsualRows);
+  DraftLimits limits = limits_of(recipe_.levels[*plan.outer]);
+  limits.threshold = 0.0f;
+  limits.path_threshold = threshold(rate * (plan.draft_seconds + row) / worth_[*plan.outer].mean());
+  limits.leaf_threshold = threshold(rate * row);
+  return limits;
+}
+
+DraftLimits Planner::inner_limits(const Plan& plan) const {
+  // // What a row more costs among the first few, against what a token costs this way.
+  const PassCosts& outer = *costs_.levels[*plan.outer];
+  const double row = (outer.of(4) - outer.of(2)) / 2.0;
+  DraftLimits limits = limits_of(recipe_.levels[*plan.inner]);
+  limits.threshold = 0.0f;
+  limits.path_threshold = threshold((pass_seconds(*plan.inner) + row) / plan.draft_seconds);
+  limits.leaf_threshold = threshold(row / plan.draft_seconds);
+  // Passes of the outer over few rows cost little more than over one; those over many do not.
+  limits.nodes = std::min(limits.nodes, kMostInnerNodes);
+  return limits;
+}
+
+/// Asks the n-grams, whose answer is free and teaches what their confidence is worth.
+void Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate) {
+  ngram_draft_.clear();
+  if (!ngrams_) return;
+  DraftLimits limits = limits_of(recipe_.levels[*ngrams_]);
+  limits.threshold = 0.0f;
+  limits.path_threshold = threshold(rate * costs_.target.row(kUsualRows));
+  limits.leaf_threshold = limits.path_threshold;
+  ngram_draft_.calibration = &worth_[*ngrams_];
+  drafters_->level(*ngrams_).propose(sequence, sampler, limits, room, ngram_draft_);
+}
+
+/// Makes their answer the draft of this step.
+void Planner::take_ngrams(double rate, Draft& draft) {
+  current_ = plans_.size();
+  draft.nodes = ngram_draft_.nodes;
+  prune(draft, rate);
+}
+
+void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft& draft) {
+  const size_t best = best_plan();
+  const double rate = plans_[best].rate();
+  current_ = pick();
+  outer_draft_.clear();
+  propose_ngrams(sequence, sampler, room, rate);
+  const Plan& plan = plans_[current_];
+  const bool model = plan.outer && recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
+  // A small model's tree has room for them; any other draft must be worth more than they promise.
+  const double promise = expected_tokens(ngram_draft_) / costs_.target.of(ngram_draft_.size() + 1);
+  if (!model && current_ == best && ngram_draft_.size() > 0 && promise > rate) {
+    take_ngrams(rate, draft);
+    return;
+  }
+  if (!plan.outer) return;
+  Drafter& drafter = drafters_->level(*plan.outer);
+  NeuralDrafter* const network = drafters_->network(*plan.outer);
+  if (plan.inner) {
+    network->set_inner(&drafters_->level(*plan.inner), inner_limits(plan), &plans_[current_].inner_worth);
+  } else if (network != nullptr) {
+    network->set_inner(nullptr, {}, nullptr);
+  }
+  outer_draft_.calibration = &worth_[*plan.outer];
+  passes_before_ = drafter.stats.passes;
+  drafter.propose(sequence, sampler, outer_limits(plan), room, outer_draft_);
+  draft.nodes = outer_draft_.nodes;
+  draft.unsure = outer_draft_.unsure;
+  if (model) draft.merge(ngram_draft_);
+  prune(draft, rate);
+}
+
+/// Leaves out the last nodes, the least likely ones, if they cost more than they promise: a row may be dear
+/// where it takes one more tile.
+void Planner::prune(Draft& draft, double rate) const {
+  double tokens = 1.0;
+  double best = tokens - rate * costs_.target.of(1);
+  size_t keep = 0;
+  for (size_t i = 0; i < draft.nodes.size(); ++i) {
+    tokens += draft.nodes[i].path;
+    const double gain = tokens - rate * costs_.target.of(static_cast<int64_t>(i) + 2);
+    if (gain < best) continue;
+    best = gain;
+    keep = i + 1;
+  }
+  draft.nodes.resize(keep);
+}
+
+void Planner::learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
+                    double seconds_verify) {
+  const int64_t rows = draft.size() + 1;
+  ++chosen_[current_].steps;
+  const std::optional<size_t> drafted_by = current_ == plans_.size() ? ngrams_ : plans_[current_].outer;
+  if (drafted_by) drafters_->level(*drafted_by).stats.accepted += static_cast<int64_t>(appended.size()) - 1;
+  expected_verify_ += costs_.target.of(rows);
+  costs_.target.observe(rows, seconds_verify);
+  plans_.front().seconds = costs_.target.of(1);
+  for (Plan& plan : plans_) ++plan.unused;
+  if (ngrams_) judge(ngram_draft_, appended, worth_[*ngrams_]);
+  if (current_ == plans_.size()) return;
+  Plan& plan = plans_[current_];
+  plan.unused = 0;
+  if (!plan.outer) return;
+  // The first steps count more: what is expected before them is a guess.
+  const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 2));
+
+  judge(outer_draft_, appended, worth_[*plan.outer]);
+
+  const double expected_draft = plan.draft_seconds * depth_of(outer_draft_);
+  const int64_t passes = drafters_->level(*plan.outer).stats.passes - passes_before_;
+  const bool tree = recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
+  if (tree || !plan.inner) {
+    expected_draft_ += pass_seconds(*plan.outer) * static_cast<double>(passes);
+    if (passes > 0 && costs_.levels[*plan.outer])
+      costs_.levels[*plan.outer]->observe(1, seconds_draft / static_cast<double>(passes));
+  } else {
+    expected_draft_ += expected_draft;
+  }
+  if (outer_draft_.size() > 0) {
+    const double per_token =
+        seconds_draft / static_cast<double>(tree ? outer_draft_.size() : depth_of(outer_draft_));
+    plan.draft_seconds += rate * (per_token - plan.draft_seconds);
+  }
+  // Half of what was expected and half of what came: the first is less noisy, the second true.
+  const double tokens = 0.5 * expected_tokens(draft) + 0.5 * static_cast<double>(appended.size());
+  plan.tokens += rate * (tokens - plan.tokens);
+  plan.seconds += rate * (seconds_draft + seconds_verify - plan.seconds);
+  plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);
+}
+
+}  // namespace verbatim

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "speculation/acceptance.h"
+#include "speculation/drafter_stack.h"
+#include "speculation/pass_costs.h"
+
+namespace verbatim {
+
+/// The costs that a planner weighs.
+struct PlanningCosts {
+  PassCosts target;                              ///< the model, verifying
+  std::vector<std::optional<PassCosts>> levels;  ///< of the recipe's levels; none for n-grams
+};
+
+/// Chooses for each step what drafts, how deep and how broad, for the most tokens per second: SPEQ's eq. 1
+/// and 2 (accepted tokens over the time of drafting and verifying) for trees and nested levels.
+///
+/// A plan is a drafter, perhaps with another inside. Its rate is measured as it is used, an average that
+/// fades; others are tried again now and then, ever more rarely while they lose. Within a plan the stop rule
+/// is marginal: another token is drafted while what it is expected to bring, at the best rate there is, takes
+/// longer than its cost. N-grams cost nothing to ask, so they are asked first at every step and win where
+/// they promise more than the best plan. Plain decoding is a plan too, whose rate is known from its cost.
+///
+/// What is chosen never changes the text.
+class Planner {
+ public:
+  /// `drafters` has the levels of `recipe` and outlives the planner.
+  Planner(const Recipe& recipe, DrafterStack& drafters, PlanningCosts costs);
+
+  /// Chooses and drafts: adds to the empty draft.
+  void propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft& draft);
+  /// /// Hears how long that draft and its verification took and which tokens the step appended.
+  void learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
+             double seconds_verify);
+
+  /// How often each plan was chosen, and what the costs promised. Starts anew with begin().
+  void begin();
+  const std::vector<PlanStats>& chosen() const { return chosen_; }
+  double expected_draft() const { return expected_draft_; }
+  double expected_verify() const { return expected_verify_; }
+
+ private:
+  struct Plan {
+    std::string name;
+    std::optional<size_t> outer;  // a level; none: plain decoding
+    std::optional<size_t> inner;  // the level that drafts for it
+    double tokens = 0;            // per step, averaged
+    double seconds = 0;           // likewise
+    double draft_seconds = 0;     // per drafted token deep, averaged
+    int64_t unused = 0;           // steps since it was chosen
+    int64_t uses = 0;
+    int64_t interval = 16;  // steps between trials while it loses
+    Calibration inner_worth{};
+    double rate() const { return tokens / seconds; }
+  };
+
+  void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
+  size_t best_plan() const;
+  size_t pick() const;
+  DraftLimits outer_limits(const Plan& plan) const;
+  DraftLimits inner_limits(const Plan& plan) const;
+  void propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate);
+  void take_ngrams(double rate, Draft& draft);
+  double pass_seconds(size_t level) const;
+  void prune(Draft& draft, double rate) const;
+
+  Recipe recipe_;
+  DrafterStack* drafters_;
+  PlanningCosts costs_;
+  std::vector<Plan> plans_;         // plans_[0] is plain decoding
+  std::vector<Calibration> worth_;  // of each level's drafts to the model
+  std::optional<size_t> ngrams_;    // the level that is asked first
+  Draft ngram_draft_;               // its answer
+  Draft outer_draft_;               // what the plan's drafter said, before anything was merged or left out
+  size_t current_ = 0;              // the plan of this step; plans_.size(): n-grams
+  int64_t passes_before_ = 0;
+  double expected_draft_ = 0;
+  double expected_verify_ = 0;
+  std::vector<PlanStats> chosen_;
+};
+
+}  // namespace verbatim
