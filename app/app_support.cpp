@@ -83,7 +83,7 @@ void add_sampling(CLI::App& command, SamplingOptions& choice) {
 
 std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {
   if (!formats.empty()) return formats;
-  // const bool packed = is_packed(model);
+  const bool packed = is_packed(model);
   // A planner takes what there is.
   if (used.planned && packed) return {};
   if (used.planned && !is_all_bf16(model)) return {"full", "mxfp4"};
