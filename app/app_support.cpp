@@ -49,7 +49,7 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
   };
   const char* const decoding = "Decoding";
   add(decoding, "--recipe", options.recipe,
-      "A name from `verbatim recipes` or a .toml file; without it auto, which picks for every step");
+      "A name from `verbatim recipes` or a .toml file; without it auto");
   add(decoding, "--draft-model", options.draft_model, "The model that recipes with a small model draft with")
       ->type_name("MODEL");
   add(decoding, "--draft-length", options.draft_length,

@@ -86,6 +86,27 @@ std::string length_table(const Stats& stats) {
   return table;
 }
 
+/// The recipe with the levels that took part.
+Recipe recipe_used(const Stats& stats, Recipe recipe) {
+  recipe.levels.clear();
+  for (const LevelStats& level : stats.levels) recipe.levels.push_back(level.level);
+  return recipe;
+}
+
+/// What the planner chose, and how well it knew the costs.
+std::string plan_table(const Stats& stats) {
+  std::string table = fmt::format("  {:<16} {:>9} {:>9}\n", "plan", "steps", "share");
+  for (const PlanStats& plan : stats.plans) {
+    const double part = share(plan.steps, stats.target_passes);
+    table += with_bar(fmt::format("  {:<16} {:>9} {:7.1f} %", plan.name, plan.steps, 100.0 * part), part);
+  }
+  const auto of = [](double expected, double seconds) { return seconds > 0 ? expected / seconds : 1.0; };
+  table += fmt::format("expected costs against those that came: draft {:.3f}, verify {:.3f}\n",
+                       of(stats.expected_draft, stats.seconds_draft),
+                       of(stats.expected_verify, stats.seconds_verify));
+  return table;
+}
+
 std::string level_table(const Stats& stats, const Recipe& recipe) {
   std::string table = fmt::format("  {:<9} {:>9} {:>9} {:>10} {:>9} {:>9}\n", "level", "drafted", "kept",
                                   "share", "passes", "seconds");
@@ -115,10 +136,11 @@ void add_stats(ordered_json& object, const Stats& stats, const Recipe& recipe) {
   object["seconds_sampling"] = stats.seconds_sampling;
   object["seconds_planning"] = stats.seconds_planning;
   object["seconds_overhead"] = stats.seconds_overhead();
+  const Recipe used = recipe_used(stats, recipe);
   object["levels"] = ordered_json::array();
   for (size_t i = 0; i < stats.levels.size(); ++i) {
     const LevelStats& level = stats.levels[i];
-    object["levels"].push_back({{"drafts", level_name(recipe, i)},
+    object["levels"].push_back({{"drafts", level_name(used, i)},
                                 {"drafted", level.drafted},
                                 {"accepted", level.accepted},
                                 {"passes", level.passes},
@@ -129,6 +151,12 @@ void add_stats(ordered_json& object, const Stats& stats, const Recipe& recipe) {
     object["depths"].push_back({{"drafted", depth.drafted}, {"accepted", depth.accepted}});
   }
   object["lengths"] = stats.lengths;
+  object["plans"] = ordered_json::array();
+  for (const PlanStats& plan : stats.plans) {
+    object["plans"].push_back({{"name", plan.name}, {"steps", plan.steps}});
+  }
+  object["expected_seconds_draft"] = stats.expected_draft;
+  object["expected_seconds_verify"] = stats.expected_verify;
 }
 
 std::string stats_report(const Stats& stats, const Recipe& recipe) {
@@ -142,10 +170,12 @@ std::string stats_report(const Stats& stats, const Recipe& recipe) {
                           of_steps(stats.fallbacks), of_steps(stats.rollbacks));
   }
   report += "\n\n" + time_table(stats);
+  if (!stats.plans.empty()) report += "\n" + plan_table(stats);
   if (stats.drafted == 0) return report;
   report += "\nkept of what was drafted so deep\n" + depth_table(stats);
   report += "\ndrafts that a step kept\n" + length_table(stats);
-  report += "\nlevels of drafting, each with the time of those below it\n" + level_table(stats, recipe);
+  report += "\nlevels of drafting, each with the time of those below it\n" +
+            level_table(stats, recipe_used(stats, recipe));
   return report;
 }
 

@@ -102,6 +102,7 @@ void Speculator::end(Stats& stats) const {
   stats.draft_passes = 0;
   for (size_t i = 0; i < drafters_->size(); ++i) {
     stats.levels[i] = drafters_->level(i).stats;
+    stats.levels[i].level = recipe_.levels[i];
     stats.draft_passes += stats.levels[i].passes;
   }
   if (!planner_) {

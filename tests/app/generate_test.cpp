@@ -37,13 +37,17 @@ class Generate : public ::testing::Test {
   }
 };
 
-TEST_F(Generate, WithoutARecipeTakesOneThatTheChosenFormatsServe) {
-  const auto recipe_for = [&](const std::string& formats) {
-    return generate_json({"-p", kPrompt, "--formats", formats})["recipe"];
+TEST_F(Generate, WithoutARecipePlansWithWhateverTheChosenFormatsServe) {
+  const auto drafts_of_self = [&](const std::string& formats) {
+    const json object = generate_json({"-p", kPrompt, "--formats", formats});
+    EXPECT_EQ(object["recipe"], "auto");
+    bool self = false;
+    for (const json& plan : object["plans"]) self = self || plan["name"] == "self";
+    return self;
   };
-  EXPECT_EQ(recipe_for("full"), "plain");
-  EXPECT_EQ(recipe_for("mxbf16"), "plain");
-  EXPECT_EQ(recipe_for("full,mxfp4"), "ml-specqd");
+  EXPECT_FALSE(drafts_of_self("full"));
+  EXPECT_TRUE(drafts_of_self("mxbf16"));
+  EXPECT_TRUE(drafts_of_self("full,mxfp4"));
   const RunResult result = generate({"-p", kPrompt, "--formats", "full", "--recipe", "ml-specqd"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("mxfp4"));
@@ -56,7 +60,7 @@ TEST_F(Generate, TakesTheModelBehindAListOfFormats) {
 }
 
 TEST_F(Generate, JsonTellsEverythingAndTheNumbersAgree) {
-  const json object = generate_json({"-p", kPrompt, "--seed", "7"});
+  const json object = generate_json({"-p", kPrompt, "--seed", "7", "--recipe", "ml-specqd"});
   for (const char* field : {"text",
                             "tokens",
                             "prompt_tokens",

@@ -64,6 +64,13 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
     if (!changed) result.push_back(text);
   }
   for (const auto& [name, value] : changes) result.push_back(name + "=" + value);
+  // What the program measures stays out of the user's folders, but is shared by the tests of a build.
+  const bool has_cache = std::any_of(result.begin(), result.end(), [](const std::string& entry) {
+    return entry.starts_with("VERBATIM_CACHE_DIR=");
+  });
+  if (!has_cache) {
+    result.push_back("VERBATIM_CACHE_DIR=" + (program().parent_path() / "test-cache").string());
+  }
   return result;
 }
 
