@@ -266,7 +266,7 @@ TEST_P(NeuralDrafterTest, LeavesAreTheLikeliestSiblingsOfTheChain) {
     for (size_t i = 1; i < guesses.size(); ++i) {
       const auto rank = static_cast<int32_t>(i);
       leaves.push_back({guesses[i].token, parent, parent + 1, rank, guesses[i].confidence,
-                        expected.path_of(parent, rank, guesses[i].confidence)});
+                        guesses[i].confidence, expected.path_of(parent, rank, guesses[i].confidence)});
     }
   }
   std::sort(leaves.begin(), leaves.end(), [](const auto& a, const auto& b) { return a.path > b.path; });
@@ -290,7 +290,7 @@ Draft likeliest_nodes(const DraftLimits& limits, int64_t room,
     const std::vector<Guess> guesses = guesses_after(test::path_to(draft, node));
     for (size_t i = 0; i < guesses.size(); ++i) {
       const auto rank = static_cast<int32_t>(i);
-      open.push_back({guesses[i].token, node, 0, rank, guesses[i].confidence,
+      open.push_back({guesses[i].token, node, 0, rank, guesses[i].confidence, guesses[i].confidence,
                       draft.path_of(node, rank, guesses[i].confidence)});
     }
   };
