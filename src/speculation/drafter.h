@@ -36,7 +36,7 @@ struct Draft {
 
   void clear();
   int64_t size() const { return static_cast<int64_t>(nodes.size()); }
-  /// /// Adds what another draft of the same sequence has and this one lacks, and puts the nodes in the order
+  /// Adds what another draft of the same sequence has and this one lacks, and puts the nodes in the order
   /// of decreasing path. Where both have a node, the surer one counts.
   void merge(const Draft& other);
   /// The path probability of a child of `parent`.

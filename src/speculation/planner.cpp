@@ -12,10 +12,10 @@ constexpr double kRate = 0.15;
 constexpr int64_t kOftenest = 16;
 constexpr int64_t kRarest = 256;
 
-/// /// What drafts for a draft: passes over few rows cost little more than over one, those over many do.
+/// What drafts for a draft: passes over few rows cost little more than over one, those over many do.
 constexpr int32_t kMostInnerNodes = 7;
 
-/// /// A draft model's pass against the model's, while it is not known.
+/// A draft model's pass against the model's, while it is not known.
 constexpr double kUnknownShare = 0.03;
 
 /// How many rows verification is likely to have: where the price of one more is taken.

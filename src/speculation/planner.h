@@ -33,7 +33,7 @@ class Planner {
 
   /// Chooses and drafts: adds to the empty draft.
   void propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft& draft);
-  /// /// Hears how long that draft and its verification took and which tokens the step appended.
+  /// Hears how long that draft and its verification took and which tokens the step appended.
   void learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
              double seconds_verify);
 

@@ -22,8 +22,8 @@ class TranslatingDrafter : public Drafter {
   TranslatingDrafter(std::unique_ptr<Drafter> inner, std::shared_ptr<const Tokenizer> theirs,
                      std::shared_ptr<const Tokenizer> ours, int64_t capacity);
 
-  /// Of the limits, the thresholds hold for tokens of either vocabulary. Where only its length ended the inner
-  /// draft, the last token is left out: with more text it might have become another, longer one.
+  /// Of the limits, the thresholds hold for tokens of either vocabulary. Where only its length ended the
+  /// inner draft, the last token is left out: with more text it might have become another, longer one.
   void propose(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t room,
                Draft& draft) override;
   void observe(const Sequence&) override {}

@@ -136,18 +136,18 @@ TEST(PackCommand, ServesChatAndDemo) {
   EXPECT_THAT(demo.out, HasSubstr("the bytes agree"));
 }
 
-TEST(PackCommand, DecidesTheRecipeByWhatTheFileHolds) {
+TEST(PackCommand, PlansWithWhatTheFileHolds) {
   SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const std::string file = pack(folder, "lossless.vbt", {"--formats", "mxbf16"});
-  EXPECT_EQ(generate(file)["recipe"], "plain");
+  EXPECT_EQ(generate(file)["recipe"], "auto");
   EXPECT_EQ(generate(file)["text"], generate(test::default_model())["text"]);
-  EXPECT_EQ(generate(file, {"--formats", "full"})["recipe"], "plain");
+  EXPECT_EQ(generate(file, {"--formats", "full"})["recipe"], "auto");
   expect_refused({"generate", file, "-p", "x", "--recipe", "ml-specqd"}, 1,
                  {"lossless.vbt", "no weights in mxfp4", "verbatim pack", "mxbf16,mxfp4"});
   expect_refused({"generate", file, "-p", "x", "--formats", "bf16"}, 1, {"no weights in bf16", "mxbf16"});
   const std::string lossy = pack(folder, "lossy.vbt", {"--formats", "int4"});
-  EXPECT_EQ(generate(lossy)["recipe"], "plain");
+  EXPECT_EQ(generate(lossy, {"--recipe", "plain"})["text"], generate(lossy)["text"]);
   expect_refused({"generate", lossy, "-p", "x", "--formats", "full"}, 1, {"none of which is lossless"});
   expect_refused({"inflate", file, "-o", folder.path() / "larger", "--width", "2"}, 1, {"packed already"});
   expect_refused({"pack", file, "-o", folder.path() / "again.vbt"}, 1, {"packed already"});
