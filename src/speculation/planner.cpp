@@ -146,7 +146,7 @@ DraftLimits Planner::outer_limits(const Plan& plan) const {
 }
 
 DraftLimits Planner::inner_limits(const Plan& plan) const {
-  // // What a row more costs among the first few, against what a token costs this way.
+  // What a row more costs among the first few, against what a token costs this way.
   const PassCosts& outer = *costs_.levels[*plan.outer];
   const double row = (outer.of(4) - outer.of(2)) / 2.0;
   DraftLimits limits = limits_of(recipe_.levels[*plan.inner]);
