@@ -86,10 +86,13 @@ std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {
   const bool packed = is_packed(model);
   // A planner takes what there is.
   if (used.planned && packed) return {};
-  if (used.planned && !is_all_bf16(model)) return {"full", "mxfp4"};
+  const std::vector<std::string> needed = used.formats();
+  const bool nested = std::find(needed.begin(), needed.end(), "mxbf16") != needed.end();
+  // `mxbf16` holds weights in BF16 alone; the same drafts in a store of their own serve any.
+  if (used.planned && nested && !is_all_bf16(model)) return {"full", "mxfp4"};
   // Without drafts a packed file needs not be lossless: it is taken as it is then.
   if (used.plain() && packed && !open_container(model).exact()) return {};
-  return used.formats();
+  return needed;
 }
 
 Recipe chosen_recipe(const CommonOptions& options) {

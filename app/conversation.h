@@ -25,6 +25,8 @@ class Conversation {
 
   /// Gives the model that the recipe drafts with.
   void set_draft_model(const Model& model) { session_.set_draft_model(model); }
+  /// Gets what the recipe needs before the first reply, once there is a draft model if there will be one.
+  void prepare(const std::function<void(double)>& progress) { session_.prepare(recipe_, progress); }
 
   int64_t turns() const { return turns_; }
   /// Tokens in the history.

@@ -47,8 +47,10 @@ void demo(const Options& options) {
   // Plain decoding in the model's own format is what to compare with; the planner then drafts from a copy.
   const bool beside =
       speculative.planned && options.common.formats.empty() && !is_packed(options.common.model);
+  const std::vector<std::string> needed = speculative.formats();
+  const bool nested = std::find(needed.begin(), needed.end(), "mxbf16") != needed.end();
   const std::vector<std::string> formats =
-      beside ? std::vector<std::string>{"full", "mxfp4"} : options.common.load_formats(speculative);
+      beside && nested ? std::vector<std::string>{"full", "mxfp4"} : options.common.load_formats(speculative);
   const Model model = load_model(options.common.model, formats, options.common.threads);
   const std::optional<Model> draft_model = load_draft_model(options.common, speculative);
 

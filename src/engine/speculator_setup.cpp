@@ -62,7 +62,7 @@ std::unique_ptr<Speculator> make_speculator(const Recipe& recipe, const ModelDat
   const TextModel draft = draft_model != nullptr ? text_model(*draft_model) : TextModel{};
   auto drafters = std::make_unique<DrafterStack>(used, evaluator, text_model(model), draft, capacity, team);
   std::optional<PlanningCosts> costs;
-  if (used.planned) costs = planning_costs(evaluator, *drafters, progress);
+  if (used.planned && !used.levels.empty()) costs = planning_costs(evaluator, *drafters, progress);
   return std::make_unique<Speculator>(used, std::move(drafters), evaluator, std::move(costs));
 }
 

@@ -8,6 +8,7 @@ void Branches::plan(std::span<const Row> rows, int64_t first, int64_t end, int64
   chains_.clear();
   nodes_.clear();
   columns_ = columns;
+  layers_ = layers;
   end_ = end;
   for (int64_t r = first; r < end; ++r) {
     const Row& row = rows[static_cast<size_t>(r)];
@@ -48,9 +49,9 @@ void Branches::leave(const Chain& branch, int64_t layer, int64_t head, int64_t h
   }
 }
 
-void Branches::keep(int64_t last, int64_t layers, int64_t heads, int64_t head_dim, DenseCache& cache) {
+void Branches::keep(int64_t last, int64_t heads, int64_t head_dim, DenseCache& cache) {
   for (int64_t row = last; !on_trunk(row); row = node(row).parent) {
-    for (int64_t layer = 0; layer < layers; ++layer) {
+    for (int64_t layer = 0; layer < layers_; ++layer) {
       for (int64_t head = 0; head < heads; ++head) write(row, layer, head, head_dim, cache);
     }
   }

@@ -46,9 +46,9 @@ class Branches {
   /// Gives the slots back to the trunk.
   void leave(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, DenseCache& cache);
 
-  /// Makes the path that ends in row `last` the one that the cache holds, in all layers. Its length is left
-  /// to the caller.
-  void keep(int64_t last, int64_t layers, int64_t heads, int64_t head_dim, DenseCache& cache);
+  /// Makes the path that ends in row `last` the one that the cache holds, in all layers of the pass. Its
+  /// length is left to the caller.
+  void keep(int64_t last, int64_t heads, int64_t head_dim, DenseCache& cache);
 
  private:
   struct Node {
@@ -63,6 +63,7 @@ class Branches {
   std::vector<Node> nodes_;
   Buffer<float> kept_;  // [layer][row]{keys, values}
   int64_t columns_ = 0;
+  int64_t layers_ = 0;
   int64_t end_ = 0;
 };
 

@@ -284,7 +284,7 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
 }
 
 /// Finds the sequence whose rows have branches, if there is one.
-void plan_branches(std::span<const Row> rows, const ModelConfig& config, Branches& branches) {
+void plan_branches(std::span<const Row> rows, const ModelConfig& config, int64_t layers, Branches& branches) {
   branches.clear();
   const auto count = static_cast<int64_t>(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -295,7 +295,7 @@ void plan_branches(std::span<const Row> rows, const ModelConfig& config, Branche
     const int32_t sequence = rows[i].sequence;
     while (first > 0 && rows[static_cast<size_t>(first - 1)].sequence == sequence) --first;
     while (end < count && rows[static_cast<size_t>(end)].sequence == sequence) ++end;
-    branches.plan(rows, first, end, config.layers, int64_t{config.kv_heads} * config.head_dim);
+    branches.plan(rows, first, end, layers, int64_t{config.kv_heads} * config.head_dim);
   }
 }
 
@@ -315,7 +315,8 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
     }
   }
   const auto count = static_cast<int64_t>(rows.size());
-  plan_branches(rows, config_, workspace.branches);
+  const int64_t layers = kind.layers > 0 ? std::min<int64_t>(kind.layers, config_.layers) : config_.layers;
+  plan_branches(rows, config_, layers, workspace.branches);
   reserve(workspace, config_, weights_, count, count - first_logits_row, team.size());
   Pass pass{.decoder = *this,
             .config = config_,
@@ -325,7 +326,6 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
             .work = workspace,
             .team = team};
   pass.embed();
-  const int64_t layers = kind.layers > 0 ? std::min<int64_t>(kind.layers, config_.layers) : config_.layers;
   for (int64_t i = 0; i < layers; ++i) pass.layer(i);
   if (first_logits_row >= count) return {};
   pass.norm(weights_.final_norm);
@@ -334,7 +334,7 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
 
 void Decoder::keep_path(int64_t last, DenseCache& cache, DecoderWorkspace& workspace) const {
   if (workspace.branches.contains(last)) {
-    workspace.branches.keep(last, config_.layers, config_.kv_heads, config_.head_dim, cache);
+    workspace.branches.keep(last, config_.kv_heads, config_.head_dim, cache);
   }
 }
 

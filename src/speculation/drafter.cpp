@@ -37,10 +37,17 @@ void Draft::merge(const Draft& other) {
       kept = std::max(kept, node.kept);
     }
   }
+  // Two drafters may promise more than there is to share among the children of a node.
+  std::vector<float> promised(nodes.size() + 1, 0.0f);
+  for (const DraftNode& node : nodes) promised[static_cast<size_t>(node.parent + 1)] += node.kept;
   for (DraftNode& node : nodes) {
-    node.path =
-        node.kept * (node.parent == DraftNode::kRoot ? 1.0f : nodes[static_cast<size_t>(node.parent)].path);
+    node.kept /= std::max(1.0f, promised[static_cast<size_t>(node.parent + 1)]);
+    node.path = node.kept;
+    if (node.parent != DraftNode::kRoot) node.path *= nodes[static_cast<size_t>(node.parent)].path;
   }
+}
+
+void Draft::order_by_path() {
   std::vector<int32_t> order(nodes.size());
   std::iota(order.begin(), order.end(), 0);
   // No node has a larger path than its parent, and among equals the parent comes first.

@@ -36,9 +36,11 @@ struct Draft {
 
   void clear();
   int64_t size() const { return static_cast<int64_t>(nodes.size()); }
-  /// Adds what another draft of the same sequence has and this one lacks, and puts the nodes in the order
-  /// of decreasing path. Where both have a node, the surer one counts.
+  /// Adds what another draft of the same sequence has and this one lacks. Where both have a node, the surer
+  /// one counts; the children of a node share at most 1.
   void merge(const Draft& other);
+  /// Puts the nodes in the order of decreasing path, parents before their children.
+  void order_by_path();
   /// The path probability of a child of `parent`.
   float path_of(int32_t parent, int32_t rank, float confidence) const;
   /// Adds a node and returns its index.

@@ -8,6 +8,8 @@ namespace {
 
 /// Rows per pass when a cache catches up with a prompt.
 constexpr int64_t kCatchUpRows = 512;
+/// From so many tokens on, what is new is a prompt and not a step.
+constexpr int64_t kPromptRows = 80;
 
 /// Brings a sequence back to what is verified of it.
 class Verified {
@@ -41,11 +43,14 @@ int64_t DraftCache::first_unknown(const Sequence& sequence) {
 }
 
 void DraftCache::hold(Sequence& sequence) {
-  const std::vector<int32_t>& tokens = sequence.tokens;
-  if (!own_) {
-    sequence.cache.set_length(static_cast<int64_t>(tokens.size()) - 1);
-    return;
+  if (own_) {
+    hold_own(sequence.tokens);
+  } else {
+    sequence.cache.set_length(static_cast<int64_t>(sequence.tokens.size()) - 1);
   }
+}
+
+void DraftCache::hold_own(const std::vector<int32_t>& tokens) {
   const auto end = tokens.end() - 1;
   const auto [differs, from] = std::mismatch(held_.begin(), held_.end(), tokens.begin(), end);
   held_.erase(differs, held_.end());
@@ -76,6 +81,16 @@ bool NeuralDrafter::knows(const Sequence& sequence) {
 
 void NeuralDrafter::observe(const Sequence& sequence) {
   if (inner_ != nullptr) inner_->observe(sequence);
+  // A prompt is taken in now, so that it is no part of the price of the first draft.
+  DenseCache* const own = cache_.own();
+  const std::span<const int32_t> tokens(sequence.tokens.data(), sequence.tokens.size() - 1);
+  const int64_t first = own == nullptr ? 0 : cache_.first_unknown(sequence);
+  if (own == nullptr || static_cast<int64_t>(tokens.size()) - first < kPromptRows || !knows(sequence)) return;
+  for (int64_t begin = first; begin < static_cast<int64_t>(tokens.size()); begin += kCatchUpRows) {
+    const auto end = std::min(tokens.size(), static_cast<size_t>(begin + kCatchUpRows));
+    evaluator_->evaluate(tokens.first(end), begin, 0, kind_, *own);
+  }
+  cache_.hold_own(sequence.tokens);
 }
 
 /// Evaluates the tokens from `first` on and a draft after them; a long prompt in several passes.
@@ -110,6 +125,11 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
     if (inner_ != nullptr && left > 1) {
       inner_draft_.calibration = inner_worth_;
       inner_->propose(sequence, sampler, inner_limits_, left - 1, inner_draft_);
+      // N-grams of another text may know tokens that this model lacks.
+      const int32_t vocabulary = evaluator_->decoder().config().vocab_size;
+      const bool known = std::all_of(inner_draft_.nodes.begin(), inner_draft_.nodes.end(),
+                                     [&](const DraftNode& node) { return node.token < vocabulary; });
+      if (!known) inner_draft_.clear();
     }
     const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
     left = verify_inner(sequence, sampler, limits, left, draft, logits);

@@ -26,6 +26,10 @@ class DraftCache {
   /// then on, so that a drafter inside this one goes on from here and leaves alone what lies before; its
   /// length is left for the caller to put back.
   void hold(Sequence& sequence);
+  /// The same for a cache of the drafter's own.
+  void hold_own(const std::vector<int32_t>& tokens);
+  /// The drafter's own cache, or null.
+  DenseCache* own() { return own_ ? &*own_ : nullptr; }
 
  private:
   std::optional<DenseCache> own_;

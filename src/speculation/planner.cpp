@@ -8,11 +8,17 @@ namespace {
 
 /// How much a step changes the averages of the plan that it used.
 constexpr double kRate = 0.15;
-/// Trials of a losing plan come after 16, 32, ... steps, but never more rarely than this.
+/// Steps between trials of a losing plan: at first, and at last, doubling in between.
 constexpr int64_t kOftenest = 16;
 constexpr int64_t kRarest = 256;
+/// Trials may take so much of the time, and no more.
+constexpr double kTrialShare = 0.02;
+/// Another plan must promise so much more than plain decoding, whose rate is better known.
+constexpr double kMargin = 1.03;
+/// A step that took much longer than it should was interrupted; it counts as so many.
+constexpr double kLongestStep = 4.0;
 
-/// What drafts for a draft: passes over few rows cost little more than over one, those over many do.
+/// The most nodes that draft for a draft.
 constexpr int32_t kMostInnerNodes = 7;
 
 /// A draft model's pass against the model's, while it is not known.
@@ -108,7 +114,7 @@ void Planner::add_plan(std::optional<size_t> outer, std::optional<size_t> inner)
 void Planner::begin() {
   chosen_.clear();
   for (const Plan& plan : plans_) chosen_.push_back({plan.name, 0});
-  chosen_.push_back({"ngram", 0});
+  if (ngrams_) chosen_.push_back({"ngram", 0});
   expected_draft_ = 0;
   expected_verify_ = 0;
 }
@@ -122,24 +128,33 @@ double Planner::pass_seconds(size_t level) const {
 size_t Planner::best_plan() const {
   size_t best = 0;
   for (size_t i = 1; i < plans_.size(); ++i) {
-    if (plans_[i].rate() > plans_[best].rate()) best = i;
+    const double margin = best == 0 ? kMargin : 1.0;
+    if (plans_[i].rate() > margin * plans_[best].rate()) best = i;
   }
   return best;
 }
 
-/// The best plan, or one that is due for a trial.
+/// The best plan, or the one whose trial is most overdue.
 size_t Planner::pick() const {
-  for (size_t i = 1; i < plans_.size(); ++i) {
-    if (plans_[i].unused >= plans_[i].interval) return i;
+  const size_t best = best_plan();
+  if (lost_ > kTrialShare * seconds_) return best;
+  size_t due = best;
+  double most = 1.0;
+  for (size_t i = 0; i < plans_.size(); ++i) {
+    // Where drafts gain much, nothing is learnt from going without.
+    if (i == best || (i == 0 && plans_[best].rate() > 1.5 * plans_[0].rate())) continue;
+    const double overdue = static_cast<double>(plans_[i].unused) / static_cast<double>(plans_[i].interval);
+    if (overdue < most) continue;
+    most = overdue;
+    due = i;
   }
-  return best_plan();
+  return due;
 }
 
 DraftLimits Planner::outer_limits(const Plan& plan) const {
   const double rate = plans_[best_plan()].rate();
   const double row = costs_.target.row(kUsualRows);
   DraftLimits limits = limits_of(recipe_.levels[*plan.outer]);
-  limits.threshold = 0.0f;
   limits.path_threshold = threshold(rate * (plan.draft_seconds + row) / worth_[*plan.outer].mean());
   limits.leaf_threshold = threshold(rate * row);
   return limits;
@@ -150,7 +165,6 @@ DraftLimits Planner::inner_limits(const Plan& plan) const {
   const PassCosts& outer = *costs_.levels[*plan.outer];
   const double row = (outer.of(4) - outer.of(2)) / 2.0;
   DraftLimits limits = limits_of(recipe_.levels[*plan.inner]);
-  limits.threshold = 0.0f;
   limits.path_threshold = threshold((pass_seconds(*plan.inner) + row) / plan.draft_seconds);
   limits.leaf_threshold = threshold(row / plan.draft_seconds);
   // Passes of the outer over few rows cost little more than over one; those over many do not.
@@ -163,31 +177,38 @@ void Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room,
   ngram_draft_.clear();
   if (!ngrams_) return;
   DraftLimits limits = limits_of(recipe_.levels[*ngrams_]);
-  limits.threshold = 0.0f;
   limits.path_threshold = threshold(rate * costs_.target.row(kUsualRows));
   limits.leaf_threshold = limits.path_threshold;
   ngram_draft_.calibration = &worth_[*ngrams_];
+  const Stopwatch watch(seconds_drafting_);
   drafters_->level(*ngrams_).propose(sequence, sampler, limits, room, ngram_draft_);
 }
 
 /// Makes their answer the draft of this step.
 void Planner::take_ngrams(double rate, Draft& draft) {
   current_ = plans_.size();
+  ngrams_offered_ = true;
   draft.nodes = ngram_draft_.nodes;
+  draft.unsure = ngram_draft_.unsure;
   prune(draft, rate);
 }
 
 void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft& draft) {
+  ngram_draft_.clear();
+  outer_draft_.clear();
+  ngrams_offered_ = false;
+  seconds_drafting_ = 0;
+  current_ = 0;
+  if (room < 1) return;
   const size_t best = best_plan();
   const double rate = plans_[best].rate();
   current_ = pick();
-  outer_draft_.clear();
   propose_ngrams(sequence, sampler, room, rate);
   const Plan& plan = plans_[current_];
   const bool model = plan.outer && recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
   // A small model's tree has room for them; any other draft must be worth more than they promise.
   const double promise = expected_tokens(ngram_draft_) / costs_.target.of(ngram_draft_.size() + 1);
-  if (!model && current_ == best && ngram_draft_.size() > 0 && promise > rate) {
+  if (!model && current_ == best && ngram_draft_.size() > 0 && promise > kMargin * rate) {
     take_ngrams(rate, draft);
     return;
   }
@@ -201,9 +222,16 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   }
   outer_draft_.calibration = &worth_[*plan.outer];
   passes_before_ = drafter.stats.passes;
-  drafter.propose(sequence, sampler, outer_limits(plan), room, outer_draft_);
+  DraftLimits limits = outer_limits(plan);
+  // What nobody has measured yet must not cost much to find out.
+  if (model && network == nullptr && plan.uses == 0) limits.length = std::min(limits.length, 2);
+  {
+    const Stopwatch watch(seconds_drafting_);
+    drafter.propose(sequence, sampler, limits, room, outer_draft_);
+  }
   draft.nodes = outer_draft_.nodes;
   draft.unsure = outer_draft_.unsure;
+  ngrams_offered_ = model;
   if (model) draft.merge(ngram_draft_);
   prune(draft, rate);
 }
@@ -211,6 +239,7 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
 /// Leaves out the last nodes, the least likely ones, if they cost more than they promise: a row may be dear
 /// where it takes one more tile.
 void Planner::prune(Draft& draft, double rate) const {
+  draft.order_by_path();
   double tokens = 1.0;
   double best = tokens - rate * costs_.target.of(1);
   size_t keep = 0;
@@ -224,46 +253,95 @@ void Planner::prune(Draft& draft, double rate) const {
   draft.nodes.resize(keep);
 }
 
+/// Plain decoding is known from its steps, or else from the cost of one row.
+void Planner::learn_plain(int64_t rows, double seconds_verify) {
+  Plan& plain = plans_.front();
+  if (rows == 1) {
+    const double seconds = std::min(seconds_verify, kLongestStep * plain.seconds);
+    plain.seconds += (plain.measured ? kRate : 1.0) * (seconds - plain.seconds);
+    plain.measured = true;
+  } else if (!plain.measured) {
+    plain.seconds = costs_.target.of(1);
+  }
+}
+
+/// Counts for each level what came true of what it offered.
+void Planner::credit(std::span<const int32_t> appended) {
+  const auto matched = [&](const Draft& draft) {
+    int64_t count = 0;
+    int32_t at = DraftNode::kRoot;
+    // The last token is the model's own.
+    for (const int32_t token : appended.first(appended.size() - 1)) {
+      at = draft.child(at, token);
+      if (at == DraftNode::kRoot) break;
+      ++count;
+    }
+    return count;
+  };
+  if (current_ < plans_.size() && plans_[current_].outer) {
+    drafters_->level(*plans_[current_].outer).stats.accepted += matched(outer_draft_);
+  }
+  if (!ngrams_) return;
+  LevelStats& ngrams = drafters_->level(*ngrams_).stats;
+  if (ngrams_offered_) {
+    ngrams.accepted += matched(ngram_draft_);
+  } else {
+    ngrams.drafted -= ngram_draft_.size();  // nobody was shown them
+  }
+}
+
 void Planner::learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
                     double seconds_verify) {
   const int64_t rows = draft.size() + 1;
+  const double seconds = seconds_draft + seconds_verify;
+  const Plan& best = plans_[best_plan()];
+  const bool trial = current_ < plans_.size() && &plans_[current_] != &best;
+  if (trial) lost_ += std::max(0.0, seconds - static_cast<double>(appended.size()) / best.rate());
+  seconds_ += seconds;
   ++chosen_[current_].steps;
-  const std::optional<size_t> drafted_by = current_ == plans_.size() ? ngrams_ : plans_[current_].outer;
-  if (drafted_by) drafters_->level(*drafted_by).stats.accepted += static_cast<int64_t>(appended.size()) - 1;
+  credit(appended);
   expected_verify_ += costs_.target.of(rows);
   costs_.target.observe(rows, seconds_verify);
-  plans_.front().seconds = costs_.target.of(1);
+  learn_plain(rows, seconds_verify);
   for (Plan& plan : plans_) ++plan.unused;
   if (ngrams_) judge(ngram_draft_, appended, worth_[*ngrams_]);
   if (current_ == plans_.size()) return;
   Plan& plan = plans_[current_];
   plan.unused = 0;
-  if (!plan.outer) return;
+  if (plan.outer) learn_plan(plan, draft, appended.size(), seconds_draft, seconds_verify);
+  if (plan.outer) judge(outer_draft_, appended, worth_[*plan.outer]);
+  plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);
+}
+
+void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double seconds_draft,
+                         double seconds_verify) {
   // The first steps count more: what is expected before them is a guess.
-  const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 2));
-
-  judge(outer_draft_, appended, worth_[*plan.outer]);
-
-  const double expected_draft = plan.draft_seconds * depth_of(outer_draft_);
+  const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 1));
   const int64_t passes = drafters_->level(*plan.outer).stats.passes - passes_before_;
   const bool tree = recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
   if (tree || !plan.inner) {
     expected_draft_ += pass_seconds(*plan.outer) * static_cast<double>(passes);
-    if (passes > 0 && costs_.levels[*plan.outer])
+    if (passes > 0 && costs_.levels[*plan.outer]) {
       costs_.levels[*plan.outer]->observe(1, seconds_draft / static_cast<double>(passes));
+    }
   } else {
-    expected_draft_ += expected_draft;
+    expected_draft_ += plan.draft_seconds * depth_of(outer_draft_);
   }
   if (outer_draft_.size() > 0) {
     const double per_token =
         seconds_draft / static_cast<double>(tree ? outer_draft_.size() : depth_of(outer_draft_));
-    plan.draft_seconds += rate * (per_token - plan.draft_seconds);
+    plan.draft_seconds +=
+        rate * (std::min(per_token, kLongestStep * plan.draft_seconds) - plan.draft_seconds);
   }
   // Half of what was expected and half of what came: the first is less noisy, the second true.
-  const double tokens = 0.5 * expected_tokens(draft) + 0.5 * static_cast<double>(appended.size());
+  const double tokens = 0.5 * expected_tokens(draft) + 0.5 * static_cast<double>(appended);
+  const double seconds = std::min(seconds_draft + seconds_verify, kLongestStep * plan.seconds);
   plan.tokens += rate * (tokens - plan.tokens);
-  plan.seconds += rate * (seconds_draft + seconds_verify - plan.seconds);
-  plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);
+  plan.seconds += rate * (seconds - plan.seconds);
+  // Plans with the same outer drafter say the same; only what they take differs.
+  for (Plan& other : plans_) {
+    if (other.outer == plan.outer && other.uses == 0) other.tokens = plan.tokens;
+  }
 }
 
 }  // namespace verbatim

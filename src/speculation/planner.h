@@ -40,6 +40,8 @@ class Planner {
   /// How often each plan was chosen, and what the costs promised. Starts anew with begin().
   void begin();
   const std::vector<PlanStats>& chosen() const { return chosen_; }
+  /// What of the last propose() the drafters took; the rest was planning.
+  double seconds_drafting() const { return seconds_drafting_; }
   double expected_draft() const { return expected_draft_; }
   double expected_verify() const { return expected_verify_; }
 
@@ -54,6 +56,7 @@ class Planner {
     int64_t unused = 0;           // steps since it was chosen
     int64_t uses = 0;
     int64_t interval = 16;  // steps between trials while it loses
+    bool measured = false;  // plain decoding: whether a step of it has been timed
     Calibration inner_worth{};
     double rate() const { return tokens / seconds; }
   };
@@ -61,6 +64,10 @@ class Planner {
   void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
   size_t best_plan() const;
   size_t pick() const;
+  void learn_plain(int64_t rows, double seconds_verify);
+  void learn_plan(Plan& plan, const Draft& draft, size_t appended, double seconds_draft,
+                  double seconds_verify);
+  void credit(std::span<const int32_t> appended);
   DraftLimits outer_limits(const Plan& plan) const;
   DraftLimits inner_limits(const Plan& plan) const;
   void propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate);
@@ -78,6 +85,10 @@ class Planner {
   Draft outer_draft_;               // what the plan's drafter said, before anything was merged or left out
   size_t current_ = 0;              // the plan of this step; plans_.size(): n-grams
   int64_t passes_before_ = 0;
+  bool ngrams_offered_ = false;  // whether the draft of this step has what they said
+  double seconds_drafting_ = 0;
+  double seconds_ = 0;  // of all steps
+  double lost_ = 0;     // of these, what trials of losing plans took too long
   double expected_draft_ = 0;
   double expected_verify_ = 0;
   std::vector<PlanStats> chosen_;

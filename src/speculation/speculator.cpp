@@ -41,11 +41,17 @@ bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
 
 void Speculator::propose(Sequence& sequence, int64_t room, Stats& stats) {
   draft_.clear();
-  if (drafters_->size() == 0 || room < 1) return;
-  const Stopwatch watch(stats.seconds_draft);
+  if (drafters_->size() == 0) return;
   if (planner_) {
-    planner_->propose(sequence, sampler_, room, draft_);
-  } else {
+    double all = 0.0;
+    {
+      const Stopwatch watch(all);
+      planner_->propose(sequence, sampler_, room, draft_);
+    }
+    stats.seconds_draft += planner_->seconds_drafting();
+    stats.seconds_planning += all - planner_->seconds_drafting();
+  } else if (room > 0) {
+    const Stopwatch watch(stats.seconds_draft);
     drafters_->level(0).propose(sequence, sampler_, limits_, room, draft_);
   }
 }
