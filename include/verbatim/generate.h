@@ -40,8 +40,8 @@ struct DepthStats {
 
 /// What one level of drafting did for the level above it.
 struct LevelStats {
-  DraftLevel
-      level;  ///< a planned recipe's levels may be fewer than it has: those that there is something for
+  /// Which one it is: a planned recipe goes without the levels that there is nothing for.
+  DraftLevel level;
   int64_t drafted = 0;   ///< tokens it proposed
   int64_t accepted = 0;  ///< of those, tokens that the level above kept
   int64_t passes = 0;    ///< evaluations of a model; 0 for n-grams

@@ -26,8 +26,8 @@ int32_t decide(const Recipe& recipe, const Draft& draft, int32_t node, std::span
     if (-std::log(probability(logits, drafted)) <= recipe.rollback) return drafted;
     return sampler.sample(logits, position, tokens);
   }
-  static thread_local std::vector<float> model;
-  static thread_local std::vector<float> certain;
+  std::vector<float> model;
+  std::vector<float> certain;
   if (!sampler.distribution(logits, tokens, model))
     return sampler.sample(logits, position, tokens);  // throws
   const uint64_t seed = sampler.options().seed;

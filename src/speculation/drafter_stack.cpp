@@ -1,5 +1,7 @@
 #include "speculation/drafter_stack.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "speculation/ngram_drafter.h"
 #include "speculation/translating_drafter.h"
@@ -26,8 +28,7 @@ bool needs_translation(const Recipe& recipe, const TextModel& model, const TextM
   if (model.tokenizer == nullptr || draft_model.tokenizer == nullptr) {
     fail(ErrorKind::kUsage,
          "recipe {} drafts with another model, but the {} has no tokenizer to compare vocabularies with: add "
-         "its "
-         "tokenizer.model or tokenizer.json",
+         "its tokenizer.model or tokenizer.json",
          recipe.name, model.tokenizer == nullptr ? "model" : "draft model");
   }
   return !same_vocabulary(*model.tokenizer, *draft_model.tokenizer);
@@ -94,8 +95,7 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     if (networks_[i] == nullptr) {
       fail(ErrorKind::kUsage,
            "recipe {}: nothing can draft for a draft model with another vocabulary than the model's: leave "
-           "out "
-           "the drafter inside it",
+           "out the drafter inside it",
            recipe.name);
     }
     networks_[i]->set_inner(drafters_[i + 1].get(), limits_of(recipe.levels[i + 1]));
