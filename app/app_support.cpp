@@ -165,6 +165,10 @@ void show_progress(const std::string& what, double fraction) {
   progress_shown = true;
 }
 
+void show_measuring(double fraction) {
+  show_progress("measuring what passes cost", fraction);
+}
+
 void end_progress() {
   if (progress_shown) fmt::print(stderr, "\r\033[K");
   progress_shown = false;

@@ -56,6 +56,8 @@ void check_names(const char* what, const std::vector<std::string>& names,
 
 /// A progress bar on stderr: nothing unless that is a terminal, and nothing in the first second.
 void show_progress(const std::string& what, double fraction);
+/// The bar of Session::prepare().
+void show_measuring(double fraction);
 /// Removes the bar.
 void end_progress();
 

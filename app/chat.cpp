@@ -111,7 +111,7 @@ void chat(const Options& options) {
   Chat chat{Conversation(model, *format, options.system, generate, recipe, options.common.threads), recipe};
   if (const auto drafts = load_draft_model(options.common, recipe))
     chat.conversation.set_draft_model(*drafts);
-  chat.conversation.prepare([](double fraction) { show_progress("measuring what passes cost", fraction); });
+  chat.conversation.prepare(show_measuring);
   end_progress();
   const std::string warning = lossy_warning(recipe);
   if (!warning.empty()) fmt::print(stderr, "verbatim: {}\n", one_line(warning));

@@ -30,7 +30,7 @@ GenerateResult generate_once(const Model& model, const std::optional<Model>& dra
   generate.max_tokens = options.max_tokens;
   Session session(model, static_cast<int64_t>(tokens.size()) + options.max_tokens, options.common.threads);
   if (draft_model) session.set_draft_model(*draft_model);
-  session.prepare(recipe, [](double fraction) { show_progress("measuring what passes cost", fraction); });
+  session.prepare(recipe, show_measuring);
   end_progress();
   return session.generate(tokens, generate, recipe, on_text);
 }

@@ -40,7 +40,7 @@ void print_json(const Options& options, const Recipe& recipe, const GenerateResu
   object["seed"] = options.common.sampling.seed;
   object["seconds"] = {
       {"load", seconds_load}, {"prefill", stats.seconds_prefill}, {"decode", stats.seconds_decode}};
-  add_stats(object, stats, recipe);
+  add_stats(object, stats);
   object["peak_rss_bytes"] = peak_resident_bytes();
   // A vocabulary can produce bytes that are no UTF-8; JSON cannot hold them.
   write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
@@ -62,7 +62,7 @@ void generate(Options& options) {
   const int64_t room = static_cast<int64_t>(tokens.size()) + options.generate.max_tokens;
   Session session(model, room, options.common.threads);
   add_draft_model(session, options.common, recipe);
-  session.prepare(recipe, [](double fraction) { show_progress("measuring what passes cost", fraction); });
+  session.prepare(recipe, show_measuring);
   end_progress();
   const std::string warning = lossy_warning(recipe);
   if (!warning.empty()) fmt::print(stderr, "verbatim: {}\n", one_line(warning));

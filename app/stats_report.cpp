@@ -35,10 +35,6 @@ std::string with_bar(std::string line, double fraction) {
   return line + "\n";
 }
 
-std::string level_name(const Recipe& recipe, size_t level) {
-  return level < recipe.levels.size() ? level_words(recipe.levels[level]) : "";
-}
-
 std::string time_table(const Stats& stats) {
   // The first token comes from the prompt.
   const auto tokens = static_cast<double>(std::max<int64_t>(stats.generated_tokens - 1, 1));
@@ -86,13 +82,6 @@ std::string length_table(const Stats& stats) {
   return table;
 }
 
-/// The recipe with the levels that took part.
-Recipe recipe_used(const Stats& stats, Recipe recipe) {
-  recipe.levels.clear();
-  for (const LevelStats& level : stats.levels) recipe.levels.push_back(level.level);
-  return recipe;
-}
-
 /// What the planner chose, and how well it knew the costs.
 std::string plan_table(const Stats& stats) {
   std::string table = fmt::format("  {:<16} {:>9} {:>9}\n", "plan", "steps", "share");
@@ -107,21 +96,21 @@ std::string plan_table(const Stats& stats) {
   return table;
 }
 
-std::string level_table(const Stats& stats, const Recipe& recipe) {
+std::string level_table(const Stats& stats) {
   std::string table = fmt::format("  {:<9} {:>9} {:>9} {:>10} {:>9} {:>9}\n", "level", "drafted", "kept",
                                   "share", "passes", "seconds");
   for (size_t i = 0; i < stats.levels.size(); ++i) {
     const LevelStats& level = stats.levels[i];
     table += fmt::format("  {:<9} {:>9} {:>9} {:8.1f} % {:>9} {:9.4f}  {}\n", i + 1, level.drafted,
                          level.accepted, 100.0 * share(level.accepted, level.drafted), level.passes,
-                         level.seconds, level_name(recipe, i));
+                         level.seconds, level_words(level.level));
   }
   return table;
 }
 
 }  // namespace
 
-void add_stats(ordered_json& object, const Stats& stats, const Recipe& recipe) {
+void add_stats(ordered_json& object, const Stats& stats) {
   object["tokens_per_second"] = stats.tokens_per_second();
   object["drafted"] = stats.drafted;
   object["accepted"] = stats.accepted;
@@ -136,11 +125,9 @@ void add_stats(ordered_json& object, const Stats& stats, const Recipe& recipe) {
   object["seconds_sampling"] = stats.seconds_sampling;
   object["seconds_planning"] = stats.seconds_planning;
   object["seconds_overhead"] = stats.seconds_overhead();
-  const Recipe used = recipe_used(stats, recipe);
   object["levels"] = ordered_json::array();
-  for (size_t i = 0; i < stats.levels.size(); ++i) {
-    const LevelStats& level = stats.levels[i];
-    object["levels"].push_back({{"drafts", level_name(used, i)},
+  for (const LevelStats& level : stats.levels) {
+    object["levels"].push_back({{"drafts", level_words(level.level)},
                                 {"drafted", level.drafted},
                                 {"accepted", level.accepted},
                                 {"passes", level.passes},
@@ -174,8 +161,7 @@ std::string stats_report(const Stats& stats, const Recipe& recipe) {
   if (stats.drafted == 0) return report;
   report += "\nkept of what was drafted so deep\n" + depth_table(stats);
   report += "\ndrafts that a step kept\n" + length_table(stats);
-  report += "\nlevels of drafting, each with the time of those below it\n" +
-            level_table(stats, recipe_used(stats, recipe));
+  report += "\nlevels of drafting, each with the time of those below it\n" + level_table(stats);
   return report;
 }
 

@@ -9,7 +9,7 @@ namespace verbatim::app {
 
 /// Adds what a generation took to an object, in the names of `generate --json` (docs/command-line.md): from
 /// "tokens_per_second" to "lengths".
-void add_stats(nlohmann::ordered_json& object, const Stats& stats, const Recipe& recipe);
+void add_stats(nlohmann::ordered_json& object, const Stats& stats);
 
 /// The same for people, in several lines that end with a line break: where the time went, how often drafts
 /// were kept at each depth, how many a step kept, and what each level did.

@@ -25,8 +25,9 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
   if (std::find(options.stop.begin(), options.stop.end(), "") != options.stop.end()) {
     fail(ErrorKind::kUsage, "a stop string cannot be empty");
   }
+  if (recipe.planned) return;  // a planner does without what is not there
   for (const std::string& name : recipe.formats()) {
-    if (name == "full" || recipe.planned) continue;  // a planner does without
+    if (name == "full") continue;
     if (data.decoder.weights().head.find(parse_format(name, recipe.name)) == nullptr) {
       fail(ErrorKind::kUsage, "recipe {} needs weights in {}: load the model with them", recipe.name, name);
     }

@@ -11,15 +11,22 @@ void Draft::clear() {
   unsure = false;
 }
 
+float Draft::path_before(int32_t parent) const {
+  return parent == DraftNode::kRoot ? 1.0f : nodes[static_cast<size_t>(parent)].path;
+}
+
+float Draft::kept_of(int32_t rank, float confidence) const {
+  return calibration == nullptr ? confidence : calibration->kept(rank, confidence);
+}
+
 float Draft::path_of(int32_t parent, int32_t rank, float confidence) const {
-  const float before = parent == DraftNode::kRoot ? 1.0f : nodes[static_cast<size_t>(parent)].path;
-  return before * (calibration == nullptr ? confidence : calibration->kept(rank, confidence));
+  return path_before(parent) * kept_of(rank, confidence);
 }
 
 int32_t Draft::add(int32_t token, int32_t parent, float confidence, int32_t rank) {
   const int32_t depth = parent == DraftNode::kRoot ? 0 : nodes[static_cast<size_t>(parent)].depth + 1;
-  const float kept = calibration == nullptr ? confidence : calibration->kept(rank, confidence);
-  nodes.push_back({token, parent, depth, rank, confidence, kept, path_of(parent, rank, confidence)});
+  const float kept = kept_of(rank, confidence);
+  nodes.push_back({token, parent, depth, rank, confidence, kept, path_before(parent) * kept});
   return static_cast<int32_t>(nodes.size()) - 1;
 }
 
@@ -42,8 +49,7 @@ void Draft::merge(const Draft& other) {
   for (const DraftNode& node : nodes) promised[static_cast<size_t>(node.parent + 1)] += node.kept;
   for (DraftNode& node : nodes) {
     node.kept /= std::max(1.0f, promised[static_cast<size_t>(node.parent + 1)]);
-    node.path = node.kept;
-    if (node.parent != DraftNode::kRoot) node.path *= nodes[static_cast<size_t>(node.parent)].path;
+    node.path = path_before(node.parent) * node.kept;
   }
 }
 

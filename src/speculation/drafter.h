@@ -47,6 +47,10 @@ struct Draft {
   int32_t add(int32_t token, int32_t parent, float confidence, int32_t rank = 0);
   /// The child of `parent` with this token, or kRoot if there is none.
   int32_t child(int32_t parent, int32_t token) const;
+
+ private:
+  float path_before(int32_t parent) const;
+  float kept_of(int32_t rank, float confidence) const;
 };
 
 /// How far a draft may go.

@@ -15,11 +15,8 @@ namespace {
 constexpr int64_t kOneThreadBytes = int64_t{8} << 20;
 
 int64_t weight_bytes(const DecoderWeights& weights, Reading reading) {
-  const auto of = [&](const LinearWeight& weight) { return weight.store(reading).bytes(); };
-  int64_t bytes = of(weights.head);
-  for (const LayerWeights& layer : weights.layers) {
-    bytes += of(layer.qkv) + of(layer.output) + of(layer.gate_up) + of(layer.down);
-  }
+  int64_t bytes = 0;
+  each_matrix(weights, [&](const LinearWeight& weight) { bytes += weight.store(reading).bytes(); });
   return bytes;
 }
 

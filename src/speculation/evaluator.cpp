@@ -2,15 +2,19 @@
 
 namespace verbatim {
 
+void Evaluator::set_rows(std::span<const int32_t> tokens, int64_t first) {
+  rows_.clear();
+  for (auto i = static_cast<size_t>(first); i < tokens.size(); ++i) {
+    rows_.push_back({0, static_cast<int32_t>(i), tokens[i]});
+  }
+}
+
 Matrix<const float> Evaluator::evaluate(std::span<const int32_t> tokens, int64_t first, int64_t logits_count,
                                         const PassKind& kind, DenseCache& cache) {
-  rows_.clear();
-  const auto end = static_cast<int64_t>(tokens.size());
-  for (int64_t position = first; position < end; ++position) {
-    rows_.push_back({0, static_cast<int32_t>(position), tokens[static_cast<size_t>(position)]});
-  }
+  set_rows(tokens, first);
   DenseCache* const caches[] = {&cache};
-  return decoder_->forward(rows_, kind, caches, end - first - logits_count, workspace_, *team_);
+  const auto rows = static_cast<int64_t>(rows_.size());
+  return decoder_->forward(rows_, kind, caches, rows - logits_count, workspace_, *team_);
 }
 
 /// Puts nodes chain by chain: each with its first child after it, so that the trunk follows the root.
@@ -47,13 +51,9 @@ void Evaluator::add_nodes(const Draft& draft, int32_t root_position) {
 
 Matrix<const float> Evaluator::evaluate(std::span<const int32_t> tokens, int64_t first, const Draft& draft,
                                         const PassKind& kind, DenseCache& cache) {
-  rows_.clear();
-  const auto end = static_cast<int64_t>(tokens.size());
-  for (int64_t position = first; position < end; ++position) {
-    rows_.push_back({0, static_cast<int32_t>(position), tokens[static_cast<size_t>(position)]});
-  }
-  root_row_ = end - first - 1;
-  add_nodes(draft, static_cast<int32_t>(end) - 1);
+  set_rows(tokens, first);
+  root_row_ = static_cast<int64_t>(rows_.size()) - 1;
+  add_nodes(draft, static_cast<int32_t>(tokens.size()) - 1);
   DenseCache* const caches[] = {&cache};
   return decoder_->forward(rows_, kind, caches, root_row_, workspace_, *team_);
 }

@@ -34,6 +34,7 @@ class Evaluator {
   int threads() const { return team_->size(); }
 
  private:
+  void set_rows(std::span<const int32_t> tokens, int64_t first);
   void add_nodes(const Draft& draft, int32_t root_position);
 
   const Decoder* decoder_;

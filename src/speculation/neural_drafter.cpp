@@ -80,26 +80,30 @@ bool NeuralDrafter::knows(const Sequence& sequence) {
 }
 
 void NeuralDrafter::observe(const Sequence& sequence) {
-  if (inner_ != nullptr) inner_->observe(sequence);
   // A prompt is taken in now, so that it is no part of the price of the first draft.
   DenseCache* const own = cache_.own();
   const std::span<const int32_t> tokens(sequence.tokens.data(), sequence.tokens.size() - 1);
   const int64_t first = own == nullptr ? 0 : cache_.first_unknown(sequence);
   if (own == nullptr || static_cast<int64_t>(tokens.size()) - first < kPromptRows || !knows(sequence)) return;
-  for (int64_t begin = first; begin < static_cast<int64_t>(tokens.size()); begin += kCatchUpRows) {
-    const auto end = std::min(tokens.size(), static_cast<size_t>(begin + kCatchUpRows));
-    evaluator_->evaluate(tokens.first(end), begin, 0, kind_, *own);
-  }
+  take_in(tokens, first, *own);
   cache_.hold_own(sequence.tokens);
+}
+
+/// Evaluates the tokens from `first` on for their keys and values alone.
+void NeuralDrafter::take_in(std::span<const int32_t> tokens, int64_t first, DenseCache& cache) {
+  for (; first < static_cast<int64_t>(tokens.size()); first += kCatchUpRows) {
+    const size_t end = std::min(tokens.size(), static_cast<size_t>(first + kCatchUpRows));
+    evaluator_->evaluate(tokens.first(end), first, 0, kind_, cache);
+  }
 }
 
 /// Evaluates the tokens from `first` on and a draft after them; a long prompt in several passes.
 Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, const Draft& following) {
   const std::span<const int32_t> tokens = sequence.tokens;
   DenseCache& cache = cache_.of(sequence);
-  for (; static_cast<int64_t>(tokens.size()) - first > kCatchUpRows; first += kCatchUpRows) {
-    evaluator_->evaluate(tokens.first(static_cast<size_t>(first + kCatchUpRows)), first, 0, kind_, cache);
-  }
+  const int64_t early = (static_cast<int64_t>(tokens.size()) - first - 1) / kCatchUpRows * kCatchUpRows;
+  take_in(tokens.first(static_cast<size_t>(first + early)), first, cache);
+  first += early;
   ++stats.passes;
   return evaluator_->evaluate(tokens, first, following, kind_, cache);
 }
@@ -224,7 +228,7 @@ void NeuralDrafter::propose_tree(Sequence& sequence, Sampler& sampler, const Dra
 /// Evaluates a node, after those before it whose keys and values another path has overwritten, and makes its
 /// children candidates.
 void NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler,
-                           const DraftLimits& limits, const Draft& draft) {
+                           const DraftLimits& limits, Draft& draft) {
   path_.clear();
   for (int32_t n = node; n != DraftNode::kRoot; n = draft.nodes[static_cast<size_t>(n)].parent) {
     path_.push_back(n);
@@ -241,10 +245,7 @@ void NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampl
   const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
   // The cache also holds the last token, but it is evaluated again at little cost if it stays.
   cache_.hold(sequence);
-  const auto position = static_cast<int64_t>(sequence.tokens.size());
-  const auto breadth = std::min<size_t>(static_cast<size_t>(limits.breadth), guesses_.size());
-  const size_t count =
-      sampler.best(logits.row_span(0), position, sequence.tokens, {guesses_.data(), breadth});
+  const size_t count = guess(logits.row_span(0), sequence, sampler, limits.breadth, draft);
   for (size_t i = 0; i < count; ++i) {
     const auto rank = static_cast<int32_t>(i);
     candidates_.push_back({guesses_[i].token, node, rank, guesses_[i].confidence,

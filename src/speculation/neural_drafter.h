@@ -79,6 +79,7 @@ class NeuralDrafter : public Drafter {
   };
 
   bool knows(const Sequence& sequence);
+  void take_in(std::span<const int32_t> tokens, int64_t first, DenseCache& cache);
   Matrix<const float> evaluate(Sequence& sequence, int64_t first, const Draft& following);
   void propose_chain(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
                      Draft& draft);
@@ -88,7 +89,7 @@ class NeuralDrafter : public Drafter {
   void propose_tree(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
                     Draft& draft);
   void expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler, const DraftLimits& limits,
-              const Draft& draft);
+              Draft& draft);
   size_t guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler, int32_t breadth,
                Draft& draft);
   void observe_inner(int32_t parent, int32_t token);
