@@ -153,6 +153,33 @@ struct SoftmaxState {
   float sum;
 };
 
+/// How the codes of quantized keys and values lie (kv/hierarchical.h). In all of them a tile is 64 inner
+/// dimensions by 16 columns, and four inner dimensions of a column belong together: quad q of a tile is
+/// [16 columns][4].
+enum CodeStorage : int {
+  kCodesUpper,  ///< 512 bytes per tile: byte 64 b + x has in its low half place x of quad 2 b, in its high
+                ///< half that of quad 2 b + 1; codes 0 to 15
+  kCodesBoth,   ///< two planes of that kind: 16 · upper + lower, codes 0 to 255
+  kCodesBytes,  ///< 1024 bytes per tile, quad by quad; codes 0 to 255
+  kCodeStorages,
+};
+
+/// c[r][16 p + i] = Σ_k a[r][k] · code_p[k][i] in integers, exactly: the same on every instruction set.
+struct CodeProduct {
+  /// [rows][2][k]: the upper and the lower bytes of a row; a number is 256 · upper + lower, both signed, and
+  /// at most kLargestFold.
+  const int8_t* a;
+  int64_t rows;          ///< any number
+  const uint8_t* codes;  ///< the first panel: kCodesUpper and kCodesBoth: the upper plane
+  const uint8_t* lower;  ///< kCodesBoth: the lower plane; otherwise unused
+  int64_t panel_count;   ///< panels lie one after the other, k / 64 tiles each
+  int64_t k;             ///< a multiple of 64, at most 256
+  int32_t* c;
+  int64_t c_stride;
+};
+/// So that sums over 256 codes stay within 31 bits.
+inline constexpr int32_t kLargestFold = 32000;
+
 struct KernelTable {
   const char* name;  ///< for people: "avx512 (vnni, bf16)"
 
@@ -192,6 +219,15 @@ struct KernelTable {
   /// which what was gathered before must shrink.
   float (*softmax_chunk)(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,
                          SoftmaxState* state, BFloat16* probabilities);
+
+  void (*code_product[kCodeStorages])(const CodeProduct&);
+  /// x · scales, n numbers (a multiple of 16), as codes for a CodeProduct: [2][n]. Returns the step, by which
+  /// a code is multiplied to give the number: the largest magnitude over kLargestFold.
+  float (*fold)(const BFloat16* x, const BFloat16* scales, int64_t n, int8_t* codes);
+  /// Σ x[i] · y[i], n a multiple of 16.
+  float (*dot)(const BFloat16* x, const BFloat16* y, int64_t n);
+  /// out = products · step + constant, added to what out holds if `accumulate`; n a multiple of 16.
+  void (*unfold)(const int32_t* products, int64_t n, float step, float constant, bool accumulate, float* out);
 
   /// The xor of all 64-bit words, the last one filled up with zeros. Benchmarks measure with it how quickly
   /// memory can be read, which is what the products are compared with.
