@@ -50,6 +50,9 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
   const char* const decoding = "Decoding";
   add(decoding, "--recipe", options.recipe,
       "A name from `verbatim recipes` or a .toml file; without it auto");
+  add(decoding, "--cache", options.cache,
+      "How keys and values are stored: bf16, f16, int8 or hierarchical[:option=value,...]; without it the recipe "
+      "says");
   add(decoding, "--draft-model", options.draft_model, "The model that recipes with a small model draft with")
       ->type_name("MODEL");
   add(decoding, "--draft-length", options.draft_length,
@@ -97,6 +100,7 @@ std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {
 
 Recipe chosen_recipe(const CommonOptions& options) {
   Recipe recipe = load_recipe(options.recipe.empty() ? "auto" : options.recipe);
+  if (!options.cache.empty()) recipe.cache = parse_cache(options.cache, "--cache");
   if (recipe.plain()) return recipe;
   if (options.draft_length > 0) recipe.levels.front().length = options.draft_length;
   if (options.draft_threshold >= 0.0f) recipe.levels.front().threshold = options.draft_threshold;

@@ -21,6 +21,7 @@ struct CommonOptions {
   int32_t draft_length = 0;       // 0: the recipe's
   float draft_threshold = -1.0f;  // negative: the recipe's
   int32_t threads = 0;
+  std::string cache;  // none: the recipe's
   std::string draft_model;
   std::vector<std::string> formats;  // none: what the recipe needs
   SamplingOptions sampling;

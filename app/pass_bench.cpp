@@ -27,7 +27,7 @@ class BenchSequence {
     for (int64_t position = first; position < first + count; ++position) {
       rows_.push_back({.sequence = 0, .position = static_cast<int32_t>(position), .token = token(position)});
     }
-    DenseCache* const caches[] = {&cache_};
+    KvCache* const caches[] = {&cache_};
     decoder_.forward(rows_, reading_, caches, count - logits, workspace_, team_);
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "verbatim/cache.h"
 #include "verbatim/model.h"
 
 namespace verbatim {
@@ -12,7 +13,12 @@ namespace verbatim {
 struct PerplexityOptions {
   /// The reading to measure, by name ("full", "mxfp4-w4a8", ...); the model is loaded with its format.
   std::string reading = "full";
-  /// Another reading to compare each prediction with, or empty. Costs a second evaluation of every window.
+  /// How keys and values are stored,
+  CacheOptions cache = {};
+  /// and whether only the upper halves of their codes are read, as a draft does (QuantSpec §4.2).
+  bool draft_cache = false;
+  /// Another reading to compare each prediction with, or empty; with keys and values in BF16. Costs a
+  /// second evaluation of every window.
   std::string compare_with;
   /// Tokens of a window, a beginning-of-sequence token included; 0 takes the model's context, 1024 at most.
   int64_t window = 0;

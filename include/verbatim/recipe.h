@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "verbatim/cache.h"
+
 namespace verbatim {
 
 /// A source of drafts and when it stops: the next level below what it drafts for (ML-SpecQD §III-C). A level
@@ -26,6 +28,12 @@ struct DraftLevel {
   /// Draft only among the first so many tokens of the vocabulary (byte-pair vocabularies number the frequent
   /// ones first), which makes the output matrix smaller; 0 takes all.
   int32_t vocabulary = 0;
+  /// `self`: what of the cache it reads: "full"; "draft", the upper halves of the codes (QuantSpec §4.2);
+  /// "window", the beginning and the latest positions (StreamingLLM); "snapkv", those that the end of the
+  /// prompt attends to most, and what came after.
+  std::string cache = "full";
+  /// `window`, `snapkv`: the share of the context that is read.
+  float budget = 0.25f;
   /// `ngram`: the longest and the shortest run of tokens that is looked up.
   int32_t longest_match = 6;
   int32_t shortest_match = 1;
@@ -59,6 +67,8 @@ struct Recipe {
   /// levels[0] drafts for the model, levels[1] for levels[0], and so on; none is plain decoding.
   std::vector<DraftLevel> levels;
   Acceptance acceptance = Acceptance::kExact;
+  /// How the model's keys and values are stored.
+  CacheOptions cache;
   /// `bild`: the largest -log probability under the model of a token that stays (α_RB).
   float rollback = 0.0f;
   /// The planner chooses which of the levels draft, how deep and how broad, step by step; the levels' own

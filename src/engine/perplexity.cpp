@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/model_data.h"
+#include "kv/make_cache.h"
 #include "speculation/evaluator.h"
 
 namespace verbatim {
@@ -35,18 +36,25 @@ struct Softmax {
 /// A model in one reading, evaluating window after window.
 class Scorer {
  public:
-  Scorer(const Decoder& decoder, Reading reading, int64_t capacity, ThreadTeam& team)
-      : evaluator_(decoder, team), reading_(reading), sequence_{{}, {decoder.cache_shape(), capacity}} {}
+  Scorer(const Decoder& decoder, const Scoring& scoring, int64_t capacity, ThreadTeam& team)
+      : evaluator_(decoder, team),
+        kind_(scoring.reading),
+        sequence_{{}, make_cache(scoring.cache, decoder.cache_shape(), capacity)} {
+    kind_.cache = scoring.cache_reading;
+  }
 
-  void begin(const std::vector<int32_t>& tokens) { sequence_.tokens = tokens; }
+  void begin(const std::vector<int32_t>& tokens) {
+    sequence_.tokens = tokens;
+    sequence_.cache->set_length(0);
+  }
   Matrix<const float> evaluate(int64_t first, int64_t end, int64_t logits) {
     const std::span<const int32_t> tokens(sequence_.tokens.data(), static_cast<size_t>(end));
-    return evaluator_.evaluate(tokens, first, logits, reading_, sequence_.cache);
+    return evaluator_.evaluate(tokens, first, logits, kind_, *sequence_.cache);
   }
 
  private:
   Evaluator evaluator_;
-  Reading reading_;
+  PassKind kind_;
   Sequence sequence_;
 };
 
@@ -156,13 +164,14 @@ TokenScore score_prediction(std::span<const float> logits, int32_t token, std::s
 
 std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int32_t> tokens,
                                      std::optional<int32_t> bos, int64_t length, int64_t stride,
-                                     Reading reading, std::optional<Reading> other, ThreadTeam& team,
+                                     const Scoring& scoring, const std::optional<Scoring>& other,
+                                     ThreadTeam& team,
                                      const std::function<void(double)>& progress) {
   const int64_t past = bos ? 1 : 0;
   const std::vector<ScoringWindow> windows =
       scoring_windows(static_cast<int64_t>(tokens.size()), length, stride, bos.has_value());
   const int64_t capacity = std::min(length, static_cast<int64_t>(tokens.size())) + past;
-  Scorer scorer(decoder, reading, capacity, team);
+  Scorer scorer(decoder, scoring, capacity, team);
   std::optional<Scorer> second;
   if (other) second.emplace(decoder, *other, capacity, team);
   int64_t rows = 0;
@@ -214,12 +223,15 @@ PerplexityResult measure_perplexity(const Model& model, std::string_view text,
     bad_input("the text is too short: it has {} token{}, and at least 2 are needed", tokens.size(),
               tokens.size() == 1 ? "" : "s");
   }
+  Scoring scoring(reading);
+  scoring.cache = options.cache;
+  if (options.draft_cache) scoring.cache_reading = CacheReading::kDraft;
   ThreadTeam team(options.threads > 0 ? options.threads : hardware_threads());
   const int64_t length = result.window - past;
   std::vector<TokenScore> scores;
   {
     const Stopwatch watch(result.seconds);
-    scores = score_tokens(data.decoder, tokens, bos, length, result.stride, reading, other, team,
+    scores = score_tokens(data.decoder, tokens, bos, length, result.stride, scoring, other, team,
                           options.progress);
   }
   for (size_t i = 0; i < scores.size(); ++i) {

@@ -33,11 +33,21 @@ struct TokenScore {
 /// `other`: the logits of another reading, or empty. The likeliest token is the lowest one of equals.
 TokenScore score_prediction(std::span<const float> logits, int32_t token, std::span<const float> other);
 
+/// How a text is evaluated to be scored.
+struct Scoring {
+  Scoring(Reading reading_) : reading(reading_) {}  // NOLINT(google-explicit-constructor): the usual case
+
+  Reading reading;
+  CacheOptions cache;
+  CacheReading cache_reading = CacheReading::kFull;
+};
+
 /// The scores of a text's tokens, in order, as measure_perplexity() describes. `bos`: stands before every
 /// window. `length` and `stride` are those of scoring_windows().
 std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int32_t> tokens,
                                      std::optional<int32_t> bos, int64_t length, int64_t stride,
-                                     Reading reading, std::optional<Reading> other, ThreadTeam& team,
+                                     const Scoring& scoring, const std::optional<Scoring>& other,
+                                     ThreadTeam& team,
                                      const std::function<void(double)>& progress = {});
 
 }  // namespace verbatim

@@ -5,6 +5,7 @@
 #include "engine/model_data.h"
 #include "engine/speculator_setup.h"
 #include "engine/text_stream.h"
+#include "kv/make_cache.h"
 #include "verbatim/generate.h"
 
 namespace verbatim {
@@ -96,7 +97,7 @@ class Generation {
     for (size_t i = first; i < sequence_.tokens.size(); ++i) {
       if (take_token(sequence_.tokens[i])) continue;
       sequence_.tokens.resize(i + 1);
-      sequence_.cache.set_length(std::min(sequence_.cache.length(), static_cast<int64_t>(i)));
+      sequence_.cache->set_length(std::min(sequence_.cache->length(), static_cast<int64_t>(i)));
       return false;
     }
     return true;
@@ -154,9 +155,17 @@ struct Session::State {
         capacity(capacity_or_context(model_, capacity_)),
         team(threads > 0 ? threads : hardware_threads()),
         evaluator(model_.data().decoder, team),
-        sequence{{}, DenseCache(model_.data().decoder.cache_shape(), capacity)} {
+        sequence{{}, make_cache(cache, model_.data().decoder.cache_shape(), capacity)} {
     // A step holds drafts beyond the end for a moment.
     sequence.tokens.reserve(static_cast<size_t>(capacity) + 1);
+  }
+
+  /// Stores keys and values as a recipe wants them. With another cache than before, all tokens will be
+  /// evaluated again.
+  void use_cache(const CacheOptions& wanted) {
+    if (wanted == cache) return;
+    sequence.cache = make_cache(wanted, model.data().decoder.cache_shape(), capacity);
+    cache = wanted;
   }
 
   /// The speculator of a recipe: the one of the last call, with what its drafters have learnt, if that was
@@ -173,6 +182,7 @@ struct Session::State {
   Model model;
   std::optional<Model> draft_model;
   int64_t capacity;
+  CacheOptions cache;
   ThreadTeam team;
   Evaluator evaluator;
   Sequence sequence;
@@ -203,7 +213,7 @@ void Session::truncate(int64_t length) {
   Sequence& sequence = state_->sequence;
   if (length < 0 || length >= static_cast<int64_t>(sequence.tokens.size())) return;
   sequence.tokens.resize(static_cast<size_t>(length));
-  sequence.cache.set_length(std::min(sequence.cache.length(), length));
+  sequence.cache->set_length(std::min(sequence.cache->length(), length));
 }
 
 GenerateResult Session::generate(const std::vector<int32_t>& prompt, const GenerateOptions& options,
@@ -211,6 +221,7 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
   Sequence& sequence = state_->sequence;
   const ModelData& data = state_->model.data();
   check_options(options, recipe, data);
+  state_->use_cache(recipe.cache);
   check_prompt(prompt, sequence, options.max_tokens, state_->capacity, state_->model.vocab_size());
   Speculator& speculator = state_->speculator_for(recipe, {});
   speculator.begin(options.sampling);

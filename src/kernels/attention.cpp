@@ -14,16 +14,150 @@ namespace {
 
 constexpr int64_t kQueryRows = 32;
 
-/// The positions first .. end - 1 that a row sees.
-struct Visible {
+/// The positions first .. end - 1.
+struct Range {
   int64_t first;
   int64_t end;
 };
 
-Visible visible_positions(const AttentionBlock& block, int64_t row) {
+/// What a row sees, but for sinks and gathered positions.
+Range visible_positions(const AttentionBlock& block, int64_t row) {
   const int64_t position = block.positions[row];
-  const int64_t first = block.window > 0 ? std::max<int64_t>(0, position - block.window + 1) : 0;
+  int64_t first = block.view.first;
+  if (block.window > 0) first = std::max(first, position - block.window + 1);
+  if (block.view.recent > 0) {
+    first = std::max(first, (position - block.view.recent) / kAttentionChunk * kAttentionChunk);
+  }
   return {first, position + 1};
+}
+
+/// Rows of a block that attend to a chunk together, stored one way.
+struct Step {
+  const HeadCache& cache;
+  int64_t chunk;
+  bool coded;
+  int64_t first_row;
+  int64_t rows;
+  int64_t extent;  ///< positions of the chunk that are looked at
+};
+
+/// One attention of a block: the loops over queries around the products.
+class Attending {
+ public:
+  Attending(const AttentionBlock& block, AttentionScratch& scratch) : block_(block), scratch_(scratch) {}
+
+  /// Takes a chunk in; `visible(row)` says what a row sees of it, as a Range within the chunk.
+  template <typename Visible>
+  void take(const Step& step, Visible&& visible) {
+    const int64_t first_query = step.first_row * block_.group;
+    const int64_t queries = step.rows * block_.group;
+    float* const scores = scratch_.scores.data() + first_query * kAttentionChunk;
+    BFloat16* const probabilities = scratch_.probabilities.data() + first_query * kAttentionChunk;
+    float* const sums = scratch_.sums.data() + first_query * block_.width;
+    score(step, queries, block_.queries + first_query * block_.width, scores);
+    for (int64_t q = 0; q < queries; ++q) {
+      const Range range = visible(step.first_row + q / block_.group);
+      BFloat16* const weights = probabilities + q * kAttentionChunk;
+      if (range.first >= range.end) {  // the chunk is here for other rows: adding zeros leaves this one as it is
+        std::memset(weights, 0, static_cast<size_t>(step.extent) * sizeof(BFloat16));
+        continue;
+      }
+      const float correction =
+          kernel_.softmax_chunk(scores + q * kAttentionChunk, step.extent, range.first, range.end,
+                                block_.scale, &scratch_.states[static_cast<size_t>(first_query + q)], weights);
+      kernel_.scale(sums + q * block_.width, block_.width, correction);
+    }
+    add_values(step, queries, probabilities, sums);
+  }
+
+ private:
+  /// scores = queries · keys
+  void score(const Step& step, int64_t queries, const BFloat16* a, float* scores) {
+    if (step.coded) {
+      coded_product(a, block_.width, queries, step.cache.coded.keys(step.chunk), scores, kAttentionChunk, false,
+                    scratch_.codes);
+      return;
+    }
+    const int64_t width = step.cache.width;
+    panels(step.cache, {queries, width, step.extent / kPanelWidth}, a, block_.width,
+           {step.cache.keys, step.cache.f16_keys, place(step), width * kPanelWidth}, scores, kAttentionChunk,
+           false);
+  }
+
+  /// sums += probabilities · values
+  void add_values(const Step& step, int64_t queries, const BFloat16* a, float* sums) {
+    if (step.coded) {
+      coded_product(a, kAttentionChunk, queries, step.cache.coded.values(step.chunk), sums, block_.width, true,
+                    scratch_.codes);
+      return;
+    }
+    panels(step.cache, {queries, step.extent, step.cache.width / kPanelWidth}, a, kAttentionChunk,
+           {step.cache.values, step.cache.f16_values, place(step), kAttentionChunk * kPanelWidth}, sums,
+           block_.width, true);
+  }
+
+  struct Sizes {
+    int64_t rows;
+    int64_t k;
+    int64_t panel_count;
+  };
+  struct Panels {
+    const BFloat16* bf16;
+    const Float16* f16;
+    int64_t offset;
+    int64_t stride;
+  };
+  void panels(const HeadCache& cache, Sizes sizes, const BFloat16* a, int64_t a_stride, const Panels& from,
+              float* c, int64_t c_stride, bool accumulate) {
+    if (cache.f16_keys == nullptr) {
+      kernel_.panels_bf16({.a = a,
+                           .a_stride = a_stride,
+                           .rows = sizes.rows,
+                           .panels = from.bf16 + from.offset,
+                           .panel_stride = from.stride,
+                           .panel_count = sizes.panel_count,
+                           .k = sizes.k,
+                           .c = c,
+                           .c_stride = c_stride,
+                           .accumulate = accumulate});
+      return;
+    }
+    scratch_.floats.reserve(static_cast<size_t>(sizes.rows * sizes.k));
+    float* const wide = scratch_.floats.data();
+    for (int64_t r = 0; r < sizes.rows; ++r) {
+      for (int64_t i = 0; i < sizes.k; ++i) wide[r * sizes.k + i] = to_float(a[r * a_stride + i]);
+    }
+    kernel_.panels_f16({.a = wide,
+                        .a_stride = sizes.k,
+                        .rows = sizes.rows,
+                        .panels = from.f16 + from.offset,
+                        .panel_stride = from.stride,
+                        .panel_count = sizes.panel_count,
+                        .k = sizes.k,
+                        .c = c,
+                        .c_stride = c_stride,
+                        .accumulate = accumulate});
+  }
+
+  static int64_t place(const Step& step) {
+    const int64_t ring = step.cache.ring;
+    return (ring > 0 ? step.chunk % ring : step.chunk) * step.cache.chunk_stride;
+  }
+
+  const AttentionBlock& block_;
+  AttentionScratch& scratch_;
+  const KernelTable& kernel_ = kernels();
+};
+
+/// Takes in the positions that were gathered from the past.
+void attend_to_selected(const AttentionBlock& block, AttentionScratch& scratch) {
+  Attending attending(block, scratch);
+  const int64_t count = block.view.selected_count;
+  for (int64_t chunk = 0; chunk * kAttentionChunk < count; ++chunk) {
+    const int64_t left = std::min(count - chunk * kAttentionChunk, kAttentionChunk);
+    attending.take({block.view.selected, chunk, false, 0, block.rows, round_up(left, kInnerStep)},
+                   [&](int64_t) { return Range{0, left}; });
+  }
 }
 
 }  // namespace
@@ -33,6 +167,9 @@ void AttentionScratch::reserve(int64_t query_rows, int64_t width) {
   probabilities.reserve(static_cast<size_t>(query_rows * kAttentionChunk));
   sums.reserve(static_cast<size_t>(query_rows * width));
   states.reserve(static_cast<size_t>(query_rows));
+  floats.reserve(static_cast<size_t>(query_rows * std::max(width, kAttentionChunk)));
+  const int64_t larger = std::max(width, kAttentionChunk);
+  codes.reserve(query_rows, larger, larger);
 }
 
 int64_t attention_rows_per_block(int64_t group) {
@@ -46,64 +183,39 @@ void begin_attention(const AttentionBlock& block, AttentionScratch& scratch) {
   for (int64_t q = 0; q < query_rows; ++q) {
     scratch.states[static_cast<size_t>(q)] = {-std::numeric_limits<float>::infinity(), 0.0f};
   }
+  if (block.view.selected_count > 0) attend_to_selected(block, scratch);
 }
 
 void attend_to_chunks(const AttentionBlock& block, int64_t first_row, int64_t rows, int64_t first_chunk,
                       int64_t end_chunk, AttentionScratch& scratch) {
-  const KernelTable& kernel = kernels();
-  const int64_t width = block.width;
-  const int64_t first_query = first_row * block.group;
-  const int64_t queries = rows * block.group;
-  float* const scores = scratch.scores.data() + first_query * kAttentionChunk;
-  BFloat16* const probabilities = scratch.probabilities.data() + first_query * kAttentionChunk;
-  float* const sums = scratch.sums.data() + first_query * width;
-  int64_t first = std::numeric_limits<int64_t>::max();
-  int64_t end = 0;
+  Range all{std::numeric_limits<int64_t>::max(), 0};
   for (int64_t r = first_row; r < first_row + rows; ++r) {
-    const Visible visible = visible_positions(block, r);
-    first = std::min(first, visible.first);
-    end = std::max(end, visible.end);
+    const Range visible = visible_positions(block, r);
+    all = {std::min(all.first, visible.first), std::max(all.end, visible.end)};
   }
-  first_chunk = std::max(first_chunk, first / kAttentionChunk);
-  end_chunk = std::min(end_chunk, ceil_div(end, kAttentionChunk));
+  const bool sinks = block.view.sinks > 0 && all.first >= kAttentionChunk;
+  if (!sinks) first_chunk = std::max(first_chunk, all.first / kAttentionChunk);
+  end_chunk = std::min(end_chunk, ceil_div(all.end, kAttentionChunk));
 
-  for (int64_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
+  const auto next = [&](int64_t chunk) {
+    return sinks && chunk == 0 ? all.first / kAttentionChunk : chunk + 1;
+  };
+  Attending attending(block, scratch);
+  for (int64_t chunk = first_chunk; chunk < end_chunk; chunk = next(chunk)) {
     const int64_t begin = chunk * kAttentionChunk;
-    const int64_t extent = std::min(kAttentionChunk, round_up(end - begin, kInnerStep));
-    kernel.panels_bf16({.a = block.queries + first_query * width,
-                        .a_stride = width,
-                        .rows = queries,
-                        .panels = block.cache.keys + chunk * block.cache.chunk_stride,
-                        .panel_stride = width * kPanelWidth,
-                        .panel_count = extent / kPanelWidth,
-                        .k = width,
-                        .c = scores,
-                        .c_stride = kAttentionChunk,
-                        .accumulate = false});
-    for (int64_t q = 0; q < queries; ++q) {
-      const Visible visible = visible_positions(block, first_row + q / block.group);
-      BFloat16* const weights = probabilities + q * kAttentionChunk;
-      const int64_t from = std::max<int64_t>(visible.first - begin, 0);
-      const int64_t to = std::min(visible.end - begin, extent);
-      if (from >= to) {  // the chunk is here for other rows: adding zeros leaves this one as it is
-        std::memset(weights, 0, static_cast<size_t>(extent) * sizeof(BFloat16));
-        continue;
-      }
-      const float correction =
-          kernel.softmax_chunk(scores + q * kAttentionChunk, extent, from, to, block.scale,
-                               &scratch.states[static_cast<size_t>(first_query + q)], weights);
-      kernel.scale(sums + q * width, width, correction);
+    const int64_t extent = std::min(kAttentionChunk, round_up(all.end - begin, kInnerStep));
+    const auto coded = [&](int64_t row) { return chunk < block.cache.coded.end_chunk(block.positions[row]); };
+    for (int64_t row = first_row, end = row; row < first_row + rows; row = end) {
+      const bool as_codes = coded(row);
+      while (end < first_row + rows && coded(end) == as_codes) ++end;
+      attending.take({block.cache, chunk, as_codes, row, end - row, as_codes ? kAttentionChunk : extent},
+                     [&](int64_t r) {
+                       const Range visible = visible_positions(block, r);
+                       if (begin == 0 && visible.first >= kAttentionChunk) return Range{0, block.view.sinks};
+                       return Range{std::max<int64_t>(visible.first - begin, 0),
+                                    std::min(visible.end - begin, extent)};
+                     });
     }
-    kernel.panels_bf16({.a = probabilities,
-                        .a_stride = kAttentionChunk,
-                        .rows = queries,
-                        .panels = block.cache.values + chunk * block.cache.chunk_stride,
-                        .panel_stride = kAttentionChunk * kPanelWidth,
-                        .panel_count = width / kPanelWidth,
-                        .k = extent,
-                        .c = sums,
-                        .c_stride = width,
-                        .accumulate = true});
   }
 }
 

@@ -3,23 +3,70 @@
 #include <cstdint>
 
 #include "base/aligned_buffer.h"
+#include "kernels/coded_chunks.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim {
 
-/// The context is cut into chunks of this many positions, counted from position 0. A row takes its chunks in
-/// order, so its result depends on its own position alone.
-inline constexpr int64_t kAttentionChunk = 128;
+/// Queries are padded with zeros to a multiple of this.
+inline constexpr int64_t kQueryStep = 64;
 
-/// One head's keys and values as bf16 panels (formats/panels.h), chunk by chunk:
+/// Chunks of one head that are stored as codes: chunk c has its record at records + c · record_bytes() and
+/// its lower halves at lower + c · lower_bytes().
+struct CodedChunks {
+  const uint8_t* records = nullptr;  ///< null: no chunk is stored so
+  const uint8_t* lower = nullptr;    ///< null: they are not read, or there are none
+  CodedLayout layout;
+  /// Codes are made of the past in steps of so many positions, a multiple of the chunk: a row meets as codes
+  /// all positions but the last `flush` to 2 · flush - 1, its own included (QuantSpec §4.3.2), a function of
+  /// its position alone. 0: it meets everything as codes.
+  int64_t flush = 0;
+
+  CodedMatrix keys(int64_t chunk) const { return layout.keys(record(chunk), lower_record(chunk)); }
+  CodedMatrix values(int64_t chunk) const { return layout.values(record(chunk), lower_record(chunk)); }
+
+  /// The first chunk that a row at this position does not meet as codes.
+  int64_t end_chunk(int64_t position) const {
+    if (records == nullptr) return 0;
+    if (flush == 0) return position / kAttentionChunk + 1;
+    const int64_t flushes = (position + 1) / flush - 1;
+    return flushes > 0 ? flushes * (flush / kAttentionChunk) : 0;
+  }
+
+  const uint8_t* record(int64_t chunk) const { return records + chunk * layout.record_bytes(); }
+  const uint8_t* lower_record(int64_t chunk) const {
+    return lower == nullptr ? nullptr : lower + chunk * layout.lower_bytes();
+  }
+};
+
+/// One head's keys and values as panels (formats/panels.h), chunk by chunk:
 ///   keys    [chunk][128 / 16 panels][width / 2][16 positions][2]   a product with queries gives scores
 ///   values  [chunk][width / 16 panels][128 / 2][16 dimensions][2]  a product with probabilities gives
 ///   outputs
-/// `width` is the head dimension padded with zeros to a multiple of 32.
+/// in BF16; or in F16, without the pairs: [width][16 positions] and [128][16 dimensions]. `width` is the head
+/// dimension padded with zeros to a multiple of 32.
 struct HeadCache {
-  const BFloat16* keys;
-  const BFloat16* values;
-  int64_t chunk_stride;  ///< elements from a chunk to the next, of keys as of values
+  const BFloat16* keys = nullptr;
+  const BFloat16* values = nullptr;
+  const Float16* f16_keys = nullptr;  ///< instead of `keys` and `values`
+  const Float16* f16_values = nullptr;
+  int64_t chunk_stride = 0;  ///< elements from a chunk to the next, of keys as of values
+  int64_t width = 0;
+  int64_t ring = 0;  ///< chunk c lies where chunk c mod ring would; 0: in its own place
+  CodedChunks coded;
+};
+
+/// What drafts see of the past where they do without some of it (the baselines that QuantSpec compares with).
+struct SparseView {
+  /// A row sees itself and so many positions before it at most, a multiple of the chunk, but for what it
+  /// shares a chunk with; 0: all from `first` on.
+  int64_t recent = 0;
+  int64_t sinks = 0;  ///< with `recent`: and the first so many positions, at most a chunk (StreamingLLM)
+  /// Positions below are not seen where they are,
+  int64_t first = 0;
+  /// but so many of them, gathered here (SnapKV).
+  int64_t selected_count = 0;
+  HeadCache selected;
 };
 
 /// The rows of one sequence that attend to one key-value head together.
@@ -29,10 +76,11 @@ struct AttentionBlock {
   int64_t rows;
   int64_t group;
   int64_t head_dim;
-  int64_t width;
+  int64_t width;   ///< the head dimension padded with zeros to a multiple of kQueryStep
   int64_t window;  ///< a row sees itself and the window - 1 positions before it; 0: all of them
   float scale;     ///< of the scores
   HeadCache cache;
+  SparseView view;
   float* out;  ///< [rows][out_stride], the group's heads side by side, head_dim each
   int64_t out_stride;
 };
@@ -43,6 +91,8 @@ struct AttentionScratch {
   Buffer<BFloat16> probabilities;  // likewise
   Buffer<float> sums;              // [query rows][width]
   Buffer<SoftmaxState> states;     // [query rows]
+  Buffer<float> floats;            // [query rows][width or kAttentionChunk]: for F16
+  CodeScratch codes;
 
   void reserve(int64_t query_rows, int64_t width);
 };

@@ -1,52 +1,71 @@
 #include "kv/dense.h"
 
 #include "base/matrix.h"
+#include "kv/finite.h"
 
 namespace verbatim {
 
-namespace {
-
-/// The value in BF16, NaN as zero and infinity as the largest number. A row that may not see a position
-/// multiplies its value by a probability of zero, and only a finite value then leaves the row as it is.
-BFloat16 finite_bfloat16(float value) {
-  constexpr uint16_t kLargest = 0x7f7f;
-  const BFloat16 rounded = to_bfloat16(value);
-  const uint16_t magnitude = rounded.bits & 0x7fff;
-  if (magnitude < 0x7f80) return rounded;
-  if (magnitude > 0x7f80) return {0};
-  return {static_cast<uint16_t>(rounded.bits - magnitude + kLargest)};
-}
-
-}  // namespace
-
-DenseCache::DenseCache(const CacheShape& shape, int64_t capacity)
-    : shape_(shape),
+DenseCache::DenseCache(const CacheShape& shape, int64_t capacity, Element element)
+    : KvCache(shape, round_up(capacity, kAttentionChunk)),
+      element_(element),
       width_(round_up(shape.head_dim, kInnerStep)),
-      capacity_(round_up(capacity, kAttentionChunk)),
       data_(static_cast<size_t>(shape.layers * shape.kv_heads * capacity_ * width_ * 2)) {}
 
-BFloat16* DenseCache::head_data(int64_t layer, int64_t head) const {
+uint16_t* DenseCache::head_data(int64_t layer, int64_t head) const {
   return data_.data() + (layer * shape_.kv_heads + head) * capacity_ * width_ * 2;
 }
 
-HeadCache DenseCache::head(int64_t layer, int64_t head) const {
-  const BFloat16* const data = head_data(layer, head);
-  return {data, data + kAttentionChunk * width_, 2 * kAttentionChunk * width_};
+HeadCache DenseCache::head(int64_t layer, int64_t head, CacheReading) const {
+  const uint16_t* const keys = head_data(layer, head);
+  const uint16_t* const values = keys + kAttentionChunk * width_;
+  HeadCache cache;
+  cache.chunk_stride = 2 * kAttentionChunk * width_;
+  cache.width = width_;
+  if (element_ == Element::kF16) {
+    cache.f16_keys = reinterpret_cast<const Float16*>(keys);
+    cache.f16_values = reinterpret_cast<const Float16*>(values);
+  } else {
+    cache.keys = reinterpret_cast<const BFloat16*>(keys);
+    cache.values = reinterpret_cast<const BFloat16*>(values);
+  }
+  return cache;
+}
+
+/// Where an element lies in its chunk's keys or values, which are panels of `columns` with k inner dimensions.
+int64_t DenseCache::place(int64_t inner, int64_t column, int64_t k) const {
+  const int64_t panel = column / kPanelWidth * k * kPanelWidth;
+  const int64_t lane = column % kPanelWidth;
+  if (element_ == Element::kF16) return panel + inner * kPanelWidth + lane;
+  return panel + inner / 2 * 2 * kPanelWidth + lane * 2 + inner % 2;
 }
 
 void DenseCache::write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) {
-  BFloat16* const keys = head_data(layer, head) + position / kAttentionChunk * 2 * kAttentionChunk * width_;
-  BFloat16* const values = keys + kAttentionChunk * width_;
+  uint16_t* const keys = head_data(layer, head) + position / kAttentionChunk * 2 * kAttentionChunk * width_;
+  uint16_t* const values = keys + kAttentionChunk * width_;
   const int64_t slot = position % kAttentionChunk;
-  BFloat16* const key_lane = keys + slot / kPanelWidth * width_ * kPanelWidth + slot % kPanelWidth * 2;
+  const bool f16 = element_ == Element::kF16;
   for (int64_t d = 0; d < shape_.head_dim; ++d) {
-    key_lane[d / 2 * 2 * kPanelWidth + d % 2] = to_bfloat16(key[d]);
+    keys[place(d, slot, width_)] = f16 ? finite_float16(key[d]).bits : to_bfloat16(key[d]).bits;
+    values[place(slot, d, kAttentionChunk)] = f16 ? finite_float16(value[d]).bits : finite_bfloat16(value[d]).bits;
   }
-  BFloat16* const value_pair = values + slot / 2 * 2 * kPanelWidth + slot % 2;
-  for (int64_t d = 0; d < shape_.head_dim; ++d) {
-    value_pair[d / kPanelWidth * kAttentionChunk * kPanelWidth + d % kPanelWidth * 2] =
-        finite_bfloat16(value[d]);
+}
+
+void DenseCache::read_chunk(int64_t layer, int64_t head, int64_t chunk, float* keys, float* values) const {
+  const uint16_t* const key_data = head_data(layer, head) + chunk * 2 * kAttentionChunk * width_;
+  const uint16_t* const value_data = key_data + kAttentionChunk * width_;
+  const auto number = [&](uint16_t bits) {
+    return element_ == Element::kF16 ? to_float(Float16{bits}) : to_float(BFloat16{bits});
+  };
+  for (int64_t slot = 0; slot < kAttentionChunk; ++slot) {
+    for (int64_t d = 0; d < shape_.head_dim; ++d) {
+      keys[slot * shape_.head_dim + d] = number(key_data[place(d, slot, width_)]);
+      values[slot * shape_.head_dim + d] = number(value_data[place(slot, d, kAttentionChunk)]);
+    }
   }
+}
+
+int64_t DenseCache::bytes(int64_t positions) const {
+  return positions * shape_.layers * shape_.kv_heads * width_ * 2 * int64_t{sizeof(uint16_t)};
 }
 
 }  // namespace verbatim

@@ -1,55 +1,38 @@
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "base/aligned_buffer.h"
-#include "kernels/attention.h"
+#include "formats/packed_matrix.h"
+#include "kv/cache.h"
 
 namespace verbatim {
 
-/// The sizes that a cache needs to know of a model.
-struct CacheShape {
-  int64_t layers = 0;
-  int64_t kv_heads = 0;
-  int64_t head_dim = 0;
-};
-
-/// The keys and values of one sequence in BF16, in the panel layout that attention reads
-/// (kernels/attention.h). A position may be written again: that is how verification overwrites what drafting
-/// left (QSpec §3.1). Memory for `capacity` positions is reserved at once and taken page by page as it is
-/// written.
-class DenseCache {
+/// Keys and values in BF16 (or F16, for comparison), in the panel layout that attention reads
+/// (kernels/attention.h).
+class DenseCache : public KvCache {
  public:
   /// Throws Error(kMachine) when the reservation fails, saying how much it would take.
-  DenseCache(const CacheShape& shape, int64_t capacity);
+  DenseCache(const CacheShape& shape, int64_t capacity, Element element = Element::kBf16);
 
-  int64_t capacity() const { return capacity_; }
-  /// Positions 0 .. length() - 1 hold what the full reading computed for the sequence's tokens.
-  int64_t length() const { return length_; }
-  void set_length(int64_t length) { length_ = length; }
+  void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) override;
+  HeadCache head(int64_t layer, int64_t head, CacheReading reading = CacheReading::kFull) const override;
+  int64_t bytes(int64_t positions) const override;
+  int64_t bytes_read(int64_t positions, CacheReading) const override { return bytes(positions); }
 
-  /// Stores one head's key and value (head_dim floats each, rounded to BF16) at a position below capacity().
-  /// A value that is no finite number is stored as one, so that it cannot reach rows that may not see the
-  /// position.
-  void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value);
+  /// Reads a chunk back: [kAttentionChunk][head_dim] floats each.
+  void read_chunk(int64_t layer, int64_t head, int64_t chunk, float* keys, float* values) const;
 
-  HeadCache head(int64_t layer, int64_t head) const;
   /// The head dimension padded to whole inner steps.
   int64_t width() const { return width_; }
   /// Bytes of keys and values per position, all layers.
-  int64_t bytes_per_position() const {
-    return shape_.layers * shape_.kv_heads * width_ * 2 * int64_t{sizeof(BFloat16)};
-  }
+  int64_t bytes_per_position() const { return bytes(1); }
 
  private:
-  BFloat16* head_data(int64_t layer, int64_t head) const;
+  uint16_t* head_data(int64_t layer, int64_t head) const;
+  int64_t place(int64_t inner, int64_t column, int64_t k) const;
 
-  CacheShape shape_;
+  Element element_;
   int64_t width_;
-  int64_t capacity_;  // in whole chunks
-  int64_t length_ = 0;
-  Buffer<BFloat16> data_;  // [layer][head][chunk]{keys, values}
+  Buffer<uint16_t> data_;  // [layer][head][chunk]{keys, values}
 };
 
 }  // namespace verbatim

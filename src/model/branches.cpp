@@ -29,18 +29,18 @@ void Branches::plan(std::span<const Row> rows, int64_t first, int64_t end, int64
   if (chains_.size() > 1) kept_.reserve(static_cast<size_t>(layers * (end - first) * 2 * columns));
 }
 
-void Branches::write(int64_t row, int64_t layer, int64_t head, int64_t head_dim, DenseCache& cache) {
+void Branches::write(int64_t row, int64_t layer, int64_t head, int64_t head_dim, KvCache& cache) {
   cache.write(layer, head, node(row).position, keys(layer, row) + head * head_dim,
               values(layer, row) + head * head_dim);
 }
 
-void Branches::enter(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, DenseCache& cache) {
+void Branches::enter(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, KvCache& cache) {
   for (int64_t row = branch.first + branch.count - 1; !on_trunk(row); row = node(row).parent) {
     write(row, layer, head, head_dim, cache);
   }
 }
 
-void Branches::leave(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, DenseCache& cache) {
+void Branches::leave(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, KvCache& cache) {
   const Chain& trunk = chains_.front();
   const int64_t root = node(trunk.first).position;
   for (int64_t row = branch.first + branch.count - 1; !on_trunk(row); row = node(row).parent) {
@@ -49,7 +49,7 @@ void Branches::leave(const Chain& branch, int64_t layer, int64_t head, int64_t h
   }
 }
 
-void Branches::keep(int64_t last, int64_t heads, int64_t head_dim, DenseCache& cache) {
+void Branches::keep(int64_t last, int64_t heads, int64_t head_dim, KvCache& cache) {
   for (int64_t row = last; !on_trunk(row); row = node(row).parent) {
     for (int64_t layer = 0; layer < layers_; ++layer) {
       for (int64_t head = 0; head < heads; ++head) write(row, layer, head, head_dim, cache);

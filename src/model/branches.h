@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "kv/dense.h"
+#include "kv/cache.h"
 #include "model/row.h"
 
 namespace verbatim {
@@ -42,13 +42,13 @@ class Branches {
 
   /// Puts the keys and values of a branch, and of the branches it grew from, into the slots of their
   /// positions.
-  void enter(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, DenseCache& cache);
+  void enter(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, KvCache& cache);
   /// Gives the slots back to the trunk.
-  void leave(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, DenseCache& cache);
+  void leave(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, KvCache& cache);
 
   /// Makes the path that ends in row `last` the one that the cache holds, in all layers of the pass. Its
   /// length is left to the caller.
-  void keep(int64_t last, int64_t heads, int64_t head_dim, DenseCache& cache);
+  void keep(int64_t last, int64_t heads, int64_t head_dim, KvCache& cache);
 
  private:
   struct Node {
@@ -57,7 +57,7 @@ class Branches {
   };
   const Node& node(int64_t row) const { return nodes_[static_cast<size_t>(row - chains_.front().first)]; }
   bool on_trunk(int64_t row) const { return row < chains_.front().first + chains_.front().count; }
-  void write(int64_t row, int64_t layer, int64_t head, int64_t head_dim, DenseCache& cache);
+  void write(int64_t row, int64_t layer, int64_t head, int64_t head_dim, KvCache& cache);
 
   std::vector<Chain> chains_;
   std::vector<Node> nodes_;

@@ -30,7 +30,7 @@ struct Decoder::Pass {
   const ModelConfig& config;
   std::span<const Row> rows;
   const PassKind& kind;
-  std::span<DenseCache* const> caches;
+  std::span<KvCache* const> caches;
   DecoderWorkspace& work;
   ThreadTeam& team;
   const KernelTable& kernel = kernels();
@@ -38,7 +38,7 @@ struct Decoder::Pass {
   int64_t count = static_cast<int64_t>(rows.size());
   int64_t hidden_width = round_up<int64_t>(config.hidden_size, kInnerStep);
   int64_t group = config.heads / config.kv_heads;
-  int64_t head_width = round_up<int64_t>(config.head_dim, kInnerStep);
+  int64_t head_width = round_up<int64_t>(config.head_dim, kQueryStep);
   int64_t query_columns = int64_t{config.heads} * config.head_dim;
   int64_t kv_columns = int64_t{config.kv_heads} * config.head_dim;
   Matrix<float> hidden{work.hidden.data(), count, hidden_width};
@@ -108,7 +108,7 @@ struct Decoder::Pass {
         std::fill(query + config.head_dim, query + head_width, BFloat16{0});
       }
       const Row& row = rows[static_cast<size_t>(r)];
-      DenseCache& cache = *caches[static_cast<size_t>(row.sequence)];
+      KvCache& cache = *caches[static_cast<size_t>(row.sequence)];
       const float* const k = q + query_columns;
       const float* const v = k + kv_columns;
       if (work.branches.contains(r)) {
@@ -119,6 +119,29 @@ struct Decoder::Pass {
         cache.write(layer_index, h, row.position, k + h * config.head_dim, v + h * config.head_dim);
       }
     });
+  }
+
+  /// Lets the caches do with older positions what rows of this pass expect of them.
+  void settle_caches(int64_t layer_index) {
+    for (int64_t first = 0, end = 0; first < count; first = end) {
+      const int32_t sequence = rows[static_cast<size_t>(first)].sequence;
+      int64_t last = 0;
+      for (end = first; end < count && rows[static_cast<size_t>(end)].sequence == sequence; ++end) {
+        last = std::max<int64_t>(last, rows[static_cast<size_t>(end)].position);
+      }
+      KvCache& cache = *caches[static_cast<size_t>(sequence)];
+      if (cache.wants_to_settle(layer_index, last)) {
+        team.split(config.kv_heads, [&](int64_t begin, int64_t end_head) {
+          for (int64_t head = begin; head < end_head; ++head) cache.settle(layer_index, head, last);
+        });
+      }
+      cache.settled(layer_index, last);
+    }
+  }
+
+  SparseView view(int64_t layer_index, int64_t head, int64_t row) const {
+    if (kind.sparse == nullptr) return {};
+    return kind.sparse->view(layer_index, head, rows[static_cast<size_t>(row)].position);
   }
 
   /// Calls attend() on every block of rows of a sequence and every key-value head. Threads take whole blocks.
@@ -140,7 +163,7 @@ struct Decoder::Pass {
       for (int64_t item = begin; item < end; ++item) {
         const RowBlock block = find_block(item % blocks, rows_per_block);
         const int64_t head = item / blocks;
-        DenseCache& cache = *caches[static_cast<size_t>(rows[static_cast<size_t>(block.first)].sequence)];
+        KvCache& cache = *caches[static_cast<size_t>(rows[static_cast<size_t>(block.first)].sequence)];
         const AttentionBlock attention_block{
             .queries = work.queries.data() + (head * count + block.first) * group * head_width,
             .positions = work.positions.data() + block.first,
@@ -150,7 +173,8 @@ struct Decoder::Pass {
             .width = head_width,
             .window = config.sliding_window,
             .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim)),
-            .cache = cache.head(layer_index, head),
+            .cache = cache.head(layer_index, head, kind.cache),
+            .view = view(layer_index, head, block.first),
             .out = out.row(block.first) + head * group * config.head_dim,
             .out_stride = out.stride};
         if (work.branches.contains(block.first)) {
@@ -166,7 +190,7 @@ struct Decoder::Pass {
   }
 
   /// attend() for a tree: all rows over the chunks that lie before it, then chain by chain over the rest.
-  void attend_as_tree(const AttentionBlock& block, int64_t layer_index, int64_t head, DenseCache& cache,
+  void attend_as_tree(const AttentionBlock& block, int64_t layer_index, int64_t head, KvCache& cache,
                       AttentionScratch& scratch) {
     const std::span<const Chain> chains = work.branches.chains();
     const int64_t root = chains.front().first;
@@ -220,6 +244,7 @@ struct Decoder::Pass {
     place_heads(weights, index, multiply(weights.qkv, normed));
     const Matrix<float> heads(work.gathered.data(), count, weights.output.padded_k());
     clear_padding(heads, weights.output.k);
+    settle_caches(index);
     attention(index, heads);
     add_to_hidden(multiply(weights.output, heads));
 
@@ -262,7 +287,7 @@ namespace {
 void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWeights& weights, int64_t rows,
              int64_t logits_rows, int members) {
   const LayerWeights& layer = weights.layers.front();
-  const int64_t head_width = round_up<int64_t>(config.head_dim, kInnerStep);
+  const int64_t head_width = round_up<int64_t>(config.head_dim, kQueryStep);
   const int64_t widest = std::max({layer.qkv.padded_columns(), layer.output.padded_columns(),
                                    layer.gate_up.padded_columns(), layer.down.padded_columns()});
   const int64_t gathered = std::max(layer.output.padded_k(), layer.down.padded_k());
@@ -302,7 +327,7 @@ void plan_branches(std::span<const Row> rows, const ModelConfig& config, int64_t
 }  // namespace
 
 Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& kind,
-                                     std::span<DenseCache* const> caches, int64_t first_logits_row,
+                                     std::span<KvCache* const> caches, int64_t first_logits_row,
                                      DecoderWorkspace& workspace, ThreadTeam& team) const {
   if (rows.empty() || first_logits_row < 0) fail(ErrorKind::kUsage, "a pass needs at least one row");
   for (const Row& row : rows) {
@@ -332,7 +357,7 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
   return pass.logits(first_logits_row);
 }
 
-void Decoder::keep_path(int64_t last, DenseCache& cache, DecoderWorkspace& workspace) const {
+void Decoder::keep_path(int64_t last, KvCache& cache, DecoderWorkspace& workspace) const {
   if (workspace.branches.contains(last)) {
     workspace.branches.keep(last, config_.kv_heads, config_.head_dim, cache);
   }

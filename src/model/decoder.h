@@ -7,7 +7,8 @@
 #include "base/matrix.h"
 #include "base/thread_team.h"
 #include "checkpoint/model_config.h"
-#include "kv/dense.h"
+#include "kv/cache.h"
+#include "kv/sparse.h"
 #include "model/branches.h"
 #include "model/rope.h"
 #include "model/row.h"
@@ -24,6 +25,9 @@ struct PassKind {
   int64_t layers = 0;
   /// Instead of the model's output matrix, for logits of fewer tokens; or null.
   const LinearWeight* head = nullptr;
+  CacheReading cache = CacheReading::kFull;
+  /// The parts of the past that are seen, or null: all of it.
+  const SparseCache* sparse = nullptr;
 };
 
 /// The buffers of a pass, kept from one to the next so that decoding does not allocate. One per thread of
@@ -60,11 +64,11 @@ class Decoder {
   ///
   /// One sequence of a pass may be a tree. Its cache then holds the trunk, the rows up to the first branch.
   Matrix<const float> forward(std::span<const Row> rows, const PassKind& kind,
-                              std::span<DenseCache* const> caches, int64_t first_logits_row,
+                              std::span<KvCache* const> caches, int64_t first_logits_row,
                               DecoderWorkspace& workspace, ThreadTeam& team) const;
 
   /// After a pass over a tree: makes the path that ends in row `last` the one that the cache holds.
-  void keep_path(int64_t last, DenseCache& cache, DecoderWorkspace& workspace) const;
+  void keep_path(int64_t last, KvCache& cache, DecoderWorkspace& workspace) const;
 
   const ModelConfig& config() const { return config_; }
   const DecoderWeights& weights() const { return weights_; }

@@ -51,6 +51,7 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     }
     PassKind kind(parse_reading(level.reading, "recipe " + recipe.name));
     kind.layers = level.layers;
+    if (level.cache == "draft") kind.cache = CacheReading::kDraft;
     const bool self = level.kind == DraftLevel::Kind::kSelf;
     if (!self && draft_model.decoder == nullptr) {
       fail(ErrorKind::kUsage, "recipe {} drafts with another model: name it with --draft-model", recipe.name);

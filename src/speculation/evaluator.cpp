@@ -10,9 +10,9 @@ void Evaluator::set_rows(std::span<const int32_t> tokens, int64_t first) {
 }
 
 Matrix<const float> Evaluator::evaluate(std::span<const int32_t> tokens, int64_t first, int64_t logits_count,
-                                        const PassKind& kind, DenseCache& cache) {
+                                        const PassKind& kind, KvCache& cache) {
   set_rows(tokens, first);
-  DenseCache* const caches[] = {&cache};
+  KvCache* const caches[] = {&cache};
   const auto rows = static_cast<int64_t>(rows_.size());
   return decoder_->forward(rows_, kind, caches, rows - logits_count, workspace_, *team_);
 }
@@ -50,15 +50,15 @@ void Evaluator::add_nodes(const Draft& draft, int32_t root_position) {
 }
 
 Matrix<const float> Evaluator::evaluate(std::span<const int32_t> tokens, int64_t first, const Draft& draft,
-                                        const PassKind& kind, DenseCache& cache) {
+                                        const PassKind& kind, KvCache& cache) {
   set_rows(tokens, first);
   root_row_ = static_cast<int64_t>(rows_.size()) - 1;
   add_nodes(draft, static_cast<int32_t>(tokens.size()) - 1);
-  DenseCache* const caches[] = {&cache};
+  KvCache* const caches[] = {&cache};
   return decoder_->forward(rows_, kind, caches, root_row_, workspace_, *team_);
 }
 
-void Evaluator::keep(int32_t node, DenseCache& cache) {
+void Evaluator::keep(int32_t node, KvCache& cache) {
   if (node != DraftNode::kRoot) decoder_->keep_path(row_of_[static_cast<size_t>(node)], cache, workspace_);
 }
 

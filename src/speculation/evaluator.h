@@ -17,18 +17,18 @@ class Evaluator {
   /// Evaluates tokens[first ..] at their positions in one pass and returns the logits of the last
   /// `logits_count` of them, valid until the next call.
   Matrix<const float> evaluate(std::span<const int32_t> tokens, int64_t first, int64_t logits_count,
-                               const PassKind& kind, DenseCache& cache);
+                               const PassKind& kind, KvCache& cache);
 
   /// Likewise tokens[first ..] and the nodes of a draft that follows them. Returns the logits of the last
   /// token, in row 0, and of the nodes, in row row_of(node).
   Matrix<const float> evaluate(std::span<const int32_t> tokens, int64_t first, const Draft& draft,
-                               const PassKind& kind, DenseCache& cache);
+                               const PassKind& kind, KvCache& cache);
   /// A node's row in the logits; 0 for DraftNode::kRoot.
   int64_t row_of(int32_t node) const {
     return node == DraftNode::kRoot ? 0 : row_of_[static_cast<size_t>(node)] - root_row_;
   }
   /// Makes the cache hold the path to this node. Its length is left to the caller.
-  void keep(int32_t node, DenseCache& cache);
+  void keep(int32_t node, KvCache& cache);
 
   const Decoder& decoder() const { return *decoder_; }
   int threads() const { return team_->size(); }

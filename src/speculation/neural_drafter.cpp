@@ -15,10 +15,10 @@ constexpr int64_t kPromptRows = 80;
 class Verified {
  public:
   explicit Verified(Sequence& sequence)
-      : sequence_(sequence), tokens_(sequence.tokens.size()), length_(sequence.cache.length()) {}
+      : sequence_(sequence), tokens_(sequence.tokens.size()), length_(sequence.cache->length()) {}
   ~Verified() {
     sequence_.tokens.resize(tokens_);
-    sequence_.cache.set_length(length_);
+    sequence_.cache->set_length(length_);
   }
   Verified(const Verified&) = delete;
   Verified& operator=(const Verified&) = delete;
@@ -35,7 +35,7 @@ const auto kLessLikely = [](const auto& a, const auto& b) { return a.path < b.pa
 
 int64_t DraftCache::first_unknown(const Sequence& sequence) {
   const auto last = static_cast<int64_t>(sequence.tokens.size()) - 1;
-  if (!own_) return std::min(sequence.cache.length(), last);
+  if (!own_) return std::min(sequence.cache->length(), last);
   const auto end = sequence.tokens.begin() + std::min<int64_t>(last, static_cast<int64_t>(held_.size()));
   const auto differs = std::mismatch(sequence.tokens.begin(), end, held_.begin()).second;
   held_.erase(differs, held_.end());
@@ -46,7 +46,7 @@ void DraftCache::hold(Sequence& sequence) {
   if (own_) {
     hold_own(sequence.tokens);
   } else {
-    sequence.cache.set_length(static_cast<int64_t>(sequence.tokens.size()) - 1);
+    sequence.cache->set_length(static_cast<int64_t>(sequence.tokens.size()) - 1);
   }
 }
 
@@ -81,7 +81,7 @@ bool NeuralDrafter::knows(const Sequence& sequence) {
 
 void NeuralDrafter::observe(const Sequence& sequence) {
   // A prompt is taken in now, so that it is no part of the price of the first draft.
-  DenseCache* const own = cache_.own();
+  KvCache* const own = cache_.own();
   const std::span<const int32_t> tokens(sequence.tokens.data(), sequence.tokens.size() - 1);
   const int64_t first = own == nullptr ? 0 : cache_.first_unknown(sequence);
   if (own == nullptr || static_cast<int64_t>(tokens.size()) - first < kPromptRows || !knows(sequence)) return;
@@ -90,7 +90,7 @@ void NeuralDrafter::observe(const Sequence& sequence) {
 }
 
 /// Evaluates the tokens from `first` on for their keys and values alone.
-void NeuralDrafter::take_in(std::span<const int32_t> tokens, int64_t first, DenseCache& cache) {
+void NeuralDrafter::take_in(std::span<const int32_t> tokens, int64_t first, KvCache& cache) {
   for (; first < static_cast<int64_t>(tokens.size()); first += kCatchUpRows) {
     const size_t end = std::min(tokens.size(), static_cast<size_t>(first + kCatchUpRows));
     evaluator_->evaluate(tokens.first(end), first, 0, kind_, cache);
@@ -100,7 +100,7 @@ void NeuralDrafter::take_in(std::span<const int32_t> tokens, int64_t first, Dens
 /// Evaluates the tokens from `first` on and a draft after them; a long prompt in several passes.
 Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, const Draft& following) {
   const std::span<const int32_t> tokens = sequence.tokens;
-  DenseCache& cache = cache_.of(sequence);
+  KvCache& cache = cache_.of(sequence);
   const int64_t early = (static_cast<int64_t>(tokens.size()) - first - 1) / kCatchUpRows * kCatchUpRows;
   take_in(tokens.first(static_cast<size_t>(first + early)), first, cache);
   first += early;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "kv/dense.h"
 #include "speculation/drafter.h"
 #include "speculation/evaluator.h"
 
@@ -19,7 +20,7 @@ class DraftCache {
   /// A cache of the drafter's own.
   explicit DraftCache(const CacheShape& shape, int64_t capacity) : own_(std::in_place, shape, capacity) {}
 
-  DenseCache& of(Sequence& sequence) { return own_ ? *own_ : sequence.cache; }
+  KvCache& of(Sequence& sequence) { return own_ ? *own_ : *sequence.cache; }
   /// The first of the sequence's tokens that must be evaluated before the next can be drafted.
   int64_t first_unknown(const Sequence& sequence);
   /// Hears that the cache holds the sequence's tokens but the last. A shared cache is as long as that from
@@ -29,7 +30,7 @@ class DraftCache {
   /// The same for a cache of the drafter's own.
   void hold_own(const std::vector<int32_t>& tokens);
   /// The drafter's own cache, or null.
-  DenseCache* own() { return own_ ? &*own_ : nullptr; }
+  KvCache* own() { return own_ ? &*own_ : nullptr; }
 
  private:
   std::optional<DenseCache> own_;
@@ -79,7 +80,7 @@ class NeuralDrafter : public Drafter {
   };
 
   bool knows(const Sequence& sequence);
-  void take_in(std::span<const int32_t> tokens, int64_t first, DenseCache& cache);
+  void take_in(std::span<const int32_t> tokens, int64_t first, KvCache& cache);
   Matrix<const float> evaluate(Sequence& sequence, int64_t first, const Draft& following);
   void propose_chain(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
                      Draft& draft);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "formats/format.h"
+#include "kv/make_cache.h"
 #include "speculation/built_in_recipes.h"
 
 namespace verbatim {
@@ -86,10 +87,19 @@ void read_tree(DraftLevel& level, const toml::table& drafter, const std::string&
 }
 
 void read_self(DraftLevel& level, const toml::table& drafter, const std::string& where) {
-  allow_only(drafter, {"kind", "reading", "layers", "vocabulary", "stop", "tree", "drafter"}, where);
+  allow_only(drafter, {"kind", "reading", "cache", "budget", "layers", "vocabulary", "stop", "tree", "drafter"},
+             where);
   level.reading = text(drafter, "reading", where);
+  if (drafter.contains("cache")) level.cache = text(drafter, "cache", where);
+  constexpr std::string_view kReadings[] = {"full", "draft", "window", "snapkv"};
+  if (std::find(std::begin(kReadings), std::end(kReadings), level.cache) == std::end(kReadings)) {
+    bad_input("{}: unknown reading of the cache \"{}\"; known are full, draft, window and snapkv", where,
+              level.cache);
+  }
+  level.budget = static_cast<float>(number(drafter, "budget", level.budget, 0.01, 1.0, where));
   level.layers = whole_number(drafter, "layers", 0, 0, kMostLayers, where);
-  if (parse_reading(level.reading, where) == Reading::kFull && level.layers == 0) {
+  if (parse_reading(level.reading, where) == Reading::kFull && level.layers == 0 &&
+      level.cache == "full") {
     bad_input("{}: a draft in the reading \"full\" would cost what the verification costs", where);
   }
 }
@@ -137,6 +147,20 @@ void read_levels(Recipe& recipe, const toml::table& parent, const std::string& w
     read_tree(level, *drafter, where);
     drafter = sub_table(*drafter, "drafter", where);
   }
+}
+
+void read_cache(Recipe& recipe, const toml::table& root, const std::string& where) {
+  const toml::table* const cache = sub_table(root, "cache", where);
+  if (cache == nullptr) return;
+  allow_only(*cache, {"kind", "group", "buffer", "bits"}, where);
+  recipe.cache = parse_cache(text(*cache, "kind", where), where);
+  const auto read = [&](const char* key, int32_t& value) {
+    value = whole_number(*cache, key, value, 0, 1 << 30, where);
+  };
+  read("group", recipe.cache.group);
+  read("buffer", recipe.cache.buffer);
+  read("bits", recipe.cache.bits);
+  check_cache(recipe.cache, where);
 }
 
 void read_acceptance(Recipe& recipe, const toml::table& root, const std::string& where) {
@@ -236,7 +260,7 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
   } catch (const toml::parse_error& error) {
     bad_input("{}: line {}: {}", where, error.source().begin.line, error.description());
   }
-  allow_only(root, {"name", "summary", "source", "planner", "drafter", "acceptance"}, where);
+  allow_only(root, {"name", "summary", "source", "planner", "cache", "drafter", "acceptance"}, where);
   Recipe recipe;
   recipe.name = text(root, "name", where);
   recipe.summary = text(root, "summary", where);
@@ -245,6 +269,7 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
     if (!planner->is_boolean()) bad_input("{}: \"planner\" must be true or false", where);
     recipe.planned = planner->as_boolean()->get();
   }
+  read_cache(recipe, root, where);
   read_levels(recipe, root, where);
   read_acceptance(recipe, root, where);
   return recipe;

@@ -2,10 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "kv/dense.h"
+#include "kv/cache.h"
 
 namespace verbatim {
 
@@ -13,7 +14,7 @@ namespace verbatim {
 /// every token but the last, which the next pass will evaluate.
 struct Sequence {
   std::vector<int32_t> tokens;
-  DenseCache cache;
+  std::unique_ptr<KvCache> cache;
 };
 
 /// Adds the time from construction to destruction to a counter of seconds.

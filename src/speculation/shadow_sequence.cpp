@@ -26,7 +26,7 @@ ShadowSequence::ShadowSequence(std::shared_ptr<const Tokenizer> from, std::share
       to_(std::move(to)),
       encoder_(*to_),
       most_(static_cast<size_t>(most)),
-      shadow_{{}, DenseCache({}, 0)} {}
+      shadow_{{}, nullptr} {}
 
 double ShadowSequence::ratio() const {
   const size_t followed = followed_.size() - origin_;

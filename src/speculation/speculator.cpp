@@ -25,14 +25,14 @@ bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
   const auto length = static_cast<int64_t>(sequence.tokens.size());
   // Where everything is known already (a sequence that was truncated), the last token gives the logits once
   // more.
-  const int64_t first = std::min(sequence.cache.length(), length - 1);
-  const int64_t end = std::min(length, first + chunk);
+  const int64_t first = std::min(sequence.cache->length(), length - 1);
+  const int64_t end = std::min({length, first + chunk, first + sequence.cache->most_rows()});
   const bool last = end == length;
   const std::span<const int32_t> tokens(sequence.tokens.data(), static_cast<size_t>(end));
   const Matrix<const float> logits =
-      evaluator_->evaluate(tokens, first, last ? 1 : 0, Reading::kFull, sequence.cache);
+      evaluator_->evaluate(tokens, first, last ? 1 : 0, Reading::kFull, *sequence.cache);
   stats.prompt_tokens += end - first;
-  sequence.cache.set_length(end);
+  sequence.cache->set_length(end);
   if (!last) return false;
   sequence.tokens.push_back(sampler_.sample(logits.row_span(0), length, sequence.tokens));
   drafters_->observe(sequence);
@@ -64,14 +64,14 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   Matrix<const float> logits;
   {
     const Stopwatch watch(stats.seconds_verify);
-    logits = evaluator_->evaluate(sequence.tokens, known - 1, draft_, Reading::kFull, sequence.cache);
+    logits = evaluator_->evaluate(sequence.tokens, known - 1, draft_, Reading::kFull, *sequence.cache);
   }
   Verdict verdict;
   {
     const Stopwatch watch(stats.seconds_sampling);
     verdict = accept(recipe_, draft_, logits, *evaluator_, sampler_, sequence.tokens);
-    evaluator_->keep(verdict.last, sequence.cache);
-    sequence.cache.set_length(static_cast<int64_t>(sequence.tokens.size()) - 1);
+    evaluator_->keep(verdict.last, *sequence.cache);
+    sequence.cache->set_length(static_cast<int64_t>(sequence.tokens.size()) - 1);
   }
   const Stopwatch watch(stats.seconds_planning);
   drafters_->observe(sequence);

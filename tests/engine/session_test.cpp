@@ -128,7 +128,7 @@ TEST(Session, RowsThatGoBadDoNotReachTheRowsBeforeThem) {
   EXPECT_TRUE(std::isnan(together.back()));
   // A row of the same workspace that was bad in one pass is good in the next.
   DenseCache cache(decoder.cache_shape(), 16);
-  DenseCache* const caches[] = {&cache};
+  KvCache* const caches[] = {&cache};
   DecoderWorkspace workspace;
   const Row bad{0, 0, 77};
   decoder.forward({&bad, 1}, Reading::kFull, caches, 0, workspace, team);

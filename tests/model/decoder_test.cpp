@@ -117,7 +117,7 @@ TEST_P(DecoderRows, VerificationLeavesTheCacheOfPlainDecoding) {
   const std::vector<int32_t> tokens = some_tokens(60, decoder_->config().vocab_size, 2);
   const std::vector<float> expected = test::all_logits(*decoder_, tokens, 1, Reading::kFull, team);
   DenseCache cache(decoder_->cache_shape(), 64);
-  DenseCache* const caches[] = {&cache};
+  KvCache* const caches[] = {&cache};
   DecoderWorkspace workspace;
   std::vector<float> last;
   for (int32_t base = 0; base < 60; base += 6) {
@@ -166,7 +166,7 @@ TEST_P(DecoderRows, ATreeGivesEveryNodeTheLogitsOfItsPathAndKeepsTheOneThatIsCho
     std::vector<int32_t> past = some_tokens(static_cast<size_t>(root), vocabulary, root);
     const std::vector<Row> rows = random_tree(root, 24, vocabulary, random);
     DenseCache cache(decoder_->cache_shape(), 256);
-    DenseCache* const caches[] = {&cache};
+    KvCache* const caches[] = {&cache};
     DecoderWorkspace workspace;
     std::vector<Row> prompt;
     for (int32_t p = 0; p < root; ++p) prompt.push_back({0, p, past[static_cast<size_t>(p)]});
@@ -200,7 +200,7 @@ TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
   const Decoder decoder = test::load_decoder(folder.path() / "model");
   ThreadTeam team(1);
   DenseCache cache(decoder.cache_shape(), 16);
-  DenseCache* const caches[] = {&cache};
+  KvCache* const caches[] = {&cache};
   DecoderWorkspace workspace;
   const std::vector<std::vector<Row>> bad = {{{0, 0, 1}, {0, 1, 1}, {0, 2, 1, 0}},
                                              {{0, 0, 1}, {0, 1, 1, 7}},
@@ -282,7 +282,7 @@ TEST(Decoder, TokensAndPositionsOutsideAreRefused) {
   const Decoder decoder = test::load_decoder(folder.path() / "model");
   ThreadTeam team(1);
   DenseCache cache(decoder.cache_shape(), 16);
-  DenseCache* const caches[] = {&cache};
+  KvCache* const caches[] = {&cache};
   DecoderWorkspace workspace;
   for (const Row row : {Row{0, 0, -1}, Row{0, 0, 256}, Row{0, 128, 1}, Row{0, -1, 1}}) {
     EXPECT_THROW(decoder.forward({&row, 1}, Reading::kFull, caches, 0, workspace, team), Error);

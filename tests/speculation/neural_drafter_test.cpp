@@ -32,11 +32,11 @@ class NeuralDrafterTest : public testing::TestWithParam<std::tuple<Cache, float>
 
   Draft propose(Drafter& drafter, Sequence& sequence, const DraftLimits& limits, int64_t room = 100) {
     const Tokens before = sequence.tokens;
-    const int64_t length = sequence.cache.length();
+    const int64_t length = sequence.cache->length();
     Draft draft;
     drafter.propose(sequence, sampler_, limits, room, draft);
     EXPECT_EQ(sequence.tokens, before);
-    EXPECT_EQ(sequence.cache.length(), length);
+    EXPECT_EQ(sequence.cache->length(), length);
     for (const DraftNode& node : draft.nodes) EXPECT_LT(node.depth, std::min<int64_t>(room, limits.length));
     return draft;
   }
@@ -44,7 +44,7 @@ class NeuralDrafterTest : public testing::TestWithParam<std::tuple<Cache, float>
   /// The guesses after tokens that the drafter evaluated one by one: from where the verified ones end or,
   /// with a cache of its own, from the beginning.
   std::vector<Guess> guesses_after(const Tokens& tokens, size_t breadth, const PassKind& kind) {
-    Sequence past = own() ? Sequence{prompt_, DenseCache(decoder_.cache_shape(), 128)} : sequence();
+    Sequence past = own() ? Sequence{prompt_, std::make_unique<DenseCache>(decoder_.cache_shape(), 128)} : sequence();
     const int64_t first = own() ? 0 : static_cast<int64_t>(prompt_.size()) - 1;
     Matrix<const float> logits;
     for (auto p = static_cast<size_t>(first); p < tokens.size(); ++p) {
@@ -368,7 +368,7 @@ TEST_P(NeuralDrafterTest, ALongPastIsCaughtUpWith) {
   if (!own()) GTEST_SKIP() << "the cache of the model is always up to date";
   Tokens tokens;
   for (int i = 0; i < 1100; ++i) tokens.push_back((i * 11 + i / 7) % 40);
-  Sequence past{tokens, DenseCache(decoder_.cache_shape(), 1200)};
+  Sequence past{tokens, std::make_unique<DenseCache>(decoder_.cache_shape(), 1200)};
   NeuralDrafter drafter(evaluator_, Reading::kMxfp4W4A8, DraftCache(decoder_.cache_shape(), 1200), true);
   Draft draft;
   drafter.propose(past, sampler_, {.length = 3, .nodes = 3}, 10, draft);

@@ -24,13 +24,13 @@ class SpeculatedDistribution : public testing::Test {
     const TextModel draft{&other_, test::any_tokenizer()};
     auto drafters = std::make_unique<DrafterStack>(recipe, evaluator_, model, draft, 32, team_);
     Speculator speculator(recipe, std::move(drafters), evaluator_);
-    Sequence sequence{{}, DenseCache(target_.cache_shape(), 32)};
+    Sequence sequence{{}, std::make_unique<DenseCache>(target_.cache_shape(), 32)};
     for (uint64_t seed = 0; seed < seeds; ++seed) {
       sampling.seed = seed;
       speculator.begin(sampling);
       sequence.tokens = prompt_;
       // The same prompt again: what the cache holds of it still counts.
-      sequence.cache.set_length(seed == 0 ? 0 : static_cast<int64_t>(prompt_.size()) - 1);
+      sequence.cache->set_length(seed == 0 ? 0 : static_cast<int64_t>(prompt_.size()) - 1);
       Stats stats;
       speculator.prefill(sequence, 64, stats);
       const size_t end = prompt_.size() + kTokens;

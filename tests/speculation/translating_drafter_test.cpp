@@ -80,7 +80,7 @@ class TranslatingDrafterTest : public Test {
   static inline std::shared_ptr<const Tokenizer> theirs;
   Script* script = nullptr;
   std::unique_ptr<TranslatingDrafter> drafter;
-  Sequence sequence{{}, DenseCache({}, 0)};
+  Sequence sequence{{}, std::make_unique<DenseCache>(CacheShape{}, 0)};
   DraftLimits limits{.length = 32, .nodes = 32};
   Draft draft;
 };

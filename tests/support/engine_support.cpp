@@ -45,7 +45,7 @@ Model load_model(const std::filesystem::path& path, std::vector<std::string> for
 std::vector<float> all_logits(const Decoder& decoder, const std::vector<int32_t>& tokens, int64_t chunk,
                               Reading reading, ThreadTeam& team) {
   DenseCache cache(decoder.cache_shape(), static_cast<int64_t>(tokens.size()));
-  DenseCache* const caches[] = {&cache};
+  KvCache* const caches[] = {&cache};
   DecoderWorkspace workspace;
   std::vector<float> all;
   for (size_t first = 0; first < tokens.size(); first += static_cast<size_t>(chunk)) {

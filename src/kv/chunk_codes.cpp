@@ -1,0 +1,195 @@
+#include "kv/chunk_codes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/matrix.h"
+#include "kv/finite.h"
+
+namespace verbatim {
+
+namespace {
+
+constexpr int kHalfSteps = 16;  // sixteenths of the upper codes' step that lower codes count
+constexpr int kLowerZero = 8;   // how a lower code of zero is stored
+
+/// A matrix of codes that is being written: CodedMatrix with its planes open.
+struct OpenMatrix {
+  CodeStorage storage;
+  uint8_t* codes;
+  uint8_t* lower;
+  int64_t k;
+  int64_t group;
+  BFloat16* scales;
+  BFloat16* zeros;
+
+  int64_t scale_index(int64_t inner, int64_t column) const {
+    return group == 0 ? column : column / group * k + inner;
+  }
+};
+
+OpenMatrix open(const CodedMatrix& matrix) {
+  return {matrix.storage,
+          const_cast<uint8_t*>(matrix.codes),
+          const_cast<uint8_t*>(matrix.lower),
+          matrix.k,
+          matrix.group,
+          const_cast<BFloat16*>(matrix.scales),
+          const_cast<BFloat16*>(matrix.zeros)};
+}
+
+/// Where a code lies: a byte of the plane, and which half of it.
+struct Place {
+  int64_t byte;
+  int shift;
+};
+Place place_of(const OpenMatrix& matrix, int64_t inner, int64_t column) {
+  const int64_t tile = column / kPanelWidth * (matrix.k / 64) + inner / 64;
+  const int64_t quad = inner % 64 / 4;
+  const int64_t within = column % kPanelWidth * 4 + inner % 4;
+  if (matrix.storage == kCodesBytes) return {tile * 1024 + quad * 64 + within, 0};
+  return {tile * 512 + quad / 2 * 64 + within, quad % 2 == 0 ? 0 : 4};
+}
+
+void put_half(uint8_t* plane, Place place, int code) {
+  plane[place.byte] = static_cast<uint8_t>((plane[place.byte] & ~(15 << place.shift)) | code << place.shift);
+}
+
+/// The smallest BF16 number that is no less.
+BFloat16 round_up_bfloat16(float value) {
+  BFloat16 rounded = to_bfloat16(value);
+  if (to_float(rounded) < value) ++rounded.bits;
+  return rounded;
+}
+
+float finite(float x) {
+  return to_float(finite_bfloat16(x));
+}
+
+struct Range {
+  float least;
+  float largest;
+  explicit Range(float x) : least(finite(x)), largest(least) {}
+  void add(float number) {
+    const float x = finite(number);
+    least = std::min(least, x);
+    largest = std::max(largest, x);
+  }
+};
+
+int nearest(float x, int least, int largest) {
+  return static_cast<int>(std::clamp(std::nearbyint(x), static_cast<float>(least), static_cast<float>(largest)));
+}
+
+/// Writes a group's scale and zero point.
+void put_scale(const OpenMatrix& matrix, int64_t index, Range range) {
+  const float steps = matrix.storage == kCodesBytes ? 255.0f : 15.0f;
+  matrix.zeros[index] = to_bfloat16(range.least);
+  matrix.scales[index] = round_up_bfloat16((range.largest - range.least) / steps);
+}
+
+void put_code(const OpenMatrix& matrix, int64_t inner, int64_t column, float x) {
+  const int64_t index = matrix.scale_index(inner, column);
+  const float scale = to_float(matrix.scales[index]);
+  const float zero = to_float(matrix.zeros[index]);
+  const Place place = place_of(matrix, inner, column);
+  const float steps = scale == 0.0f ? 0.0f : (finite(x) - zero) / scale;
+  if (matrix.storage == kCodesBytes) {
+    matrix.codes[place.byte] = static_cast<uint8_t>(nearest(steps, 0, 255));
+    return;
+  }
+  const int upper = nearest(steps, 0, 15);
+  put_half(matrix.codes, place, upper);
+  if (matrix.lower == nullptr) return;
+  const int rest = nearest((steps - static_cast<float>(upper)) * kHalfSteps, -kLowerZero, kLowerZero - 1);
+  put_half(matrix.lower, place, rest + kLowerZero);
+}
+
+float get_number(const OpenMatrix& matrix, int64_t inner, int64_t column, bool upper_only) {
+  const int64_t index = matrix.scale_index(inner, column);
+  const Place place = place_of(matrix, inner, column);
+  const int code = matrix.codes[place.byte] >> place.shift & (matrix.storage == kCodesBytes ? 255 : 15);
+  float steps = static_cast<float>(code);
+  if (matrix.lower != nullptr && !upper_only) {
+    steps += static_cast<float>((matrix.lower[place.byte] >> place.shift & 15) - kLowerZero) / kHalfSteps;
+  }
+  return to_float(matrix.zeros[index]) + steps * to_float(matrix.scales[index]);
+}
+
+/// A matrix of inner × column numbers as they are given: [position][channel].
+struct Numbers {
+  const float* data;
+  int64_t inner_stride;
+  int64_t column_stride;
+  int64_t inner;
+  int64_t columns;
+
+  float at(int64_t i, int64_t column) const { return data[i * inner_stride + column * column_stride]; }
+};
+
+/// Encodes a matrix group by group. Padding keeps scales and codes of zero.
+void encode(const OpenMatrix& matrix, const Numbers& numbers) {
+  if (matrix.group == 0) {
+    for (int64_t column = 0; column < numbers.columns; ++column) {
+      Range range(numbers.at(0, column));
+      for (int64_t i = 1; i < numbers.inner; ++i) range.add(numbers.at(i, column));
+      put_scale(matrix, column, range);
+      for (int64_t i = 0; i < numbers.inner; ++i) put_code(matrix, i, column, numbers.at(i, column));
+    }
+    return;
+  }
+  for (int64_t first = 0; first < numbers.columns; first += matrix.group) {
+    const int64_t end = std::min(first + matrix.group, numbers.columns);
+    for (int64_t i = 0; i < numbers.inner; ++i) {
+      Range range(numbers.at(i, first));
+      for (int64_t column = first + 1; column < end; ++column) range.add(numbers.at(i, column));
+      put_scale(matrix, matrix.scale_index(i, first), range);
+      for (int64_t column = first; column < end; ++column) put_code(matrix, i, column, numbers.at(i, column));
+    }
+  }
+}
+
+void decode(const OpenMatrix& matrix, int64_t inner, int64_t columns, bool upper_only, int64_t inner_stride,
+            int64_t column_stride, float* out) {
+  for (int64_t i = 0; i < inner; ++i) {
+    for (int64_t column = 0; column < columns; ++column) {
+      out[i * inner_stride + column * column_stride] = get_number(matrix, i, column, upper_only);
+    }
+  }
+}
+
+OpenMatrix open_keys(const ChunkRecord& record) {
+  return open(record.layout.keys(record.codes, record.lower));
+}
+OpenMatrix open_values(const ChunkRecord& record) {
+  return open(record.layout.values(record.codes, record.lower));
+}
+
+}  // namespace
+
+void encode_chunk(const float* keys, const float* values, int64_t head_dim, const ChunkRecord& record) {
+  encode(open_keys(record), {keys, 1, head_dim, head_dim, kAttentionChunk});
+  encode(open_values(record), {values, head_dim, 1, kAttentionChunk, head_dim});
+}
+
+void encode_position(int64_t slot, const float* key, const float* value, int64_t head_dim,
+                     const ChunkRecord& record) {
+  const auto range_of = [&](const float* x) {
+    Range range(x[0]);
+    for (int64_t d = 1; d < head_dim; ++d) range.add(x[d]);
+    return range;
+  };
+  const OpenMatrix keys = open_keys(record);
+  put_scale(keys, slot, range_of(key));
+  for (int64_t d = 0; d < head_dim; ++d) put_code(keys, d, slot, key[d]);
+  const OpenMatrix values = open_values(record);
+  put_scale(values, values.scale_index(slot, 0), range_of(value));
+  for (int64_t d = 0; d < head_dim; ++d) put_code(values, slot, d, value[d]);
+}
+
+void decode_chunk(const ChunkRecord& record, int64_t head_dim, bool upper_only, float* keys, float* values) {
+  decode(open_keys(record), head_dim, kAttentionChunk, upper_only, 1, head_dim, keys);
+  decode(open_values(record), kAttentionChunk, head_dim, upper_only, head_dim, 1, values);
+}
+
+}  // namespace verbatim

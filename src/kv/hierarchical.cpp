@@ -1,0 +1,129 @@
+#include "kv/hierarchical.h"
+
+#include <algorithm>
+
+#include "base/matrix.h"
+
+namespace verbatim {
+
+namespace {
+
+/// The most rows that a pass may have: what the ring of recent chunks makes room for beside the buffer.
+constexpr int64_t kMostRows = 512;
+
+CodedLayout layout_of(const CacheOptions& options, int64_t head_dim) {
+  const int64_t width = round_up(head_dim, kQueryStep);
+  return {.storage = options.bits == 8 ? kCodesBoth : kCodesUpper,
+          .width = width,
+          .key_group = options.keys_by_position ? 0 : options.group,
+          .value_group = options.values_by_channel ? 0 : std::min<int64_t>(options.group, width)};
+}
+
+/// The chunks that must be there in full precision at once: those of a pass's rows and the buffers of the
+/// first of them, and one for where they begin in the middle of one.
+int64_t ring_chunks(const CacheOptions& options, int64_t capacity) {
+  const int64_t all = ceil_div(capacity, kAttentionChunk);
+  return std::min(all, (options.buffer + kMostRows) / kAttentionChunk + 1);
+}
+
+}  // namespace
+
+HierarchicalCache::HierarchicalCache(const CacheShape& shape, int64_t capacity,
+                                     const CacheOptions& options)
+    : KvCache(shape, round_up(capacity, kAttentionChunk)),
+      options_(options),
+      layout_(layout_of(options, shape.head_dim)),
+      chunks_(capacity_ / kAttentionChunk),
+      recent_(shape, ring_chunks(options, capacity) * kAttentionChunk),
+      records_(static_cast<size_t>(shape.layers * shape.kv_heads * chunks_ * layout_.record_bytes())),
+      staging_(static_cast<size_t>(shape.kv_heads * 2 * kAttentionChunk * shape.head_dim)),
+      encoded_(static_cast<size_t>(shape.layers), 0) {
+  if (options_.bits == 8) {
+    lower_ = Buffer<uint8_t>(static_cast<size_t>(shape.layers * shape.kv_heads * chunks_ * layout_.lower_bytes()));
+  }
+}
+
+int64_t HierarchicalCache::most_rows() const {
+  return recent_.capacity() < capacity_ ? kMostRows : capacity_;
+}
+
+CodedChunks HierarchicalCache::chunks(int64_t layer, int64_t head) const {
+  const int64_t first = head_index(layer, head) * chunks_;
+  CodedChunks coded{.records = records_.data() + first * layout_.record_bytes(),
+                    .lower = nullptr,
+                    .layout = layout_,
+                    .flush = options_.buffer / 2};
+  if (options_.bits == 8) coded.lower = lower_.data() + first * layout_.lower_bytes();
+  return coded;
+}
+
+HeadCache HierarchicalCache::head(int64_t layer, int64_t head, CacheReading reading) const {
+  HeadCache cache = recent_.head(layer, head);
+  cache.ring = recent_.capacity() / kAttentionChunk;
+  cache.coded = chunks(layer, head);
+  if (reading == CacheReading::kDraft) {
+    cache.coded.lower = nullptr;
+    cache.coded.layout.storage = kCodesUpper;
+  }
+  return cache;
+}
+
+void HierarchicalCache::write(int64_t layer, int64_t head, int64_t position, const float* key,
+                              const float* value) {
+  recent_.write(layer, head, position % recent_.capacity(), key, value);
+}
+
+bool HierarchicalCache::wants_to_settle(int64_t layer, int64_t last) const {
+  return chunks(layer, 0).end_chunk(last) > encoded_[static_cast<size_t>(layer)];
+}
+
+void HierarchicalCache::settle(int64_t layer, int64_t head, int64_t last) {
+  const CodedChunks coded = chunks(layer, head);
+  const HeadCache recent = this->head(layer, head);
+  float* const keys = staging_.data() + head * 2 * kAttentionChunk * shape_.head_dim;
+  float* const values = keys + kAttentionChunk * shape_.head_dim;
+  for (int64_t chunk = encoded_[static_cast<size_t>(layer)]; chunk < coded.end_chunk(last); ++chunk) {
+    recent_.read_chunk(layer, head, chunk % recent.ring, keys, values);
+    encode_chunk(keys, values, shape_.head_dim,
+                 {layout_, const_cast<uint8_t*>(coded.record(chunk)),
+                  const_cast<uint8_t*>(coded.lower_record(chunk))});
+  }
+}
+
+void HierarchicalCache::settled(int64_t layer, int64_t last) {
+  int64_t& encoded = encoded_[static_cast<size_t>(layer)];
+  encoded = std::max(encoded, chunks(layer, 0).end_chunk(last));
+  written_ = std::max(written_, last / kAttentionChunk + 1);
+}
+
+void HierarchicalCache::set_length(int64_t length) {
+  // Rows from here on meet in full precision all chunks from `first` on: they must still be in the ring.
+  const int64_t first = chunks(0, 0).end_chunk(length);
+  const int64_t ring = recent_.capacity() / kAttentionChunk;
+  if (length < length_ && first < written_ - ring) length = 0;
+  if (length < length_) {
+    for (int64_t& encoded : encoded_) encoded = std::min(encoded, length / kAttentionChunk);
+  }
+  if (length == 0) {
+    written_ = 0;
+    std::fill(encoded_.begin(), encoded_.end(), 0);
+  }
+  length_ = length;
+}
+
+int64_t HierarchicalCache::bytes(int64_t positions) const {
+  const int64_t encoded = ceil_div(positions, kAttentionChunk) * (layout_.record_bytes() +
+                                                                  (options_.bits == 8 ? layout_.lower_bytes() : 0));
+  return shape_.layers * shape_.kv_heads * encoded + recent_.bytes(std::min(recent_.capacity(), positions));
+}
+
+int64_t HierarchicalCache::bytes_read(int64_t positions, CacheReading reading) const {
+  const CodedChunks coded = chunks(0, 0);
+  const int64_t encoded = coded.end_chunk(positions - 1);
+  const bool both = reading == CacheReading::kFull && options_.bits == 8;
+  const int64_t per_chunk = layout_.record_bytes() + (both ? layout_.lower_bytes() : 0);
+  return shape_.layers * shape_.kv_heads * encoded * per_chunk +
+         recent_.bytes(positions - encoded * kAttentionChunk);
+}
+
+}  // namespace verbatim

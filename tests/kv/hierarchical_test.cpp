@@ -1,0 +1,242 @@
+#include "kv/hierarchical.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "kv/make_cache.h"
+#include "support/machine_paths.h"
+#include "support/random.h"
+#include "verbatim/error.h"
+
+namespace verbatim {
+namespace {
+
+using test::machine_paths;
+using test::MachinePath;
+
+constexpr int64_t kHeadDim = 72;
+constexpr int64_t kWidth = 128;
+constexpr int64_t kGroup = 3;
+constexpr int64_t kPositions = 1700;
+constexpr CacheOptions kHierarchical{.kind = CacheOptions::Kind::kHierarchical};
+
+/// Keys, values and queries of one head for a sequence.
+struct Past {
+  std::vector<float> keys = test::random_floats(kPositions * kHeadDim, 1);
+  std::vector<float> values = test::random_floats(kPositions * kHeadDim, 2);
+  std::vector<BFloat16> queries = test::random_bf16(kPositions * kGroup * kWidth, 3, 0.5f);
+
+  Past() {
+    for (size_t i = 0; i < queries.size(); ++i) {
+      if (i % kWidth >= kHeadDim) queries[i] = {0};
+    }
+  }
+  const float* key(int64_t p) const { return keys.data() + p * kHeadDim; }
+  const float* value(int64_t p) const { return values.data() + p * kHeadDim; }
+};
+
+/// What a decoder does with a cache, for one head.
+class Pass {
+ public:
+  Pass(const Past& past, KvCache& cache) : past_(past), cache_(cache) {}
+
+  /// Evaluates the rows first .. end - 1 together and returns their outputs.
+  std::vector<float> run(int64_t first, int64_t end, CacheReading reading = CacheReading::kFull) {
+    for (int64_t p = first; p < end; ++p) cache_.write(0, 0, p, past_.key(p), past_.value(p));
+    if (cache_.wants_to_settle(0, end - 1)) cache_.settle(0, 0, end - 1);
+    cache_.settled(0, end - 1);
+    std::vector<int32_t> positions;
+    for (int64_t p = first; p < end; ++p) positions.push_back(static_cast<int32_t>(p));
+    std::vector<float> out(positions.size() * kGroup * kHeadDim);
+    AttentionBlock block{};
+    block.queries = past_.queries.data() + first * kGroup * kWidth;
+    block.positions = positions.data();
+    block.rows = end - first;
+    block.group = kGroup;
+    block.head_dim = kHeadDim;
+    block.width = kWidth;
+    block.scale = 0.2f;
+    block.cache = cache_.head(0, 0, reading);
+    block.out = out.data();
+    block.out_stride = kGroup * kHeadDim;
+    attend(block, scratch_);
+    return out;
+  }
+
+ private:
+  const Past& past_;
+  KvCache& cache_;
+  AttentionScratch scratch_;
+};
+
+std::unique_ptr<KvCache> empty_cache(const CacheOptions& options, int64_t capacity = kPositions) {
+  return make_cache(options, {1, 1, kHeadDim}, capacity);
+}
+
+/// All rows' outputs, evaluated in passes of so many rows.
+std::vector<float> outputs(const Past& past, const CacheOptions& options, int64_t rows,
+                           int64_t end = kPositions) {
+  const std::unique_ptr<KvCache> cache = empty_cache(options);
+  Pass pass(past, *cache);
+  std::vector<float> all;
+  for (int64_t first = 0; first < end; first += rows) {
+    const std::vector<float> out = pass.run(first, std::min(end, first + rows));
+    all.insert(all.end(), out.begin(), out.end());
+    cache->set_length(std::min(end, first + rows));
+  }
+  return all;
+}
+
+const Past& past() {
+  static const Past past;
+  return past;
+}
+
+const std::vector<CacheOptions>& coded_caches() {
+  static const std::vector<CacheOptions> caches = {
+      kHierarchical,
+      parse_cache("hierarchical:group=32,buffer=512", "test"),
+      parse_cache("hierarchical:bits=4,group=64", "test"),
+      parse_cache("hierarchical:keys=position,values=channel", "test"),
+      parse_cache("int8", "test"),
+      parse_cache("f16", "test"),
+  };
+  return caches;
+}
+
+class CodedAttention : public testing::TestWithParam<MachinePath> {
+ protected:
+  test::SelectedKernels selected_{*GetParam().table};
+};
+
+INSTANTIATE_TEST_SUITE_P(, CodedAttention, testing::ValuesIn(machine_paths()),
+                         test::path_name<testing::TestParamInfo<MachinePath>>);
+
+TEST_P(CodedAttention, ARowDoesNotDependOnThePassesThatMadeThePast) {
+  const bool scalar = GetParam().name == "scalar";
+  const int64_t end = scalar ? 600 : kPositions;
+  for (const CacheOptions& options : coded_caches()) {
+    const std::vector<float> expected = outputs(past(), options, 512, end);
+    for (const int64_t rows : {1, 37, 128, 200}) {
+      if (scalar && rows == 37) continue;
+      const std::vector<float> out = outputs(past(), options, rows, end);
+      ASSERT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)), 0)
+          << cache_name(options) << ", passes of " << rows << " rows";
+    }
+  }
+}
+
+TEST_P(CodedAttention, IsCloseToThatOfTheNumbersThemselves) {
+  const std::vector<float> exact = outputs(past(), {}, 512, 900);
+  for (const CacheOptions& options : coded_caches()) {
+    const std::vector<float> out = outputs(past(), options, 512, 900);
+    double squares = 0.0;
+    double differences = 0.0;
+    for (size_t i = 0; i < out.size(); ++i) {
+      squares += exact[i] * exact[i];
+      differences += std::pow(out[i] - exact[i], 2);
+    }
+    const double most = options.bits == 4 ? 0.15 : 0.012;
+    EXPECT_LT(std::sqrt(differences / squares), most) << cache_name(options);
+    if (options.kind == CacheOptions::Kind::kHierarchical) {
+      EXPECT_GT(differences, 0.0) << cache_name(options);
+    }
+  }
+}
+
+// The draft's reading is made of the upper halves alone: the same as a cache that has no others.
+TEST_P(CodedAttention, ADraftReadsTheUpperHalves) {
+  const std::unique_ptr<KvCache> both = empty_cache(kHierarchical);
+  const std::unique_ptr<KvCache> upper = empty_cache(parse_cache("hierarchical:bits=4", "test"));
+  Pass of_both(past(), *both);
+  Pass of_upper(past(), *upper);
+  for (int64_t first = 0; first < 900; first += 300) {
+    of_both.run(first, first + 300);
+    of_upper.run(first, first + 300);
+  }
+  EXPECT_EQ(of_both.run(900, 901, CacheReading::kDraft), of_upper.run(900, 901));
+  EXPECT_NE(of_both.run(900, 901, CacheReading::kDraft), of_both.run(900, 901));
+}
+
+TEST_P(CodedAttention, DraftsThatAreTakenBackLeaveNoTrace) {
+  const std::vector<float> plain = outputs(past(), kHierarchical, 1, 700);
+  const std::unique_ptr<KvCache> cache = empty_cache(kHierarchical);
+  Pass pass(past(), *cache);
+  Past wrong = past();
+  wrong.keys = test::random_floats(wrong.keys.size(), 10);
+  wrong.values = test::random_floats(wrong.values.size(), 11);
+  Pass drafts(wrong, *cache);
+  pass.run(0, 350);
+  cache->set_length(350);
+  for (int64_t first = 350, step = 1; first < 700; first += step, step = step % 60 + 1) {
+    // A draft reads and writes ahead, row by row and at once, over flushes too; then the truth overwrites it.
+    for (int64_t ahead = 0; ahead < 64 && first + ahead < kPositions; ++ahead) {
+      drafts.run(first + ahead, first + ahead + 1, CacheReading::kDraft);
+      cache->set_length(first + ahead + 1);
+    }
+    cache->set_length(first);
+    drafts.run(first, first + 64);
+    const int64_t end = std::min<int64_t>(700, first + step);
+    const std::vector<float> out = pass.run(first, end);
+    cache->set_length(end);
+    ASSERT_EQ(std::memcmp(out.data(), plain.data() + first * kGroup * kHeadDim, out.size() * sizeof(float)), 0)
+        << "rows " << first << " to " << end;
+  }
+}
+
+TEST_P(CodedAttention, ASequenceThatIsCutShortGoesOnAsIfItHadBeenShort) {
+  const std::vector<float> plain = outputs(past(), kHierarchical, 512, 1200);
+  for (const int64_t length : {1100, 1025, 1000, 640, 3}) {
+    const std::unique_ptr<KvCache> cache = empty_cache(kHierarchical);
+    Pass pass(past(), *cache);
+    for (int64_t first = 0; first < 1600; first += 400) pass.run(first, first + 400);
+    cache->set_length(1600);
+    cache->set_length(length);
+    ASSERT_LE(cache->length(), length);
+    if (length < 700) {
+      EXPECT_EQ(cache->length(), 0) << "what was in full precision is gone";
+    }
+    std::vector<float> out;
+    for (int64_t first = cache->length(); first < 1200; first += 400) {
+      out = pass.run(first, std::min<int64_t>(1200, first + 400));
+    }
+    const float* const expected = plain.data() + plain.size() - out.size();
+    ASSERT_EQ(std::memcmp(out.data(), expected, out.size() * sizeof(float)), 0) << "cut to " << length;
+  }
+}
+
+TEST(HierarchicalCache, KeepsTheLatestPositionsInFullPrecision) {
+  const std::unique_ptr<KvCache> cache = empty_cache(kHierarchical);
+  const CodedChunks coded = cache->head(0, 0).coded;
+  for (int64_t p = 0; p < 4000; ++p) {
+    const int64_t full = p + 1 - coded.end_chunk(p) * kAttentionChunk;
+    ASSERT_GE(full, std::min<int64_t>(p + 1, 128)) << p;
+    ASSERT_LT(full, 256) << p;
+  }
+}
+
+TEST(HierarchicalCache, TakesLittleMoreThanHalfOfWhatBf16Takes) {
+  const CacheShape shape{22, 8, 128};
+  const int64_t positions = 32768;
+  const auto dense = static_cast<double>(cache_bytes({}, shape, positions));
+  EXPECT_LT(static_cast<double>(cache_bytes(kHierarchical, shape, positions)), 0.55 * dense);
+  EXPECT_LT(static_cast<double>(cache_bytes(parse_cache("hierarchical:bits=4", ""), shape, positions)), 0.3 * dense);
+  EXPECT_LT(static_cast<double>(cache_bytes(parse_cache("int8", ""), shape, positions)), 0.55 * dense);
+}
+
+TEST(CacheNames, SayEveryOption) {
+  for (const char* name : {"bf16", "f16", "int8", "hierarchical", "hierarchical:group=64,buffer=512,bits=4",
+                           "hierarchical:keys=position,values=channel"}) {
+    EXPECT_EQ(cache_name(parse_cache(name, "test")), name);
+  }
+  for (const char* name : {"", "fp16", "bf16:group=32", "hierarchical:group", "hierarchical:group=100",
+                           "hierarchical:group=64x", "hierarchical:buffer=128", "hierarchical:bits=2",
+                           "hierarchical:keys=token", "hierarchical:,"}) {
+    EXPECT_THROW(parse_cache(name, "test"), Error) << name;
+  }
+}
+
+}  // namespace
+}  // namespace verbatim
