@@ -154,8 +154,8 @@ struct SoftmaxState {
 };
 
 /// How the codes of quantized keys and values lie (kv/hierarchical.h). In all of them a tile is 64 inner
-/// dimensions by 16 columns, and four inner dimensions of a column belong together: quad q of a tile is
-/// [16 columns][4].
+/// dimensions by 16 columns, and four inner dimensions of a column belong together, in their own order: quad
+/// q of a tile is [16 columns][inner dimensions 4 q .. 4 q + 3].
 enum CodeStorage : int {
   kCodesUpper,  ///< 512 bytes per tile: byte 64 b + x has in its low half place x of quad 2 b, in its high
                 ///< half that of quad 2 b + 1; codes 0 to 15
@@ -222,7 +222,8 @@ struct KernelTable {
 
   void (*code_product[kCodeStorages])(const CodeProduct&);
   /// x · scales, n numbers (a multiple of 16), as codes for a CodeProduct: [2][n]. Returns the step, by which
-  /// a code is multiplied to give the number: the largest magnitude over kLargestFold.
+  /// a code is multiplied to give the number: the largest magnitude over kLargestFold. Where no magnitude
+  /// reaches 2^-100, codes and step are 0. The same on every instruction set, as the next two are.
   float (*fold)(const BFloat16* x, const BFloat16* scales, int64_t n, int8_t* codes);
   /// Σ x[i] · y[i], n a multiple of 16.
   float (*dot)(const BFloat16* x, const BFloat16* y, int64_t n);

@@ -60,6 +60,21 @@ struct F32x16 {
     const __m256i packed = _mm256_packus_epi32(round_to_bf16(low), round_to_bf16(high));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_permute4x64_epi64(packed, 0xd8));
   }
+  VERBATIM_INLINE static F32x16 from_integers(const int32_t* from) {
+    const __m256i* const halves = reinterpret_cast<const __m256i*>(from);
+    return {_mm256_cvtepi32_ps(_mm256_loadu_si256(halves)),
+            _mm256_cvtepi32_ps(_mm256_loadu_si256(halves + 1))};
+  }
+  VERBATIM_INLINE void store_two_int8(int8_t* upper, int8_t* lower) const {
+    const __m256i packed = _mm256_packs_epi32(_mm256_cvtps_epi32(low), _mm256_cvtps_epi32(high));
+    const __m256i words = _mm256_permute4x64_epi64(packed, 0xd8);
+    const __m256i uppers = _mm256_srai_epi16(_mm256_add_epi16(words, _mm256_set1_epi16(128)), 8);
+    const __m256i lowers = _mm256_and_si256(words, _mm256_set1_epi16(255));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(upper),
+                     _mm_packs_epi16(_mm256_castsi256_si128(uppers), _mm256_extracti128_si256(uppers, 1)));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(lower),
+                     _mm_packus_epi16(_mm256_castsi256_si128(lowers), _mm256_extracti128_si256(lowers, 1)));
+  }
   VERBATIM_INLINE void store_int8_quads(int8_t* to) const {
     const __m256i words = _mm256_packs_epi32(_mm256_cvtps_epi32(low), _mm256_cvtps_epi32(high));
     const __m256i ordered = _mm256_permute4x64_epi64(words, 0xd8);

@@ -44,6 +44,15 @@ struct F32x16 {
     const __m256i halves = _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), halves);
   }
+  VERBATIM_INLINE static F32x16 from_integers(const int32_t* from) {
+    return {_mm512_cvtepi32_ps(_mm512_loadu_si512(from))};
+  }
+  VERBATIM_INLINE void store_two_int8(int8_t* upper, int8_t* lower) const {
+    const __m512i values = _mm512_cvtps_epi32(lanes);
+    const __m512i uppers = _mm512_srai_epi32(_mm512_add_epi32(values, _mm512_set1_epi32(128)), 8);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(upper), _mm512_cvtepi32_epi8(uppers));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(lower), _mm512_cvtepi32_epi8(values));
+  }
   VERBATIM_INLINE void store_int8_quads(int8_t* to) const {
     const __m128i bytes = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(lanes));
     const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);

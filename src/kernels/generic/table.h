@@ -1,6 +1,8 @@
 #pragma once
 
+#include "kernels/generic/code_product.h"
 #include "kernels/generic/elementwise.h"
+#include "kernels/generic/fold.h"
 #include "kernels/generic/integer.h"
 #include "kernels/generic/multiply_registers.h"
 #include "kernels/generic/panels_float.h"
@@ -32,6 +34,10 @@ KernelTable make_table(const char* name) {
   table.scale = scale<V>;
   table.rotate = rotate<V>;
   table.softmax_chunk = softmax_chunk<V>;
+  fill_code_product<V>(table.code_product);
+  table.fold = fold<V>;
+  table.dot = dot<V>;
+  table.unfold = unfold<V>;
   table.read_all = read_all<V>;
   table.multiply_registers = multiply_registers<V>;
   return table;

@@ -52,6 +52,20 @@ struct F32x16 {
   VERBATIM_INLINE void store(BFloat16* to) const {
     for (int i = 0; i < 16; ++i) to[i] = to_bfloat16(lane[i]);
   }
+  /// Integers, rounded to the nearest float.
+  VERBATIM_INLINE static F32x16 from_integers(const int32_t* from) {
+    F32x16 v;
+    for (int i = 0; i < 16; ++i) v.lane[i] = static_cast<float>(from[i]);
+    return v;
+  }
+  /// The lanes hold integers from -32000 to 32000, written as 256 · upper + lower.
+  VERBATIM_INLINE void store_two_int8(int8_t* upper, int8_t* lower) const {
+    for (int i = 0; i < 16; ++i) {
+      const int32_t value = static_cast<int32_t>(lane[i]);
+      lower[i] = static_cast<int8_t>(value & 255);
+      upper[i] = static_cast<int8_t>((value + 128) >> 8);
+    }
+  }
   /// The lanes hold integers from -127 to 127. The second and the third of every four change places.
   VERBATIM_INLINE void store_int8_quads(int8_t* to) const {
     constexpr int kOrder[4] = {0, 2, 1, 3};
