@@ -5,6 +5,7 @@
 
 #include "bandwidth_sweep.h"
 #include "bench_weights.h"
+#include "kv/dense.h"
 
 namespace verbatim::app {
 

@@ -80,7 +80,7 @@ struct AttentionBlock {
   int64_t window;  ///< a row sees itself and the window - 1 positions before it; 0: all of them
   float scale;     ///< of the scores
   HeadCache cache;
-  SparseView view;
+  SparseView view = {};
   float* out;  ///< [rows][out_stride], the group's heads side by side, head_dim each
   int64_t out_stride;
 };

@@ -62,8 +62,10 @@ BFloat16 round_up_bfloat16(float value) {
   return rounded;
 }
 
+/// The number as BF16 has it; the largest are cut, so that a range has a size.
 float finite(float x) {
-  return to_float(finite_bfloat16(x));
+  constexpr float kLargest = 0x1p126f;
+  return std::clamp(to_float(finite_bfloat16(x)), -kLargest, kLargest);
 }
 
 struct Range {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/model_data.h"
+#include "kv/dense.h"
 #include "support/engine_support.h"
 #include "support/run_program.h"
 #include "support/synthetic_model.h"

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kv/dense.h"
 #include "support/engine_support.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"

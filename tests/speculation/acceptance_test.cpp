@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "kv/dense.h"
 #include "support/drafting.h"
 
 namespace verbatim {

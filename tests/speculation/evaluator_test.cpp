@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "kv/dense.h"
 #include "support/drafting.h"
 
 namespace verbatim {

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "kv/dense.h"
 #include "support/drafting.h"
 
 namespace verbatim {
@@ -44,7 +45,8 @@ class NeuralDrafterTest : public testing::TestWithParam<std::tuple<Cache, float>
   /// The guesses after tokens that the drafter evaluated one by one: from where the verified ones end or,
   /// with a cache of its own, from the beginning.
   std::vector<Guess> guesses_after(const Tokens& tokens, size_t breadth, const PassKind& kind) {
-    Sequence past = own() ? Sequence{prompt_, std::make_unique<DenseCache>(decoder_.cache_shape(), 128)} : sequence();
+    Sequence past =
+        own() ? Sequence{prompt_, std::make_unique<DenseCache>(decoder_.cache_shape(), 128)} : sequence();
     const int64_t first = own() ? 0 : static_cast<int64_t>(prompt_.size()) - 1;
     Matrix<const float> logits;
     for (auto p = static_cast<size_t>(first); p < tokens.size(); ++p) {

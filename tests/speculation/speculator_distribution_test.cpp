@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "kv/dense.h"
 #include "speculation/speculator.h"
 #include "support/drafting.h"
 #include "support/test_recipes.h"

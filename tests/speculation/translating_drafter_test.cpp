@@ -1,5 +1,6 @@
 #include "speculation/translating_drafter.h"
 
+#include "kv/dense.h"
 #include "text/tokenizer_support.h"
 
 namespace verbatim {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "kv/dense.h"
 #include "speculation/evaluator.h"
 #include "speculation/neural_drafter.h"
 #include "support/engine_support.h"
@@ -43,7 +44,8 @@ inline std::shared_ptr<const Tokenizer> any_tokenizer() {
 
 /// A sequence whose tokens but the last are verified.
 inline Sequence verified(Tokens tokens, Evaluator& evaluator, int64_t capacity = 128) {
-  Sequence sequence{std::move(tokens), std::make_unique<DenseCache>(evaluator.decoder().cache_shape(), capacity)};
+  Sequence sequence{std::move(tokens),
+                    std::make_unique<DenseCache>(evaluator.decoder().cache_shape(), capacity)};
   const auto known = static_cast<int64_t>(sequence.tokens.size()) - 1;
   const auto past = std::span<const int32_t>(sequence.tokens).first(static_cast<size_t>(known));
   if (known > 0) evaluator.evaluate(past, 0, 0, Reading::kFull, sequence.cache);
