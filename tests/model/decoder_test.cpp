@@ -90,7 +90,7 @@ TEST_P(DecoderRows, SequencesInOnePassDoNotInfluenceEachOther) {
   ThreadTeam team(2);
   const std::vector<size_t> lengths = {5, 40, 1, 17};
   std::vector<DenseCache> caches;
-  std::vector<DenseCache*> pointers;
+  std::vector<KvCache*> pointers;
   std::vector<Row> rows;
   std::vector<float> expected;
   for (size_t s = 0; s < lengths.size(); ++s) caches.emplace_back(decoder_->cache_shape(), 64);

@@ -51,7 +51,7 @@ class NeuralDrafterTest : public testing::TestWithParam<std::tuple<Cache, float>
     Matrix<const float> logits;
     for (auto p = static_cast<size_t>(first); p < tokens.size(); ++p) {
       logits =
-          reference_.evaluate(std::span(tokens).first(p + 1), static_cast<int64_t>(p), 1, kind, past.cache);
+          reference_.evaluate(std::span(tokens).first(p + 1), static_cast<int64_t>(p), 1, kind, *past.cache);
     }
     std::vector<Guess> guesses(breadth);
     guesses.resize(sampler_.best(logits.row_span(0), static_cast<int64_t>(tokens.size()), tokens, guesses));

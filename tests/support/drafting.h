@@ -48,7 +48,7 @@ inline Sequence verified(Tokens tokens, Evaluator& evaluator, int64_t capacity =
                     std::make_unique<DenseCache>(evaluator.decoder().cache_shape(), capacity)};
   const auto known = static_cast<int64_t>(sequence.tokens.size()) - 1;
   const auto past = std::span<const int32_t>(sequence.tokens).first(static_cast<size_t>(known));
-  if (known > 0) evaluator.evaluate(past, 0, 0, Reading::kFull, sequence.cache);
+  if (known > 0) evaluator.evaluate(past, 0, 0, Reading::kFull, *sequence.cache);
   sequence.cache->set_length(known);
   return sequence;
 }
