@@ -51,6 +51,9 @@ const KernelTable& table() {
     t.integer_product[kIntegerInt8] = integer_by_rows<kIntegerInt8, integer_int8>;
     t.squeeze3 = squeeze3;
     t.squeeze4 = squeeze4;
+    t.code_product[kCodesUpper] = code_product_upper;
+    t.code_product[kCodesBoth] = code_product_both;
+    t.code_product[kCodesBytes] = code_product_bytes;
     t.multiply_registers = multiply_registers;
     return t;
   }();

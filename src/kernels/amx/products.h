@@ -18,6 +18,10 @@ void integer_int4(const Int8Rows& a, const IntegerPanels& weights, float* c, int
 void integer_int4_asymmetric(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_int8(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 
+void code_product_upper(const CodeProduct& product);
+void code_product_both(const CodeProduct& product);
+void code_product_bytes(const CodeProduct& product);
+
 void squeeze3(const SqueezeProduct& product);
 void squeeze4(const SqueezeProduct& product);
 

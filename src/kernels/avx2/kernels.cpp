@@ -18,6 +18,8 @@ struct Dot {
   using Partial = Bytes;
   static constexpr int32_t kE2m1Offset = 12;
   static constexpr int32_t kInt8Offset = 0;
+  static constexpr int kCodeSums = 1;
+  static constexpr bool kWholeBytes = false;
 
   VERBATIM_INLINE static Sum start(int32_t value) {
     return {_mm256_set1_epi32(value), _mm256_set1_epi32(value)};
@@ -77,6 +79,15 @@ struct Dot {
     return {_mm256_sub_epi32(sum.first, _mm256_mullo_epi32(_mm256_cvtepu8_epi32(bytes), all)),
             _mm256_sub_epi32(sum.second,
                              _mm256_mullo_epi32(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)), all))};
+  }
+  template <int kBits>
+  VERBATIM_INLINE static Sum add_shifted(const Sum& sum, const Sum& shifted) {
+    return {_mm256_add_epi32(sum.first, _mm256_slli_epi32(shifted.first, kBits)),
+            _mm256_add_epi32(sum.second, _mm256_slli_epi32(shifted.second, kBits))};
+  }
+  VERBATIM_INLINE static void store(const Sum& sum, int32_t* out) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), sum.first);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 8), sum.second);
   }
   VERBATIM_INLINE static F32x16 to_float(const Sum& sum) {
     return {_mm256_cvtepi32_ps(sum.first), _mm256_cvtepi32_ps(sum.second)};

@@ -11,6 +11,8 @@ namespace {
 struct Dot : DotBase {
   using Partial = __m512i;
   static constexpr int32_t kInt8Offset = 0;
+  static constexpr int kCodeSums = 4;
+  static constexpr bool kWholeBytes = false;
 
   VERBATIM_INLINE static Bytes int8(const uint8_t* codes) { return load(codes); }
   VERBATIM_INLINE static Partial open(Sum) { return start(0); }

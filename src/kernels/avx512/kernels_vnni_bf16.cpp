@@ -1,4 +1,5 @@
 #include "kernels/avx512/vnni_dot.h"
+#include "kernels/generic/code_product.h"
 #include "kernels/generic/integer.h"
 #include "kernels/generic/panel_loop.h"
 #include "kernels/isa_tables.h"
@@ -69,6 +70,7 @@ const KernelTable& vnni_bf16_table() {
     t.name = "avx512 (vnni, bf16)";
     t.panels_bf16 = panels_bf16;
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
+    generic::fill_code_product<VnniDot>(t.code_product);
     t.multiply_registers = multiply_registers;
     return t;
   }();

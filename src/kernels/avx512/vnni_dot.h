@@ -9,9 +9,18 @@ namespace verbatim::avx512 {
 struct VnniDot : DotBase {
   using Partial = Sum;
   static constexpr int32_t kInt8Offset = 128;
+  static constexpr int kCodeSums = 8;
+  static constexpr bool kWholeBytes = true;
 
   VERBATIM_INLINE static Bytes int8(const uint8_t* codes) {
     return _mm512_xor_si512(load(codes), _mm512_set1_epi8(static_cast<char>(0x80)));
+  }
+  /// 16 · upper + lower for the low and for the high nibbles.
+  VERBATIM_INLINE static void merge(Bytes upper, Bytes lower, Bytes* low, Bytes* high) {
+    constexpr int kSelect = 0xca;  // the second where the mask has ones, the third where it has zeros
+    const __m512i mask = _mm512_set1_epi8(15);
+    *low = _mm512_ternarylogic_epi64(mask, lower, _mm512_slli_epi16(upper, 4), kSelect);
+    *high = _mm512_ternarylogic_epi64(mask, _mm512_srli_epi16(lower, 4), upper, kSelect);
   }
   VERBATIM_INLINE static Partial open(Sum sum) { return sum; }
   VERBATIM_INLINE static Sum close(Sum, Partial partial) { return partial; }

@@ -1,57 +1,135 @@
 #pragma once
 
+#include "kernels/generic/panel_loop.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim::generic {
 
-inline constexpr int64_t kCodeTileInner = 64;
-/// Bytes of a tile in a plane of CodeProduct.
+/// How far ahead of use codes are fetched, in the plane that is read: the chunks of a head follow each other
+/// there, so that what is fetched belongs to the next panels, to the values after the keys, or to the next
+/// chunk.
+inline constexpr int64_t kCodeAhead = 8192;
+
+/// Bytes of codes for 64 inner dimensions of a panel, in a plane.
 inline constexpr int64_t code_tile_bytes(int storage) {
   return storage == kCodesBytes ? 1024 : 512;
 }
 
-/// A code of a tile: that of inner dimension k and column i.
-template <int kStorage>
-VERBATIM_INLINE int32_t code_at(const uint8_t* codes, const uint8_t* lower, int64_t k, int64_t i) {
-  const int64_t place = i * 4 + k % 4;
-  if constexpr (kStorage == kCodesBytes) {
-    return codes[k / 4 * 64 + place];
-  } else {
-    const int64_t at = k / 8 * 64 + place;
-    const int shift = k / 4 % 2 * 4;
-    const int32_t upper = codes[at] >> shift & 15;
-    return kStorage == kCodesUpper ? upper : 16 * upper + (lower[at] >> shift & 15);
-  }
-}
+/// Products with the codes of quantized keys and values. `Dot` is the instruction set's, as in integer.h,
+/// with
+///   kWholeBytes                     whether add() takes weights up to 255, or nibbles alone
+///   merge(upper, lower, &b0, &b1)   if so: the codes of two quads from two planes of nibbles
+///   add_shifted<bits>(sum, shifted), store(sum, out)
+template <typename Dot, int kStorage>
+struct CodeMicro {
+  static constexpr int kSums = Dot::kCodeSums;
+  /// Codes of eight bits are the sum of two planes where the dot products want it so.
+  static constexpr int kPlanes = kStorage != kCodesUpper && !Dot::kWholeBytes ? 2 : 1;
+  using Bytes = typename Dot::Bytes;
+  using Sum = typename Dot::Sum;
+  using Partial = typename Dot::Partial;
 
-/// The product as its definition has it, for machines without anything better. V only keeps the instruction
-/// sets' versions apart.
-template <typename V, int kStorage>
-void code_product(const CodeProduct& p) {
-  constexpr int64_t kBytes = code_tile_bytes(kStorage);
-  for (int64_t r = 0; r < p.rows; ++r) {
-    const int8_t* const upper = p.a + r * 2 * p.k;
-    const int8_t* const lower = upper + p.k;
-    for (int64_t panel = 0; panel < p.panel_count; ++panel) {
-      int32_t sums[kPanelWidth] = {};
-      for (int64_t k = 0; k < p.k; ++k) {
-        const int64_t tile = (panel * p.k + k) / kCodeTileInner * kBytes;
-        const uint8_t* const lower_codes = kStorage == kCodesBoth ? p.lower + tile : nullptr;
-        const int32_t a = 256 * upper[k] + lower[k];
-        for (int64_t i = 0; i < kPanelWidth; ++i) {
-          sums[i] += a * code_at<kStorage>(p.codes + tile, lower_codes, k % kCodeTileInner, i);
+  VERBATIM_INLINE static void load_plane(const uint8_t* codes, Bytes (&out)[2]) {
+    __builtin_prefetch(codes + kCodeAhead);
+    const auto both = Dot::load(codes);
+    out[0] = Dot::low_nibbles(both);
+    out[1] = Dot::high_nibbles(both);
+  }
+
+  /// The operands for quads 2 `block` and 2 `block` + 1 of a panel: [plane, the lower one last][quad].
+  VERBATIM_INLINE static void load(const uint8_t* codes, const uint8_t* lower, int64_t block,
+                                   Bytes (&out)[kPlanes][2]) {
+    if constexpr (kStorage == kCodesBoth && kPlanes == 1) {
+      __builtin_prefetch(codes + block * 64 + kCodeAhead);
+      __builtin_prefetch(lower + block * 64 + kCodeAhead);
+      Dot::merge(Dot::load(codes + block * 64), Dot::load(lower + block * 64), &out[0][0], &out[0][1]);
+    } else if constexpr (kStorage == kCodesBytes) {
+      const uint8_t* const from = codes + block * 128;
+      __builtin_prefetch(from + 2 * kCodeAhead);
+      __builtin_prefetch(from + 2 * kCodeAhead + 64);
+      if constexpr (kPlanes == 1) {
+        out[0][0] = Dot::load(from);
+        out[0][1] = Dot::load(from + 64);
+      } else {
+        for (int quad = 0; quad < 2; ++quad) {
+          const auto bytes = Dot::load(from + quad * 64);
+          out[0][quad] = Dot::high_nibbles(bytes);
+          out[1][quad] = Dot::low_nibbles(bytes);
         }
       }
-      __builtin_memcpy(p.c + r * p.c_stride + panel * kPanelWidth, sums, sizeof sums);
+    } else {
+      load_plane(codes + block * 64, out[0]);
+      if constexpr (kStorage == kCodesBoth && kPlanes == 2) load_plane(lower + block * 64, out[1]);
     }
   }
+
+  template <int kRows, int kPanelBlock>
+  static void block(const CodeProduct& p, int64_t row, int64_t panel) {
+    // [panel][row][plane][upper and lower byte of the row]
+    Sum sums[kPanelBlock][kRows][kPlanes][2];
+    for (auto& panel_sums : sums) {
+      for (auto& row_sums : panel_sums) {
+        for (auto& plane_sums : row_sums) plane_sums[0] = plane_sums[1] = Dot::start(0);
+      }
+    }
+    const int64_t panel_bytes = p.k / 64 * code_tile_bytes(kStorage);
+    const int8_t* const a = p.a + row * 2 * p.k;
+    for (int64_t step = 0; step < p.k / 16; ++step) {  // four quads: what a partial sum takes
+      for (int j = 0; j < kPanelBlock; ++j) {
+        const uint8_t* const codes = p.codes + (panel + j) * panel_bytes;
+        const uint8_t* const lower = kStorage == kCodesBoth ? p.lower + (panel + j) * panel_bytes : nullptr;
+        Partial partial[kRows][kPlanes][2];
+        for (int r = 0; r < kRows; ++r) {
+          for (int plane = 0; plane < kPlanes; ++plane) {
+            for (int byte = 0; byte < 2; ++byte) partial[r][plane][byte] = Dot::open(sums[j][r][plane][byte]);
+          }
+        }
+        for (int64_t b = 2 * step; b < 2 * step + 2; ++b) {
+          Bytes weights[kPlanes][2];
+          load(codes, lower, b, weights);
+          for (int r = 0; r < kRows; ++r) {
+            for (int plane = 0; plane < kPlanes; ++plane) {
+              for (int byte = 0; byte < 2; ++byte) {
+                const int8_t* const quads = a + (2 * r + byte) * p.k + b * 8;
+                Partial& sum = partial[r][plane][byte];
+                sum = Dot::add(Dot::add(sum, weights[plane][0], quads), weights[plane][1], quads + 4);
+              }
+            }
+          }
+        }
+        for (int r = 0; r < kRows; ++r) {
+          for (int plane = 0; plane < kPlanes; ++plane) {
+            for (int byte = 0; byte < 2; ++byte) {
+              Sum& sum = sums[j][r][plane][byte];
+              sum = Dot::close(sum, partial[r][plane][byte]);
+            }
+          }
+        }
+      }
+    }
+    for (int j = 0; j < kPanelBlock; ++j) {
+      for (int r = 0; r < kRows; ++r) {
+        const auto& planes = sums[j][r];
+        Sum sum = Dot::template add_shifted<8>(planes[kPlanes - 1][1], planes[kPlanes - 1][0]);
+        if constexpr (kPlanes == 2) {
+          sum = Dot::template add_shifted<4>(sum, Dot::template add_shifted<8>(planes[0][1], planes[0][0]));
+        }
+        Dot::store(sum, p.c + (row + r) * p.c_stride + (panel + j) * kPanelWidth);
+      }
+    }
+  }
+};
+
+template <typename Dot, int kStorage>
+void code_product(const CodeProduct& p) {
+  for_each_block<CodeMicro<Dot, kStorage>>(p);
 }
 
-template <typename V>
+template <typename Dot>
 void fill_code_product(decltype(KernelTable::code_product)& table) {
-  table[kCodesUpper] = code_product<V, kCodesUpper>;
-  table[kCodesBoth] = code_product<V, kCodesBoth>;
-  table[kCodesBytes] = code_product<V, kCodesBytes>;
+  table[kCodesUpper] = code_product<Dot, kCodesUpper>;
+  table[kCodesBoth] = code_product<Dot, kCodesBoth>;
+  table[kCodesBytes] = code_product<Dot, kCodesBytes>;
 }
 
 }  // namespace verbatim::generic

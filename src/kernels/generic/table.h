@@ -34,7 +34,7 @@ KernelTable make_table(const char* name) {
   table.scale = scale<V>;
   table.rotate = rotate<V>;
   table.softmax_chunk = softmax_chunk<V>;
-  fill_code_product<V>(table.code_product);
+  fill_code_product<Dot>(table.code_product);
   table.fold = fold<V>;
   table.dot = dot<V>;
   table.unfold = unfold<V>;

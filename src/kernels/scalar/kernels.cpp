@@ -21,6 +21,9 @@ struct Dot {
   static constexpr int32_t kE2m1Offset = 0;
   static constexpr int32_t kInt8Offset = 0;
 
+  static constexpr int kCodeSums = 1;
+  static constexpr bool kWholeBytes = false;
+
   static Sum start(int32_t value) {
     Sum sum;
     for (int32_t& lane : sum.lane) lane = value;
@@ -63,6 +66,12 @@ struct Dot {
     for (int i = 0; i < 16; ++i) sum.lane[i] -= zeros[i] * value;
     return sum;
   }
+  template <int kBits>
+  static Sum add_shifted(Sum sum, const Sum& shifted) {
+    for (int i = 0; i < 16; ++i) sum.lane[i] += shifted.lane[i] * (1 << kBits);
+    return sum;
+  }
+  static void store(const Sum& sum, int32_t* out) { std::memcpy(out, sum.lane, sizeof sum.lane); }
   static F32x16 to_float(const Sum& sum) {
     F32x16 v;
     for (int i = 0; i < 16; ++i) v.lane[i] = static_cast<float>(sum.lane[i]);
