@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/crc64.h"
 #include "kernels/dispatch.h"
+#include "kv/dense.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim {

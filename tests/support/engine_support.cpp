@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "kv/dense.h"
 #include "support/test_data.h"
 
 namespace verbatim::test {
