@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "kv/dense.h"
 #include "support/engine_support.h"
 #include "support/machine_paths.h"
 #include "support/synthetic_model.h"
