@@ -22,7 +22,14 @@ namespace verbatim::app {
 namespace {
 
 std::atomic<bool> interrupt_seen = false;
-bool progress_shown = false;
+
+/// The progress bar that is wanted now.
+struct ProgressBar {
+  std::string what;  ///< empty: none
+  std::chrono::steady_clock::time_point start;
+  bool visible = false;
+};
+ProgressBar progress_bar;
 
 void on_interrupt(int) {
   interrupt_seen.store(true, std::memory_order_relaxed);
@@ -159,23 +166,31 @@ void check_names(const char* what, const std::vector<std::string>& names,
 }
 
 void show_progress(const std::string& what, double fraction) {
-  static const auto start = std::chrono::steady_clock::now();
   static const bool terminal = isatty(STDERR_FILENO) == 1;
-  if (!terminal || std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (progress_bar.what != what) {
+    end_progress();
+    progress_bar = {.what = what, .start = now};
+  }
+  if (!terminal || now - progress_bar.start < std::chrono::seconds(1)) return;
   constexpr int kWidth = 30;
   const int filled = static_cast<int>(fraction * kWidth);
   fmt::print(stderr, "\r{} [{:=<{}}{: <{}}] {:3.0f} %", what, "", filled, "", kWidth - filled,
              fraction * 100.0);
-  progress_shown = true;
+  progress_bar.visible = true;
 }
 
 void show_measuring(double fraction) {
   show_progress("measuring what passes cost", fraction);
 }
 
+void show_reading(double fraction) {
+  fraction < 1.0 ? show_progress("reading the prompt", fraction) : end_progress();
+}
+
 void end_progress() {
-  if (progress_shown) fmt::print(stderr, "\r\033[K");
-  progress_shown = false;
+  if (progress_bar.visible) fmt::print(stderr, "\r\033[K");
+  progress_bar = {};
 }
 
 InterruptGuard::InterruptGuard(bool others) {

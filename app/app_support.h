@@ -55,10 +55,13 @@ void add_draft_model(Session& session, const CommonOptions& options, const Recip
 void check_names(const char* what, const std::vector<std::string>& names,
                  const std::vector<std::string>& known);
 
-/// A progress bar on stderr: nothing unless that is a terminal, and nothing in the first second.
+/// A progress bar on stderr: nothing unless that is a terminal, and nothing in the first second of it. A bar
+/// of another name takes its place.
 void show_progress(const std::string& what, double fraction);
 /// The bar of Session::prepare().
 void show_measuring(double fraction);
+/// The bar of GenerateOptions::prefill_progress. It removes itself when the prompt is read.
+void show_reading(double fraction);
 /// Removes the bar.
 void end_progress();
 

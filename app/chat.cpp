@@ -52,6 +52,7 @@ void answer(Chat& chat, std::string_view message) {
     line_open = !piece.ends_with('\n');
     return true;
   });
+  end_progress();
   if (line_open || result.text.empty()) write_out("\n");
   chat.last = result.stats;
   if (result.stats.finish == FinishReason::kContext) {
@@ -108,6 +109,7 @@ void chat(const Options& options) {
   generate.sampling = options.common.sampling;
   generate.max_tokens = options.max_tokens;
   generate.cancelled = interrupted;
+  generate.prefill_progress = show_reading;
   Chat chat{Conversation(model, *format, options.system, generate, recipe, options.common.threads), recipe};
   if (const auto drafts = load_draft_model(options.common, recipe))
     chat.conversation.set_draft_model(*drafts);

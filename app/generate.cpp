@@ -56,6 +56,7 @@ void generate(Options& options) {
   }
   options.generate.sampling = options.common.sampling;
   options.generate.cancelled = interrupted;
+  options.generate.prefill_progress = show_reading;
   const Model model =
       load_model(options.common.model, options.common.load_formats(recipe), options.common.threads);
   const std::vector<int32_t> tokens = model.encode(prompt);
@@ -75,6 +76,7 @@ void generate(Options& options) {
         if (stream) write_out(piece);
         return true;
       });
+  end_progress();
   if (options.json) {
     print_json(options, recipe, result, seconds_load);
   } else {

@@ -55,7 +55,7 @@ std::string rope_text(const ModelConfig& config) {
   if (name == "none") return text + "no scaling";
   if (name == "factors") return text + "a factor per frequency";
   text += fmt::format("{} scaling by {}", name, config.rope_scaling.factor);
-  if (name == "llama3") text += fmt::format(" from a context of {}", config.rope_scaling.original_context);
+  if (name != "linear") text += fmt::format(" from a context of {}", config.rope_scaling.original_context);
   return text;
 }
 

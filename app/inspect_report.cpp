@@ -76,6 +76,10 @@ std::string rope_scaling_name(const ModelConfig& config) {
       return "linear";
     case RopeScaling::Kind::kLlama3:
       return "llama3";
+    case RopeScaling::Kind::kDynamic:
+      return "dynamic";
+    case RopeScaling::Kind::kYarn:
+      return "yarn";
   }
   return "none";
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/matrix.h"
+#include "engine/memory_check.h"
 #include "kernels/attention.h"
 #include "kernels/kernel_table.h"
 
@@ -56,11 +57,9 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
 }
 
 MemoryEstimate estimate_cache(const ModelConfig& config) {
-  constexpr int64_t kKeysAndValues = 2;
   MemoryEstimate estimate;
-  estimate.kv_per_token = kKeysAndValues * config.layers * config.kv_heads *
-                          round_up<int64_t>(config.head_dim, kInnerStep) * int64_t{sizeof(BFloat16)};
-  estimate.kv_context = estimate.kv_per_token * round_up<int64_t>(config.context, kAttentionChunk);
+  estimate.kv_per_token = dense_cache_bytes(config, kAttentionChunk) / kAttentionChunk;
+  estimate.kv_context = dense_cache_bytes(config, config.context);
   return estimate;
 }
 

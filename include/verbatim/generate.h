@@ -25,6 +25,9 @@ struct GenerateOptions {
   int64_t prefill_chunk = 512;
   /// Asked before every pass over a prompt and before every step, if given: true ends the generation there.
   std::function<bool()> cancelled = {};
+  /// Told how much of the prompt is evaluated, from 0 to 1: once before the first pass over it and after
+  /// each.
+  std::function<void(double)> prefill_progress = {};
 };
 
 enum class FinishReason { kLength, kEndOfSequence, kStopString, kContext, kCancelled };
@@ -109,7 +112,9 @@ class Session {
 
   /// Appends a prompt's tokens to the sequence and generates from there. What earlier calls left in the cache
   /// is not evaluated again. Throws Error(kBadInput) when the sequence is empty or does not fit,
-  /// Error(kUsage) when the recipe needs weights that the model was loaded without.
+  /// Error(kUsage) when the recipe needs weights that the model was loaded without, and, before anything is
+  /// computed, Error(kMachine) when the memory that is available does not hold the sequence with all the
+  /// tokens that may be generated.
   ///
   /// The same sequence, options and seed give the same tokens with every lossless recipe, chunk size and
   /// number of threads.

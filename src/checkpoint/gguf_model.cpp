@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/printable.h"
+#include "checkpoint/rope_scaling.h"
 
 namespace verbatim {
 
@@ -107,20 +108,43 @@ Architecture parse_architecture(const GgufFile& gguf, const std::string& where) 
             printable(*name));
 }
 
-RopeScaling parse_rope_scaling(const Fields& fields) {
+/// As llama.cpp reads it for these architectures. It always rounds the ramp's bounds.
+void parse_yarn(const Fields& fields, RopeScaling& scaling) {
+  const YarnScaling usual;
+  if (fields.number("rope.scaling.yarn_log_multiplier").value_or(0.0f) != 0.0f) {
+    bad_input("{}: YaRN scaling with a yarn_log_multiplier is not supported", fields.where());
+  }
+  if (fields.number("rope.scaling.yarn_ext_factor").value_or(1.0f) != 1.0f) {
+    bad_input("{}: YaRN scaling with a yarn_ext_factor other than 1 is not supported", fields.where());
+  }
+  scaling.yarn.attention_factor =
+      yarn_attention_factor(scaling.factor) * fields.number("rope.scaling.attn_factor").value_or(1.0f);
+  scaling.yarn.beta_fast = fields.number("rope.scaling.yarn_beta_fast").value_or(usual.beta_fast);
+  scaling.yarn.beta_slow = fields.number("rope.scaling.yarn_beta_slow").value_or(usual.beta_slow);
+}
+
+/// Reads the scaling and makes the context what it becomes by it.
+RopeScaling parse_rope_scaling(const Fields& fields, int32_t& context) {
   RopeScaling scaling;
   const std::optional<std::string> kind = fields.text("rope.scaling.type");
   const std::optional<float> old_factor = fields.number("rope.scale_linear");
   if (!kind && !old_factor) return scaling;
   if (kind && *kind == "none") return scaling;
-  if (kind && *kind != "linear") {
-    bad_input("{}: RoPE scaling of type {} is not supported; none and linear are", fields.where(),
+  const bool yarn = kind && *kind == "yarn";
+  if (kind && *kind != "linear" && !yarn) {
+    bad_input("{}: RoPE scaling of type {} is not supported; none, linear and yarn are", fields.where(),
               printable(*kind));
   }
   const float factor = fields.number("rope.scaling.factor").value_or(old_factor.value_or(0.0f));
   if (factor == 0.0f || factor == 1.0f) return scaling;  // converters write 0 for "not scaled"
-  scaling.kind = RopeScaling::Kind::kLinear;
+  scaling.kind = yarn ? RopeScaling::Kind::kYarn : RopeScaling::Kind::kLinear;
   scaling.factor = factor;
+  const std::optional<int32_t> original = fields.integer("rope.scaling.original_context_length");
+  if (yarn) {
+    scaling.original_context = original.value_or(context);
+    parse_yarn(fields, scaling);
+  }
+  context = scaled_context(context, original, factor);
   return scaling;
 }
 
@@ -203,7 +227,7 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   if (!epsilon) bad_input("{}: the metadata attention.layer_norm_rms_epsilon is missing", where);
   config.rms_norm_epsilon = *epsilon;
   config.rope_theta = fields.number("rope.freq_base").value_or(config.rope_theta);
-  config.rope_scaling = parse_rope_scaling(fields);
+  config.rope_scaling = parse_rope_scaling(fields, config.context);
   config.rope_interleaved = config.architecture == Architecture::kLlama;
   config.tied_embeddings = !gguf.tensors.contains("output.weight");
   config.qkv_bias = gguf.tensors.contains("blk.0.attn_q.bias") || config.architecture == Architecture::kQwen2;

@@ -6,6 +6,7 @@
 #include "base/memory_map.h"
 #include "checkpoint/json_fields.h"
 #include "checkpoint/printable.h"
+#include "checkpoint/rope_scaling.h"
 
 namespace verbatim {
 
@@ -56,7 +57,33 @@ void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
   }
 }
 
-RopeScaling parse_rope_scaling(const JsonFields& fields) {
+/// As Transformers reads them: what is absent, null or 0 is derived or has a usual value.
+RopeScaling parse_yarn(const JsonFields& fields, int32_t context, std::optional<int32_t> original) {
+  constexpr YarnScaling kUsual;
+  const auto given = [&fields](const char* key, float usual) {
+    const float value = fields.number(key).value_or(0.0f);
+    return value != 0.0f ? value : usual;
+  };
+  RopeScaling scaling;
+  scaling.kind = RopeScaling::Kind::kYarn;
+  scaling.original_context = original.value_or(context);
+  std::optional<float> factor = fields.number("factor");
+  if (!factor && original && *original > 0) {
+    factor = static_cast<float>(static_cast<double>(context) / *original);
+  }
+  scaling.factor = factor ? *factor : fields.required_number("factor");
+  scaling.yarn = {
+      .attention_factor = fields.number("attention_factor")
+                              .value_or(yarn_attention_factor(scaling.factor, fields.number("mscale"),
+                                                              fields.number("mscale_all_dim"))),
+      .beta_fast = given("beta_fast", kUsual.beta_fast),
+      .beta_slow = given("beta_slow", kUsual.beta_slow),
+      .truncate = fields.boolean("truncate").value_or(kUsual.truncate)};
+  return scaling;
+}
+
+/// `context` is the config's max_position_embeddings, `original` what it says of the context before scaling.
+RopeScaling parse_rope_scaling(const JsonFields& fields, int32_t context, std::optional<int32_t> original) {
   RopeScaling scaling;
   std::optional<std::string> kind = fields.text("rope_type");
   if (!kind) kind = fields.text("type");
@@ -77,18 +104,38 @@ RopeScaling parse_rope_scaling(const JsonFields& fields) {
     scaling.original_context = fields.required_integer("original_max_position_embeddings");
     return scaling;
   }
-  bad_input("{}: rope_scaling of type {} is not supported; default, linear and llama3 are", fields.where(),
-            printable(*kind));
+  if (*kind == "dynamic") {
+    scaling.kind = RopeScaling::Kind::kDynamic;
+    scaling.factor = fields.required_number("factor");
+    scaling.original_context = context;  // in Transformers too, whatever else the file states
+    return scaling;
+  }
+  if (*kind == "yarn") return parse_yarn(fields, context, original);
+  bad_input("{}: rope_scaling of type {} is not supported; default, linear, dynamic, yarn and llama3 are",
+            fields.where(), printable(*kind));
+}
+
+/// Whether the longest sequence follows from the scaling. Files with Llama 3's state the scaled one.
+bool extends_context(RopeScaling::Kind kind) {
+  using Kind = RopeScaling::Kind;
+  return kind == Kind::kLinear || kind == Kind::kDynamic || kind == Kind::kYarn;
 }
 
 /// Older files have rope_theta and rope_scaling, newer ones an object rope_parameters with both.
 void parse_rope(const JsonFields& fields, ModelConfig& config) {
+  constexpr const char* kOriginal = "original_max_position_embeddings";
+  const int32_t stated = config.context;
   config.rope_theta = fields.number("rope_theta").value_or(config.rope_theta);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const json* value = fields.find(key);
     if (value == nullptr) continue;
     const JsonFields parameters(*value, fields.where());
-    config.rope_scaling = parse_rope_scaling(parameters);
+    std::optional<int32_t> original = fields.integer(kOriginal);
+    if (!original) original = parameters.integer(kOriginal);
+    config.rope_scaling = parse_rope_scaling(parameters, stated, original);
+    config.context = extends_context(config.rope_scaling.kind)
+                         ? scaled_context(stated, original, config.rope_scaling.factor)
+                         : stated;
     config.rope_theta = parameters.number("rope_theta").value_or(config.rope_theta);
     if (parameters.number("partial_rotary_factor").value_or(1.0f) != 1.0f) {
       bad_input("{}: a partial_rotary_factor other than 1 is not supported", fields.where());

@@ -20,6 +20,20 @@ void check_positive(const char* what, float value, const std::string& where) {
   }
 }
 
+void check_yarn(const ModelConfig& config, const std::string& where) {
+  const YarnScaling& yarn = config.rope_scaling.yarn;
+  check_positive("attention factor of the RoPE scaling", yarn.attention_factor, where);
+  check_positive("beta_fast of the RoPE scaling", yarn.beta_fast, where);
+  check_positive("beta_slow of the RoPE scaling", yarn.beta_slow, where);
+  if (yarn.beta_fast < yarn.beta_slow) {
+    bad_input("{}: the RoPE scaling's beta_fast {} should not be below its beta_slow {}", where,
+              yarn.beta_fast, yarn.beta_slow);
+  }
+  if (config.rope_theta <= 1.0f) {
+    bad_input("{}: the RoPE theta is {}; YaRN scaling needs it above 1", where, config.rope_theta);
+  }
+}
+
 void check_rope(const ModelConfig& config, const std::string& where) {
   check_positive("RoPE theta", config.rope_theta, where);
   const RopeScaling& scaling = config.rope_scaling;
@@ -31,8 +45,15 @@ void check_rope(const ModelConfig& config, const std::string& where) {
       bad_input("{}: the RoPE high frequency factor {} should be above the low one {}", where,
                 scaling.high_frequency_factor, scaling.low_frequency_factor);
     }
+  }
+  using Kind = RopeScaling::Kind;
+  if (scaling.kind == Kind::kLlama3 || scaling.kind == Kind::kDynamic || scaling.kind == Kind::kYarn) {
     check_range("original context of the RoPE scaling", scaling.original_context, 1, 1 << 24, where);
   }
+  if (scaling.kind == Kind::kDynamic && config.head_dim < 4) {
+    bad_input("{}: dynamic RoPE scaling needs heads of at least 4, not {}", where, config.head_dim);
+  }
+  if (scaling.kind == Kind::kYarn) check_yarn(config, where);
   const std::vector<float>& factors = config.rope_frequency_factors;
   if (!factors.empty() && factors.size() != static_cast<size_t>(config.head_dim) / 2) {
     bad_input("{}: there are {} RoPE frequency factors for a head of {}; it should be half as many", where,

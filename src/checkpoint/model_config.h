@@ -20,15 +20,26 @@ enum class Origin {
   kRandom,    ///< never trained: no text, no acceptance of drafts means anything
 };
 
+/// What YaRN (Peng et al., arXiv:2309.00071) needs besides a factor and the original context.
+struct YarnScaling {
+  float attention_factor = 1.0f;  ///< multiplies the cosines and sines, of queries as of keys
+  float beta_fast = 32.0f;        ///< pairs that turn at least so often in the original context are kept
+  float beta_slow = 1.0f;         ///< pairs that turn at most so often are interpolated
+  bool truncate = true;  ///< the bounds of the ramp between the two are rounded outwards to whole pairs
+  friend bool operator==(const YarnScaling&, const YarnScaling&) = default;
+};
+
 /// How positions beyond the trained context are squeezed into it.
 struct RopeScaling {
-  enum class Kind { kNone, kLinear, kLlama3 };
+  enum class Kind { kNone, kLinear, kLlama3, kDynamic, kYarn };
   Kind kind = Kind::kNone;
   float factor = 1.0f;
   // Llama 3 only:
   float low_frequency_factor = 1.0f;
   float high_frequency_factor = 4.0f;
+  /// The context before scaling. Llama 3, dynamic and YaRN only.
   int32_t original_context = 8192;
+  YarnScaling yarn = {};  ///< YaRN only
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
@@ -42,7 +53,9 @@ struct ModelConfig {
   int32_t kv_heads = 0;
   int32_t head_dim = 0;
   int32_t vocab_size = 0;
-  int32_t context = 0;  ///< the longest sequence the model was trained for (max_position_embeddings)
+  /// The longest sequence: what the model was trained for (max_position_embeddings), or what the scaling of
+  /// its positions makes of that (checkpoint/rope_scaling.h).
+  int32_t context = 0;
   float rms_norm_epsilon = 1e-5f;
   float rope_theta = 10000.0f;
   RopeScaling rope_scaling;

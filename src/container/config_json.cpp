@@ -18,18 +18,30 @@ namespace {
 constexpr std::pair<RopeScaling::Kind, std::string_view> kScalingKinds[] = {
     {RopeScaling::Kind::kNone, "none"},
     {RopeScaling::Kind::kLinear, "linear"},
-    {RopeScaling::Kind::kLlama3, "llama3"}};
+    {RopeScaling::Kind::kLlama3, "llama3"},
+    {RopeScaling::Kind::kDynamic, "dynamic"},
+    {RopeScaling::Kind::kYarn, "yarn"}};
 
 /// Calls visit(name, field) for every field. The bindings name all of them: one that is added to the struct
 /// does not compile until it is added here.
+template <typename Yarn, typename Visit>
+void visit_yarn(Yarn& yarn, Visit&& visit) {
+  auto& [attention_factor, beta_fast, beta_slow, truncate] = yarn;
+  visit("attention_factor", attention_factor);
+  visit("beta_fast", beta_fast);
+  visit("beta_slow", beta_slow);
+  visit("truncate", truncate);
+}
+
 template <typename Scaling, typename Visit>
 void visit_scaling(Scaling& scaling, Visit&& visit) {
-  auto& [kind, factor, low_frequency_factor, high_frequency_factor, original_context] = scaling;
+  auto& [kind, factor, low_frequency_factor, high_frequency_factor, original_context, yarn] = scaling;
   visit("kind", kind);
   visit("factor", factor);
   visit("low_frequency_factor", low_frequency_factor);
   visit("high_frequency_factor", high_frequency_factor);
   visit("original_context", original_context);
+  visit("yarn", yarn);
 }
 
 template <typename Config, typename Visit>
@@ -71,6 +83,12 @@ struct Writer {
   /// Nothing for what most models are: files of these stay as they were before there was such a field.
   void operator()(const char* name, Origin value) {
     if (value != Origin::kTrained) out[name] = origin_name(value);
+  }
+  /// Likewise.
+  void operator()(const char* name, const YarnScaling& value) {
+    if (value == YarnScaling()) return;
+    ordered_json& inner = out[name] = ordered_json::object();
+    visit_yarn(value, Writer{inner});
   }
   void operator()(const char* name, const RopeScaling& value) {
     ordered_json& inner = out[name] = ordered_json::object();
@@ -121,6 +139,12 @@ class Reader {
   void operator()(const char* name, RopeScaling& value) {
     Reader inner(*required(name, fields_.find(name)), fields_.where());
     visit_scaling(value, inner);
+    inner.refuse_others();
+  }
+  void operator()(const char* name, YarnScaling& value) {
+    if (!fields_.has(name)) return;
+    Reader inner(*required(name, fields_.find(name)), fields_.where());
+    visit_yarn(value, inner);
     inner.refuse_others();
   }
   void operator()(const char* name, int32_t& value) { value = required(name, fields_.integer(name)); }

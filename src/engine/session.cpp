@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/available_memory.h"
 #include "base/error.h"
+#include "engine/memory_check.h"
 #include "engine/model_data.h"
 #include "engine/speculator_setup.h"
 #include "engine/text_stream.h"
@@ -62,9 +64,7 @@ class Generation {
 
   void run(Speculator& speculator, int64_t capacity) {
     const size_t first = sequence_.tokens.size();
-    bool known = false;
-    while (!known && go_on()) known = speculator.prefill(sequence_, options_.prefill_chunk, result.stats);
-    if (known) {
+    if (read_prompt(speculator)) {
       const Stopwatch watch(result.stats.seconds_decode);
       decode(speculator, first, capacity);
     }
@@ -75,6 +75,20 @@ class Generation {
   GenerateResult result;
 
  private:
+  /// Evaluates what the cache does not hold yet, up to the first token. False when it was cancelled before.
+  bool read_prompt(Speculator& speculator) {
+    const auto length = static_cast<int64_t>(sequence_.tokens.size());
+    const int64_t held = std::min(sequence_.cache->length(), length - 1);
+    bool known = false;
+    for (int64_t done = held;; done = sequence_.cache->length()) {
+      if (options_.prefill_progress) {
+        options_.prefill_progress(static_cast<double>(done - held) / static_cast<double>(length - held));
+      }
+      if (known || !go_on()) return known;
+      known = speculator.prefill(sequence_, options_.prefill_chunk, result.stats);
+    }
+  }
+
   void decode(Speculator& speculator, size_t first, int64_t capacity) {
     while (take(first) && room(capacity) > 0 && go_on()) {
       first = sequence_.tokens.size();
@@ -165,6 +179,7 @@ struct Session::State {
   void use_cache(const CacheOptions& wanted) {
     if (wanted == cache) return;
     sequence.cache = make_cache(wanted, model.data().decoder.cache_shape(), capacity);
+    written = 0;
     cache = wanted;
   }
 
@@ -179,10 +194,34 @@ struct Session::State {
     return *speculator;
   }
 
+  /// Refuses a call that would not fit into memory before anything of it is computed.
+  void check_memory(const std::vector<int32_t>& prompt, const GenerateOptions& options,
+                    const Recipe& recipe) const {
+    const auto known = static_cast<int64_t>(sequence.tokens.size() + prompt.size());
+    const int64_t length = known + std::min(options.max_tokens, capacity - known);
+    const int64_t held = std::min(length, std::max(written, sequence.cache->length()));
+    const int64_t rows = std::min(known - sequence.cache->length(), options.prefill_chunk);
+    const auto cache_bytes = [this](int64_t positions) {
+      return sequence.cache->bytes(round_up(positions, kAttentionChunk));
+    };
+    ContextMemory memory{.tokens = length,
+                         .cache = cache_bytes(length),
+                         .workspace = pass_workspace_bytes(model.data().checkpoint.config, rows),
+                         .held = cache_bytes(held)};
+    for (const DraftLevel& level : recipe.levels) {
+      if (level.kind != DraftLevel::Kind::kModel || !draft_model) continue;
+      const ModelConfig& draft = draft_model->data().checkpoint.config;
+      memory.draft_cache += dense_cache_bytes(draft, std::min<int64_t>(length, draft.context));
+      memory.held += dense_cache_bytes(draft, std::min<int64_t>(held, draft.context));
+    }
+    require_memory(memory, available_memory());
+  }
+
   Model model;
   std::optional<Model> draft_model;
   int64_t capacity;
   CacheOptions cache;
+  int64_t written = 0;  ///< the longest that the cache was before it was truncated: that memory is taken
   ThreadTeam team;
   Evaluator evaluator;
   Sequence sequence;
@@ -213,6 +252,7 @@ void Session::truncate(int64_t length) {
   Sequence& sequence = state_->sequence;
   if (length < 0 || length >= static_cast<int64_t>(sequence.tokens.size())) return;
   sequence.tokens.resize(static_cast<size_t>(length));
+  state_->written = std::max(state_->written, sequence.cache->length());
   sequence.cache->set_length(std::min(sequence.cache->length(), length));
 }
 
@@ -223,6 +263,7 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
   check_options(options, recipe, data);
   state_->use_cache(recipe.cache);
   check_prompt(prompt, sequence, options.max_tokens, state_->capacity, state_->model.vocab_size());
+  state_->check_memory(prompt, options, recipe);
   Speculator& speculator = state_->speculator_for(recipe, {});
   speculator.begin(options.sampling);
   Generation generation(sequence, data, options, on_text);

@@ -11,11 +11,12 @@ namespace verbatim {
 /// Queries are padded with zeros to a multiple of this.
 inline constexpr int64_t kQueryStep = 64;
 
-/// Chunks of one head that are stored as codes: chunk c has its record at records + c · record_bytes() and
-/// its lower halves at lower + c · lower_bytes().
+/// Chunks of one head that are stored as codes: chunk c has its record at records + c · stride ·
+/// record_bytes() and its lower halves at lower + c · stride · lower_bytes().
 struct CodedChunks {
   const uint8_t* records = nullptr;  ///< null: no chunk is stored so
   const uint8_t* lower = nullptr;    ///< null: they are not read, or there are none
+  int64_t stride = 1;               ///< records from a chunk to the next: those of other heads lie between
   CodedLayout layout;
   /// Codes are made of the past in steps of so many positions, a multiple of the chunk: a row meets as codes
   /// all positions but the last `flush` to 2 · flush - 1, its own included (QuantSpec §4.3.2), a function of
@@ -33,9 +34,9 @@ struct CodedChunks {
     return flushes > 0 ? flushes * (flush / kAttentionChunk) : 0;
   }
 
-  const uint8_t* record(int64_t chunk) const { return records + chunk * layout.record_bytes(); }
+  const uint8_t* record(int64_t chunk) const { return records + chunk * stride * layout.record_bytes(); }
   const uint8_t* lower_record(int64_t chunk) const {
-    return lower == nullptr ? nullptr : lower + chunk * layout.lower_bytes();
+    return lower == nullptr ? nullptr : lower + chunk * stride * layout.lower_bytes();
   }
 };
 

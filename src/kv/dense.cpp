@@ -11,15 +11,20 @@ DenseCache::DenseCache(const CacheShape& shape, int64_t capacity, Element elemen
       width_(round_up(shape.head_dim, kInnerStep)),
       data_(static_cast<size_t>(shape.layers * shape.kv_heads * capacity_ * width_ * 2)) {}
 
-uint16_t* DenseCache::head_data(int64_t layer, int64_t head) const {
-  return data_.data() + (layer * shape_.kv_heads + head) * capacity_ * width_ * 2;
+int64_t DenseCache::chunk_stride() const {
+  return shape_.layers * shape_.kv_heads * 2 * kAttentionChunk * width_;
+}
+
+uint16_t* DenseCache::chunk_data(int64_t layer, int64_t head, int64_t chunk) const {
+  return data_.data() + chunk * chunk_stride() +
+         (layer * shape_.kv_heads + head) * 2 * kAttentionChunk * width_;
 }
 
 HeadCache DenseCache::head(int64_t layer, int64_t head, CacheReading) const {
-  const uint16_t* const keys = head_data(layer, head);
+  const uint16_t* const keys = chunk_data(layer, head, 0);
   const uint16_t* const values = keys + kAttentionChunk * width_;
   HeadCache cache;
-  cache.chunk_stride = 2 * kAttentionChunk * width_;
+  cache.chunk_stride = chunk_stride();
   cache.width = width_;
   if (element_ == Element::kF16) {
     cache.f16_keys = reinterpret_cast<const Float16*>(keys);
@@ -31,7 +36,8 @@ HeadCache DenseCache::head(int64_t layer, int64_t head, CacheReading) const {
   return cache;
 }
 
-/// Where an element lies in its chunk's keys or values, which are panels of `columns` with k inner dimensions.
+/// Where an element lies in its chunk's keys or values, which are panels of `columns` with k inner
+/// dimensions.
 int64_t DenseCache::place(int64_t inner, int64_t column, int64_t k) const {
   const int64_t panel = column / kPanelWidth * k * kPanelWidth;
   const int64_t lane = column % kPanelWidth;
@@ -40,18 +46,19 @@ int64_t DenseCache::place(int64_t inner, int64_t column, int64_t k) const {
 }
 
 void DenseCache::write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) {
-  uint16_t* const keys = head_data(layer, head) + position / kAttentionChunk * 2 * kAttentionChunk * width_;
+  uint16_t* const keys = chunk_data(layer, head, position / kAttentionChunk);
   uint16_t* const values = keys + kAttentionChunk * width_;
   const int64_t slot = position % kAttentionChunk;
   const bool f16 = element_ == Element::kF16;
   for (int64_t d = 0; d < shape_.head_dim; ++d) {
     keys[place(d, slot, width_)] = f16 ? finite_float16(key[d]).bits : to_bfloat16(key[d]).bits;
-    values[place(slot, d, kAttentionChunk)] = f16 ? finite_float16(value[d]).bits : finite_bfloat16(value[d]).bits;
+    values[place(slot, d, kAttentionChunk)] =
+        f16 ? finite_float16(value[d]).bits : finite_bfloat16(value[d]).bits;
   }
 }
 
 void DenseCache::read_chunk(int64_t layer, int64_t head, int64_t chunk, float* keys, float* values) const {
-  const uint16_t* const key_data = head_data(layer, head) + chunk * 2 * kAttentionChunk * width_;
+  const uint16_t* const key_data = chunk_data(layer, head, chunk);
   const uint16_t* const value_data = key_data + kAttentionChunk * width_;
   const auto number = [&](uint16_t bits) {
     return element_ == Element::kF16 ? to_float(Float16{bits}) : to_float(BFloat16{bits});

@@ -27,12 +27,15 @@ class DenseCache : public KvCache {
   int64_t bytes_per_position() const { return bytes(1); }
 
  private:
-  uint16_t* head_data(int64_t layer, int64_t head) const;
+  int64_t chunk_stride() const;
+  uint16_t* chunk_data(int64_t layer, int64_t head, int64_t chunk) const;
   int64_t place(int64_t inner, int64_t column, int64_t k) const;
 
   Element element_;
   int64_t width_;
-  Buffer<uint16_t> data_;  // [layer][head][chunk]{keys, values}
+  /// [chunk][layer][head]{keys, values}: what is written lies together. With the chunks of a head together
+  /// instead, each of them would take huge pages of its own, most of their memory for positions to come.
+  Buffer<uint16_t> data_;
 };
 
 }  // namespace verbatim

@@ -48,9 +48,10 @@ int64_t HierarchicalCache::most_rows() const {
 }
 
 CodedChunks HierarchicalCache::chunks(int64_t layer, int64_t head) const {
-  const int64_t first = head_index(layer, head) * chunks_;
+  const int64_t first = head_index(layer, head);
   CodedChunks coded{.records = records_.data() + first * layout_.record_bytes(),
                     .lower = nullptr,
+                    .stride = shape_.layers * shape_.kv_heads,
                     .layout = layout_,
                     .flush = options_.buffer / 2};
   if (options_.bits == 8) coded.lower = lower_.data() + first * layout_.lower_bytes();

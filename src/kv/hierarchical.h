@@ -40,7 +40,7 @@ class HierarchicalCache : public KvCache {
   CodedLayout layout_;
   int64_t chunks_;                // of the capacity
   DenseCache recent_;             // a ring of chunks
-  Buffer<uint8_t> records_;       // [layer][head][chunk]
+  Buffer<uint8_t> records_;       // [chunk][layer][head]: what is written lies together
   Buffer<uint8_t> lower_;         // likewise
   Buffer<float> staging_;         // [head]{keys, values} of a chunk
   std::vector<int64_t> encoded_;  // by layer: the chunks that are

@@ -14,8 +14,10 @@ Int8Cache::Int8Cache(const CacheShape& shape, int64_t capacity)
                                    layout_.record_bytes())) {}
 
 HeadCache Int8Cache::head(int64_t layer, int64_t head, CacheReading) const {
-  const int64_t first = (layer * shape_.kv_heads + head) * (capacity_ / kAttentionChunk);
-  return {.coded = {.records = records_.data() + first * layout_.record_bytes(), .layout = layout_}};
+  const int64_t first = layer * shape_.kv_heads + head;
+  return {.coded = {.records = records_.data() + first * layout_.record_bytes(),
+                    .stride = shape_.layers * shape_.kv_heads,
+                    .layout = layout_}};
 }
 
 void Int8Cache::write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) {

@@ -20,7 +20,7 @@ class Int8Cache : public KvCache {
 
  private:
   CodedLayout layout_;
-  Buffer<uint8_t> records_;  // [layer][head][chunk]
+  Buffer<uint8_t> records_;  // [chunk][layer][head]: what is written lies together
 };
 
 }  // namespace verbatim

@@ -1,7 +1,9 @@
 #include "model/rope.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 namespace verbatim {
 
@@ -19,10 +21,47 @@ double scale_llama3(double frequency, const RopeScaling& scaling) {
   return (1.0 - smooth) * frequency / scaling.factor + smooth * frequency;
 }
 
+/// YaRN's share of the unscaled frequency in each pair's (arXiv:2309.00071, §3.2): 1 for pairs that turn
+/// often in the original context, 0 for slow ones, a ramp between. As in Transformers, whose bounds of the
+/// ramp are capped by the head's size and not by the number of pairs.
+class YarnRamp {
+ public:
+  explicit YarnRamp(const ModelConfig& config) {
+    const RopeScaling& scaling = config.rope_scaling;
+    const double size = config.head_dim;
+    // The pair, not necessarily a whole one, that turns so often in the original context.
+    const auto pair_of = [&](double turns) {
+      return size * std::log(scaling.original_context / (turns * 2.0 * std::numbers::pi)) /
+             (2.0 * std::log(static_cast<double>(config.rope_theta)));
+    };
+    begin_ = pair_of(scaling.yarn.beta_fast);
+    end_ = pair_of(scaling.yarn.beta_slow);
+    if (scaling.yarn.truncate) {
+      begin_ = std::floor(begin_);
+      end_ = std::ceil(end_);
+    }
+    begin_ = std::max(begin_, 0.0);
+    end_ = std::min(end_, size - 1.0);
+    if (begin_ == end_) end_ += 0.001;
+  }
+
+  double kept(int32_t pair) const { return 1.0 - std::clamp((pair - begin_) / (end_ - begin_), 0.0, 1.0); }
+
+ private:
+  double begin_;
+  double end_;
+};
+
+double scale_yarn(double frequency, double factor, double kept) {
+  return frequency / factor * (1.0 - kept) + frequency * kept;
+}
+
 }  // namespace
 
-RotaryEmbedding::RotaryEmbedding(const ModelConfig& config) {
+RotaryEmbedding::RotaryEmbedding(const ModelConfig& config) : scaling_(config.rope_scaling) {
   const int32_t half = config.head_dim / 2;
+  std::optional<YarnRamp> ramp;
+  if (scaling_.kind == RopeScaling::Kind::kYarn) ramp.emplace(config);
   frequencies_.reserve(static_cast<size_t>(half));
   for (int32_t i = 0; i < half; ++i) {
     double frequency = std::pow(static_cast<double>(config.rope_theta), -2.0 * i / config.head_dim);
@@ -35,6 +74,12 @@ RotaryEmbedding::RotaryEmbedding(const ModelConfig& config) {
       case RopeScaling::Kind::kLlama3:
         frequency = scale_llama3(frequency, config.rope_scaling);
         break;
+      case RopeScaling::Kind::kDynamic:
+        stretch_powers_.push_back(-2.0 * i / (config.head_dim - 2));
+        break;
+      case RopeScaling::Kind::kYarn:
+        frequency = scale_yarn(frequency, config.rope_scaling.factor, ramp->kept(i));
+        break;
     }
     if (!config.rope_frequency_factors.empty()) {
       frequency /= config.rope_frequency_factors[static_cast<size_t>(i)];
@@ -43,11 +88,23 @@ RotaryEmbedding::RotaryEmbedding(const ModelConfig& config) {
   }
 }
 
+double RotaryEmbedding::log_stretch(int64_t position) const {
+  const double beyond = static_cast<double>(position + 1 - scaling_.original_context);
+  if (stretch_powers_.empty() || beyond <= 0.0) return 0.0;
+  // factor · length / original - (factor - 1)
+  return std::log1p(scaling_.factor * beyond / scaling_.original_context);
+}
+
 void RotaryEmbedding::angles(int64_t position, float* cosine, float* sine) const {
+  const double stretch = log_stretch(position);
+  const float attention = scaling_.kind == RopeScaling::Kind::kYarn ? scaling_.yarn.attention_factor : 1.0f;
   for (size_t i = 0; i < frequencies_.size(); ++i) {
-    const double angle = static_cast<double>(position) * frequencies_[i];
-    cosine[i] = static_cast<float>(std::cos(angle));
-    sine[i] = static_cast<float>(std::sin(angle));
+    double angle = static_cast<double>(position) * frequencies_[i];
+    // The base enters the frequency with the power -2i / head_dim and is stretched with head_dim /
+    // (head_dim - 2).
+    if (stretch > 0.0) angle *= std::exp(stretch_powers_[i] * stretch);
+    cosine[i] = static_cast<float>(std::cos(angle)) * attention;
+    sine[i] = static_cast<float>(std::sin(angle)) * attention;
   }
 }
 

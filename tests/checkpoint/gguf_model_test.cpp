@@ -127,8 +127,34 @@ TEST(GgufModel, ReadsRopeScaling) {
   file.number("llama.rope.scaling.factor", 4.0f);
   EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kLinear);
   EXPECT_EQ(file.open().config.rope_scaling.factor, 4.0f);
+  EXPECT_EQ(file.open().config.context, 2048);
+  file.text("llama.rope.scaling.type", "longrope");
+  file.expect_refused({"some.gguf", "longrope", "none, linear and yarn"});
+}
+
+TEST(GgufModel, ReadsYarnScaling) {
+  TinyGguf file;
   file.text("llama.rope.scaling.type", "yarn");
-  file.expect_refused({"some.gguf", "yarn", "none and linear"});
+  file.number("llama.rope.scaling.factor", 4.0f);
+  RopeScaling scaling = file.open().config.rope_scaling;
+  EXPECT_EQ(scaling.kind, RopeScaling::Kind::kYarn);
+  EXPECT_EQ(scaling.factor, 4.0f);
+  EXPECT_EQ(scaling.original_context, 512);
+  EXPECT_EQ(scaling.yarn, (YarnScaling{1.138629436111989f, 32.0f, 1.0f, true}));
+  EXPECT_EQ(file.open().config.context, 2048);
+  file.number("llama.rope.scaling.original_context_length", 128u);
+  file.number("llama.rope.scaling.attn_factor", 2.0f);
+  file.number("llama.rope.scaling.yarn_beta_fast", 24.0f);
+  file.number("llama.rope.scaling.yarn_beta_slow", 2.0f);
+  scaling = file.open().config.rope_scaling;
+  EXPECT_EQ(scaling.original_context, 128);
+  EXPECT_EQ(scaling.yarn, (YarnScaling{2.0f * 1.138629436111989f, 24.0f, 2.0f, true}));
+  EXPECT_EQ(file.open().config.context, 512);
+  TinyGguf other = file;
+  other.number("llama.rope.scaling.yarn_log_multiplier", 0.1f);
+  other.expect_refused({"some.gguf", "yarn_log_multiplier"});
+  file.number("llama.rope.scaling.yarn_ext_factor", 0.5f);
+  file.expect_refused({"some.gguf", "yarn_ext_factor"});
 }
 
 TEST(GgufModel, ReadsRopeFactors) {

@@ -159,6 +159,97 @@ TEST(HfConfig, ReadsRopeScaling) {
   EXPECT_EQ(scaling.original_context, 4096);
 }
 
+json yarn(json more) {
+  more["rope_type"] = "yarn";
+  return with("rope_scaling", more);
+}
+
+TEST(HfConfig, ReadsYarnScaling) {
+  const RopeScaling all = parse(yarn({{"factor", 4.0},
+                                      {"original_max_position_embeddings", 256},
+                                      {"attention_factor", 1.25},
+                                      {"mscale", 0.5},
+                                      {"mscale_all_dim", 2.0},
+                                      {"beta_fast", 24},
+                                      {"beta_slow", 2.5},
+                                      {"truncate", false}}))
+                              .rope_scaling;
+  EXPECT_EQ(all.kind, RopeScaling::Kind::kYarn);
+  EXPECT_EQ(all.factor, 4.0f);
+  EXPECT_EQ(all.original_context, 256);
+  EXPECT_EQ(all.yarn, (YarnScaling{1.25f, 24.0f, 2.5f, false}));
+  // The old name of the type, and what Transformers takes where nothing is said.
+  const RopeScaling least = parse(with("rope_scaling", {{"type", "yarn"}, {"factor", 8}})).rope_scaling;
+  EXPECT_EQ(least.kind, RopeScaling::Kind::kYarn);
+  EXPECT_EQ(least.original_context, 512);
+  EXPECT_EQ(least.yarn, (YarnScaling{1.2079441541679836f, 32.0f, 1.0f, true}));
+  // So it takes nulls and zeros.
+  const RopeScaling nulls = parse(yarn({{"factor", 8},
+                                        {"original_max_position_embeddings", nullptr},
+                                        {"attention_factor", nullptr},
+                                        {"mscale", 0},
+                                        {"beta_fast", nullptr},
+                                        {"beta_slow", 0}}))
+                                .rope_scaling;
+  EXPECT_EQ(nulls, least);
+}
+
+TEST(HfConfig, DerivesYarnsAttentionFactorAsTransformersDoes) {
+  const auto factor = [](const json& fields) {
+    return parse(yarn(fields)).rope_scaling.yarn.attention_factor;
+  };
+  EXPECT_FLOAT_EQ(factor({{"factor", 4.0}}), 1.138629436111989f);
+  EXPECT_FLOAT_EQ(factor({{"factor", 8.0}, {"mscale", 0.5}}), 1.2079441541679836f);
+  EXPECT_FLOAT_EQ(factor({{"factor", 8.0}, {"mscale", 0.5}, {"mscale_all_dim", 2.0}}), 0.7797027990021634f);
+  EXPECT_FLOAT_EQ(factor({{"factor", 40.0}, {"mscale", 1.0}, {"mscale_all_dim", 0.707}}),
+                  1.0857263992561355f);
+  EXPECT_FLOAT_EQ(factor({{"factor", 0.5}}), 1.0f);
+}
+
+TEST(HfConfig, DerivesYarnsFactorFromTheContexts) {
+  const RopeScaling scaling = parse(yarn({{"original_max_position_embeddings", 32}})).rope_scaling;
+  EXPECT_EQ(scaling.factor, 16.0f);
+  EXPECT_FLOAT_EQ(scaling.yarn.attention_factor, 1.2772588722239782f);
+  json outside = yarn({{"factor", nullptr}, {"original_max_position_embeddings", 64}});
+  outside["original_max_position_embeddings"] = 32;
+  EXPECT_EQ(parse(outside).rope_scaling, scaling);
+}
+
+TEST(HfConfig, ReadsDynamicScaling) {
+  for (const char* key : {"type", "rope_type"}) {
+    const RopeScaling scaling = parse(with("rope_scaling", {{key, "dynamic"}, {"factor", 2.0}})).rope_scaling;
+    EXPECT_EQ(scaling.kind, RopeScaling::Kind::kDynamic);
+    EXPECT_EQ(scaling.factor, 2.0f);
+    EXPECT_EQ(scaling.original_context, 512);
+  }
+  const json other = {{"type", "dynamic"}, {"factor", 2.0}, {"original_max_position_embeddings", 128}};
+  EXPECT_EQ(parse(with("rope_scaling", other)).rope_scaling.original_context, 512);
+}
+
+TEST(HfConfig, TheContextFollowsTheScaling) {
+  const auto context = [](const char* kind, double factor, int32_t original) {
+    json scaling = {{"rope_type", kind}, {"factor", factor}};
+    if (original > 0) scaling["original_max_position_embeddings"] = original;
+    return parse(with("rope_scaling", scaling)).context;
+  };
+  for (const char* kind : {"linear", "dynamic", "yarn"}) {
+    EXPECT_EQ(context(kind, 4.0, 0), 2048) << kind;
+    EXPECT_EQ(context(kind, 1.5, 0), 768) << kind;
+    EXPECT_EQ(context(kind, 0.5, 0), 512) << kind;
+    EXPECT_EQ(context(kind, 4.0, 128), 512) << kind;
+    EXPECT_EQ(context(kind, 4.0, 512), 2048) << kind;
+    EXPECT_EQ(context(kind, 2.0, 128), 512) << kind;
+  }
+  EXPECT_EQ(context("default", 4.0, 0), 512);
+  const json llama3 = {{"rope_type", "llama3"},
+                       {"factor", 8.0},
+                       {"low_freq_factor", 1.0},
+                       {"high_freq_factor", 4.0},
+                       {"original_max_position_embeddings", 256}};
+  EXPECT_EQ(parse(with("rope_scaling", llama3)).context, 512);
+  expect_refused(with("rope_scaling", {{"type", "linear"}, {"factor", 1e9}}), {"context"});
+}
+
 TEST(HfConfig, ReadsRopeParameters) {
   const ModelConfig config =
       parse(with("rope_parameters", {{"rope_theta", 1e6}, {"rope_type", "linear"}, {"factor", 2.0}}));
@@ -169,15 +260,30 @@ TEST(HfConfig, ReadsRopeParameters) {
 }
 
 TEST(HfConfig, RefusesOtherRopeScalings) {
-  for (const char* kind : {"yarn", "dynamic", "longrope", "mrope"}) {
+  for (const char* kind : {"longrope", "mrope", "ntk"}) {
     expect_refused(with("rope_scaling", {{"type", kind}, {"factor", 4.0}}),
-                   {kind, "default, linear and llama3"});
+                   {kind, "default, linear, dynamic, yarn and llama3"});
   }
   expect_refused(with("rope_scaling", {{"factor", 4.0}}), {"no rope_type"});
   expect_refused(with("rope_scaling", {{"type", "linear"}}), {"factor is missing"});
   expect_refused(with("rope_scaling", {{"type", "linear"}, {"factor", 0.0}}), {"factor"});
   expect_refused(with("rope_scaling", {{"type", "llama3"}, {"factor", 8.0}}), {"low_freq_factor is missing"});
   expect_refused(with("rope_scaling", 4), {"JSON object"});
+  expect_refused(with("rope_scaling", {{"type", "dynamic"}}), {"factor is missing"});
+  expect_refused(with("rope_scaling", {{"type", "dynamic"}, {"factor", -1.0}}), {"factor"});
+  json narrow = with("rope_scaling", {{"type", "dynamic"}, {"factor", 2.0}});
+  narrow["head_dim"] = 2;
+  expect_refused(narrow, {"heads of at least 4"});
+  expect_refused(yarn(json::object()), {"factor is missing"});
+  expect_refused(yarn({{"factor", 0.0}}), {"factor"});
+  expect_refused(yarn({{"factor", 4.0}, {"original_max_position_embeddings", 0}}), {"original context"});
+  expect_refused(yarn({{"factor", 4.0}, {"attention_factor", -1.0}}), {"attention factor"});
+  expect_refused(yarn({{"factor", 4.0}, {"beta_fast", -1.0}}), {"beta_fast"});
+  expect_refused(yarn({{"factor", 4.0}, {"beta_slow", 40.0}}), {"beta_fast", "beta_slow"});
+  expect_refused(yarn({{"factor", 4.0}, {"truncate", 1}}), {"truncate"});
+  json flat = yarn({{"factor", 4.0}});
+  flat["rope_theta"] = 1.0;
+  expect_refused(flat, {"theta"});
 }
 
 TEST(HfConfig, TakesSpecialTokensFromTheGenerationConfigFirst) {

@@ -24,11 +24,13 @@ ModelConfig unusual_config() {
   config.context = 4096;
   config.rms_norm_epsilon = 1.00000013e-6f;  // a float that decimal digits must not round
   config.rope_theta = 500000.25f;
-  config.rope_scaling = {.kind = RopeScaling::Kind::kLlama3,
-                         .factor = 8.1f,
-                         .low_frequency_factor = 1.1f,
-                         .high_frequency_factor = 3.9f,
-                         .original_context = 2048};
+  config.rope_scaling = {
+      .kind = RopeScaling::Kind::kLlama3,
+      .factor = 8.1f,
+      .low_frequency_factor = 1.1f,
+      .high_frequency_factor = 3.9f,
+      .original_context = 2048,
+      .yarn = {.attention_factor = 1.3f, .beta_fast = 31.5f, .beta_slow = 1.5f, .truncate = false}};
   config.rope_frequency_factors = {1.0f, 1.1f, 1.2f, 1.3f, 1.4f, 1.5f, 1.6f, 1.7f};
   config.rope_interleaved = true;
   config.sliding_window = 77;
@@ -54,9 +56,12 @@ TEST(ConfigJson, HoldsEveryField) {
   EXPECT_TRUE(a != a0 && b != b0 && c != c0 && d != d0 && e != e0 && f != f0 && g != g0 && h != h0 &&
               i != i0 && j != j0 && k != k0 && l != l0 && m != m0 && n != n0 && o != o0 && p != p0 &&
               q != q0 && r != r0 && s != s0 && z != z0);
-  const auto& [t, u, v, w, x] = l;
-  const auto& [t0, u0, v0, w0, x0] = l0;
+  const auto& [t, u, v, w, x, y] = l;
+  const auto& [t0, u0, v0, w0, x0, y0] = l0;
   EXPECT_TRUE(t != t0 && u != u0 && v != v0 && w != w0 && x != x0);
+  const auto& [y1, y2, y3, y4] = y;
+  const auto& [z1, z2, z3, z4] = y0;
+  EXPECT_TRUE(y1 != z1 && y2 != z2 && y3 != z3 && y4 != z4);
   EXPECT_EQ(parse_config(stored(config), "x"), config);
 }
 
@@ -66,7 +71,8 @@ TEST(ConfigJson, HoldsWhatIsAbsent) {
   config.eos_tokens.clear();
   config.rope_frequency_factors.clear();
   for (const RopeScaling::Kind kind :
-       {RopeScaling::Kind::kNone, RopeScaling::Kind::kLinear, RopeScaling::Kind::kLlama3}) {
+       {RopeScaling::Kind::kNone, RopeScaling::Kind::kLinear, RopeScaling::Kind::kLlama3,
+        RopeScaling::Kind::kDynamic, RopeScaling::Kind::kYarn}) {
     config.rope_scaling.kind = kind;
     for (const Architecture architecture : kArchitectures) {
       config.architecture = architecture;
@@ -87,6 +93,11 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
   for (const auto& [name, value] : whole["rope_scaling"].items()) {
     json changed = whole;
     changed["rope_scaling"].erase(name);
+    if (name != "yarn") expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
+  }
+  for (const auto& [name, value] : whole["rope_scaling"]["yarn"].items()) {
+    json changed = whole;
+    changed["rope_scaling"]["yarn"].erase(name);
     expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
   }
   json more = whole;
@@ -94,6 +105,9 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
   expect_bad_input([&] { parse_config(more, "where"); }, {"newer"});
   more = whole;
   more["rope_scaling"]["beta"] = 1;
+  expect_bad_input([&] { parse_config(more, "where"); }, {"newer"});
+  more = whole;
+  more["rope_scaling"]["yarn"]["beta"] = 1;
   expect_bad_input([&] { parse_config(more, "where"); }, {"newer"});
 }
 
@@ -108,6 +122,14 @@ TEST(ConfigJson, SpeaksOfTheOriginOnlyWhereItIsUnusual) {
   json changed = stored(config);
   changed["origin"] = "found";
   expect_bad_input([&] { parse_config(changed, "where"); }, {"where", "found"});
+}
+
+// Files from before there was YaRN have no such field and stay what they were.
+TEST(ConfigJson, SpeaksOfYarnOnlyWhereItIsUnusual) {
+  ModelConfig config = unusual_config();
+  config.rope_scaling.yarn = {};
+  EXPECT_FALSE(stored(config)["rope_scaling"].contains("yarn"));
+  EXPECT_EQ(parse_config(stored(config), "x"), config);
 }
 
 TEST(ConfigJson, IsValidated) {

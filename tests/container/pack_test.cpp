@@ -77,6 +77,23 @@ TEST(PackModel, GivesTheLogitsOfTheModelInEveryFormat) {
   expect_same_logits(model, file, {"mxbf16", "bf16", "int4"});
 }
 
+TEST(PackModel, HoldsHowPositionsAreScaled) {
+  const TemporaryFolder folder;
+  int number = 0;
+  for (const char* const scaling :
+       {R"({"type": "linear", "factor": 3.0})", R"({"type": "dynamic", "factor": 3.0})",
+        R"({"rope_type": "yarn", "factor": 3.0, "beta_fast": 2.5, "beta_slow": 0.5, "truncate": false})"}) {
+    TinyModelOptions options;
+    options.context = 8;  // most of the positions are beyond it
+    options.rope_scaling = scaling;
+    const fs::path model = folder.path() / std::to_string(number++);
+    test::write_tiny_llama(model, options);
+    const fs::path file = model.string() + ".vbt";
+    EXPECT_EQ(pack(model, file, {"full"}).header.config, open_checkpoint(model).config);
+    expect_same_logits(model, file, {"full"});
+  }
+}
+
 TEST(PackModel, HoldsWhateverTypeAModelIsOf) {
   const TemporaryFolder folder;
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {

@@ -157,6 +157,48 @@ TEST(Session, CanBeCancelledBetweenThePassesOfAPrompt) {
             fresh.generate(prompt, options, load_recipe("plain")).tokens);
 }
 
+TEST(Session, SaysHowFarAPromptIs) {
+  Session session(model(), 0, 1);
+  GenerateOptions options = tokens(3);
+  options.prefill_chunk = 4;
+  std::vector<double> fractions;
+  options.prefill_progress = [&](double fraction) { fractions.push_back(fraction); };
+  const std::vector<int32_t> prompt = model().encode(kPrompt);
+  session.generate(prompt, options, load_recipe("ml-specqd"));
+  const size_t passes = (prompt.size() + 3) / 4;
+  ASSERT_EQ(fractions.size(), 1 + passes);
+  for (size_t i = 0; i < passes; ++i) {
+    EXPECT_DOUBLE_EQ(fractions[i], 4.0 * static_cast<double>(i) / static_cast<double>(prompt.size()));
+  }
+  EXPECT_EQ(fractions.back(), 1.0);
+  // Of a prompt that follows another only what is new counts.
+  fractions.clear();
+  session.generate({5}, options, load_recipe("ml-specqd"));
+  EXPECT_EQ(fractions, (std::vector<double>{0.0, 1.0}));
+}
+
+TEST(Session, RefusesAContextThatDoesNotFitIntoMemory) {
+  const test::TemporaryFolder folder;
+  test::TinyModelOptions options;  // 1 TiB of keys and values, more than machines have
+  options.layers = 16;
+  options.kv_heads = 8;
+  options.heads = 8;
+  options.head_dim = 128;
+  options.context = 1 << 24;
+  test::write_tiny_llama(folder.path() / "model", options);
+  const Model large = Model::load(folder.path() / "model");
+  Session session(large, 0, 1);
+  try {
+    session.generate({1, 2, 3}, tokens(1 << 24), load_recipe("plain"));
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kMachine);
+    EXPECT_NE(std::string(error.what()).find("a context of 16777216 tokens takes 1024"), std::string::npos)
+        << error.what();
+  }
+  EXPECT_TRUE(session.tokens().empty());
+}
+
 TEST(Session, ContinuingFromTheCacheIsTheSameAsStartingOver) {
   for (const char* recipe : {"plain", "ml-specqd"}) {
     Session session(model(), 0, 2);

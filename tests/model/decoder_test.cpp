@@ -46,6 +46,12 @@ TinyModelOptions variant(const std::string& name) {
     options.tied = true;
   } else if (name == "f16") {
     options.dtype = DType::kF16;
+  } else if (name == "dynamic") {  // most rows lie beyond the original context
+    options.context = 24;
+    options.rope_scaling = R"({"type": "dynamic", "factor": 4.0})";
+  } else if (name == "yarn") {
+    options.context = 24;
+    options.rope_scaling = R"({"rope_type": "yarn", "factor": 4.0, "beta_fast": 4})";
   }
   return options;
 }
@@ -61,12 +67,11 @@ class DecoderRows : public testing::TestWithParam<std::tuple<MachinePath, std::s
   std::optional<Decoder> decoder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(, DecoderRows,
-                         testing::Combine(testing::ValuesIn(machine_paths()),
-                                          testing::Values("llama", "odd_sizes", "mistral", "qwen2", "f16")),
-                         [](const auto& info) {
-                           return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , DecoderRows,
+    testing::Combine(testing::ValuesIn(machine_paths()),
+                     testing::Values("llama", "odd_sizes", "mistral", "qwen2", "f16", "dynamic", "yarn")),
+    [](const auto& info) { return std::get<0>(info.param).name + "_" + std::get<1>(info.param); });
 
 TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
   const std::vector<int32_t> tokens = some_tokens(150, decoder_->config().vocab_size, 1);

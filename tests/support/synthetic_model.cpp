@@ -76,6 +76,7 @@ json tiny_config(const TinyModelOptions& options) {
       {"bos_token_id", 1},
       {"eos_token_id", 2},
   };
+  if (!options.rope_scaling.empty()) config["rope_scaling"] = json::parse(options.rope_scaling);
   config["sliding_window"] = options.sliding_window ? json(*options.sliding_window) : json();
   if (options.model_type == "qwen2") {
     config["use_sliding_window"] = options.sliding_window.has_value();

@@ -28,6 +28,7 @@ struct TinyModelOptions {
   int32_t vocab_size = 256;
   int32_t context = 256;
   float rope_theta = 10000.0f;
+  std::string rope_scaling = {};  ///< of config.json, as JSON text; none if empty
   std::optional<int32_t> sliding_window = std::nullopt;
   bool tied = false;
   int32_t shards = 1;       ///< above 1: that many files and an index

@@ -1,0 +1,44 @@
+#include "engine/memory_check.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/matrix.h"
+#include "kernels/attention.h"
+
+namespace verbatim {
+
+namespace {
+
+double gibibytes(int64_t bytes) {
+  return static_cast<double>(bytes) / static_cast<double>(1 << 30);
+}
+
+}  // namespace
+
+void require_memory(const ContextMemory& need, std::optional<int64_t> available) {
+  if (!available || need.wanted() <= *available) return;
+  fail(ErrorKind::kMachine,
+       "a context of {} tokens takes {:.2f} GiB of memory{}, but {:.2f} GiB are available: shorten the "
+       "prompt, "
+       "generate fewer tokens, use a smaller cache, or free memory",
+       need.tokens, gibibytes(need.wanted()), need.held > 0 ? " more than now" : "", gibibytes(*available));
+}
+
+int64_t dense_cache_bytes(const ModelConfig& config, int64_t positions) {
+  constexpr int64_t kKeysAndValues = 2;
+  return kKeysAndValues * config.layers * config.kv_heads * round_up<int64_t>(config.head_dim, kInnerStep) *
+         int64_t{sizeof(BFloat16)} * round_up(positions, kAttentionChunk);
+}
+
+int64_t pass_workspace_bytes(const ModelConfig& config, int64_t rows) {
+  const int64_t queries = int64_t{config.heads} * config.head_dim;
+  const int64_t with_keys = queries + 2 * int64_t{config.kv_heads} * config.head_dim;
+  const int64_t widest =
+      std::max({with_keys, int64_t{config.hidden_size}, 2 * int64_t{config.intermediate_size}});
+  const int64_t gathered = std::max(queries, int64_t{config.intermediate_size});
+  const int64_t floats = 2 * int64_t{config.hidden_size} + widest + gathered + config.head_dim;
+  return rows * (floats * int64_t{sizeof(float)} + (queries + gathered) * int64_t{sizeof(BFloat16)});
+}
+
+}  // namespace verbatim
