@@ -28,7 +28,7 @@ constexpr int kScaleBits = 6;
 constexpr uint8_t kCodes[16] = {0x11, 0x11, 0x01, 0x01, 0x13, 0x13, 0x03, 0x03,
                                 0x04, 0x10, 0x05, 0x12, 0x06, 0x06, 0x07, 0x07};
 /// By code: the draft's magnitude for a scale of 1.
-constexpr float kDraftMagnitudes[8] = {4.0f, 0.0f, 16.0f, 0.5f, 2.0f, 8.0f, 32.0f, 32.0f};
+constexpr float kDraftMagnitudes[8] = {1.0f, 0.0f, 4.0f, 0.0f, 0.5f, 2.0f, 8.0f, 32.0f};
 /// By code: the upper three bits of e where the flag is set.
 constexpr int kFlaggedUpper[8] = {4, 0, 5, 2, 0, 0, 0, 0};
 

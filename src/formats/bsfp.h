@@ -12,14 +12,14 @@ namespace verbatim {
 ///   c               001  001  011  011  100  000  101  010   110    111
 ///   flag             1    0    1    0    0    1    0    1     0      0
 ///   draft exponent   2    2    6    6    8    9   10   11    12     14
-///   draft magnitude  0    0   1/2  1/2   2    4    8   16    32     32
+///   draft magnitude  0    0    0    0   1/2   1    2    4     8     32
 ///
 /// Full exponent: flag 0: {c, lowest bit}; flag 1: 000 -> 100, 010 -> 101, 001 -> 000, 011 -> 010, then the
 /// lowest bit.
 ///
 /// Draft value: ± magnitude · s, s a number per group of 128 that makes the squared error least (SPEQ eq. 4).
-/// The magnitudes are the paper's, 2^(draft exponent - 7), as far as bytes can hold twice their values: the
-/// smallest becomes 0, and the largest, which is to be rare, the one before it. A scale has six significant
+/// The magnitudes are the paper's, 2^(draft exponent - 9), as far as bytes can hold twice their values: the
+/// two smallest become 0. A scale has six significant
 /// bits and lies between 2^-57 and 2^16, so that products with int8 activations are exact, in integers and in
 /// floats.
 ///

@@ -36,8 +36,7 @@ struct Dot {
     return _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
   }
   VERBATIM_INLINE static __m128i bsfp_table() {
-    return _mm_setr_epi8(72, 64, 96, 65, 68, 80, static_cast<char>(128), static_cast<char>(128), 56, 64, 32,
-                         63, 60, 48, 0, 0);
+    return _mm_setr_epi8(66, 64, 72, 64, 65, 68, 80, static_cast<char>(128), 62, 64, 56, 64, 63, 60, 48, 0);
   }
   VERBATIM_INLINE static Bytes low_nibbles(const Bytes& codes) {
     const __m256i mask = _mm256_set1_epi8(15);

@@ -27,8 +27,7 @@ struct DotBase {
     return look_up(e2m1_table(), _mm512_srli_epi16(codes, 4));
   }
   VERBATIM_INLINE static __m128i bsfp_table() {
-    return _mm_setr_epi8(72, 64, 96, 65, 68, 80, static_cast<char>(128), static_cast<char>(128), 56, 64, 32,
-                         63, 60, 48, 0, 0);
+    return _mm_setr_epi8(66, 64, 72, 64, 65, 68, 80, static_cast<char>(128), 62, 64, 56, 64, 63, 60, 48, 0);
   }
   VERBATIM_INLINE static Bytes bsfp_low(Bytes codes) { return look_up(bsfp_table(), codes); }
   VERBATIM_INLINE static Bytes bsfp_high(Bytes codes) {

@@ -96,9 +96,8 @@ struct Mxfp4Tile {
 /// added to, plus a surplus, as for E2M1; zeros without.
 inline constexpr int kBsfpSurplus = 0x5000;
 alignas(64) inline constexpr uint16_t kBsfpDraftWords[32] = {
-#define VERBATIM_BSFP_WORDS(first)                                                                \
-  (first) + 2 * 128, 0, (first) + 4 * 128, (first)-1 * 128, (first) + 1 * 128, (first) + 3 * 128, \
-      (first) + 5 * 128, (first) + 5 * 128
+#define VERBATIM_BSFP_WORDS(first) \
+  (first), 0, (first) + 2 * 128, 0, (first)-1 * 128, (first) + 1 * 128, (first) + 3 * 128, (first) + 5 * 128
     VERBATIM_BSFP_WORDS(kBsfpSurplus), VERBATIM_BSFP_WORDS(kBsfpSurplus + 0x8000),
     VERBATIM_BSFP_WORDS(kBsfpSurplus), VERBATIM_BSFP_WORDS(kBsfpSurplus + 0x8000)
 #undef VERBATIM_BSFP_WORDS

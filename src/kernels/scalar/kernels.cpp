@@ -11,7 +11,7 @@ namespace {
 constexpr int8_t kDoubledE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /// Twice the values of BSFP's drafts, by code (formats/bsfp.h).
-constexpr int8_t kDoubledBsfp[16] = {8, 0, 32, 1, 4, 16, 64, 64, -8, 0, -32, -1, -4, -16, -64, -64};
+constexpr int8_t kDoubledBsfp[16] = {2, 0, 8, 0, 1, 4, 16, 64, -2, 0, -8, 0, -1, -4, -16, -64};
 
 struct Dot {
   struct Bytes {
