@@ -20,7 +20,7 @@ namespace verbatim {
 //   planes     each at a multiple of a page, zeros between them
 //   header     JSON: the config and what every plane is
 
-inline constexpr uint32_t kContainerVersion = 1;
+inline constexpr uint32_t kContainerVersion = 2;
 inline constexpr size_t kPreambleBytes = 64;
 /// Planes begin at multiples of it. Readers take any multiple of kLeastAlignment.
 inline constexpr size_t kPageAlignment = 4096;

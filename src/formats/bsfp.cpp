@@ -17,25 +17,67 @@ namespace {
 constexpr int kExceptions = 4;
 constexpr int kTableWords = 32;
 
-/// Above it no draft weight leaves the normal numbers of BF16.
-constexpr float kLeastScale = 0x1p-100f;
+/// Between them no product of a draft weight and an int8 activation is subnormal, and no sum over a group of
+/// them infinite: integers and floats then give the same, as for MXFP4.
+constexpr float kLeastScale = 0x1p-57f;
+constexpr float kLargestScale = 0x1p16f;
+/// Significant bits of a draft scale. With them the sums over a group of 32 take 24 bits: 32 · 127 · 64 · 63.
+constexpr int kScaleBits = 6;
 
 /// By e: the code, with the flag in bit 4.
 constexpr uint8_t kCodes[16] = {0x11, 0x11, 0x01, 0x01, 0x13, 0x13, 0x03, 0x03,
                                 0x04, 0x10, 0x05, 0x12, 0x06, 0x06, 0x07, 0x07};
-/// By code: the draft exponent.
-constexpr int kDraftExponents[8] = {9, 2, 11, 6, 8, 10, 12, 14};
+/// By code: the draft's magnitude for a scale of 1.
+constexpr float kDraftMagnitudes[8] = {1.0f, 0.0f, 4.0f, 0.0f, 0.5f, 2.0f, 8.0f, 32.0f};
 /// By code: the upper three bits of e where the flag is set.
 constexpr int kFlaggedUpper[8] = {4, 0, 5, 2, 0, 0, 0, 0};
 
 /// What differs between the two element types.
 struct Layout {
   int mantissa_bits;
-  int first_exponent;  // the field whose e is 0, for weights below 2
   int64_t rest_bytes;
 };
 Layout layout_of(Element element) {
-  return element == Element::kBf16 ? Layout{7, 112, 576} : Layout{10, 0, 768};
+  return element == Element::kBf16 ? Layout{7, 576} : Layout{10, 768};
+}
+
+/// The draft code, with the flag in bit 4, of a weight with this exponent, counted from the window's first.
+uint8_t code_of(int e) {
+  return kCodes[std::clamp(e, 0, 15)];
+}
+
+/// The first exponent field of the window in which the drafts come nearest to the weights, measured by the
+/// squared error with one scale for all. What lies outside the window becomes exceptions.
+int best_window(Element element, const MatrixStatistics& statistics) {
+  // Fields of F16 count from 112 of a float's; its subnormal numbers have the field 0.
+  const int first = element == Element::kBf16 ? 0 : 112;
+  const int last = element == Element::kBf16 ? 240 : 16;
+  // The error is least where this is largest: Σ w² - (Σ w q)² / Σ q².
+  const auto explained = [&](int window) {
+    double products = 0.0;
+    double squares = 0.0;
+    for (size_t bin = 0; bin < statistics.magnitudes.size(); ++bin) {
+      const auto count = static_cast<double>(statistics.magnitudes[bin]);
+      if (count == 0.0) continue;
+      const int field = static_cast<int>(bin / 8);
+      const double magnitude = std::ldexp(1.0 + (static_cast<double>(bin % 8) + 0.5) / 8.0, field - 127);
+      const double q = kDraftMagnitudes[code_of(std::max(field - first, 0) - window) & 7];
+      products += count * magnitude * q;
+      squares += count * q * q;
+    }
+    return squares > 0.0 ? products * products / squares : 0.0;
+  };
+  int best = 112 - first;  // the paper's, for weights below 2
+  double most = explained(best);
+  // Even, because the lowest bit of the exponent is stored as it is and completes the table's upper ones.
+  for (int window = 0; window <= last; window += 2) {
+    const double now = explained(window);
+    if (now > most) {
+      most = now;
+      best = window;
+    }
+  }
+  return best;
 }
 
 uint16_t bits_of(Element element, float weight) {
@@ -64,9 +106,7 @@ PackedMatrix allocate(int64_t columns, int64_t k, Element element, const MatrixS
   matrix.planes.emplace_back(scale_bytes(matrix));
   matrix.planes.emplace_back(tile_count(matrix) * static_cast<size_t>(layout.rest_bytes));
   matrix.planes.emplace_back(kTableWords * sizeof(uint16_t));
-  const int largest = (bits_of(element, statistics.largest) & 0x7fff) >> layout.mantissa_bits;
-  // Even, because the lowest bit of the exponent is stored as it is and completes the table's upper ones.
-  const int window = round_up(std::max(largest - 15, layout.first_exponent), 2);
+  const int window = best_window(element, statistics);
   for (int index = 0; index < kTableWords; ++index) {
     const int upper = index >= 16 ? kFlaggedUpper[index & 7] : index & 7;
     const int exponent = window + 2 * upper;
@@ -99,6 +139,14 @@ void put_rest(const PackedMatrix& matrix, int64_t column, int64_t k, uint16_t bi
   }
 }
 
+/// Rounds to kScaleBits significant bits.
+BFloat16 to_scale(double scale) {
+  const double clamped = std::clamp<double>(scale, kLeastScale, kLargestScale);
+  const int exponent = std::ilogb(clamped) - (kScaleBits - 1);
+  return to_bfloat16(
+      static_cast<float>(std::ldexp(std::nearbyint(std::ldexp(clamped, -exponent)), exponent)));
+}
+
 /// Draft scales: s = Σ w q / Σ q² over each group, q the draft value for s = 1 (SPEQ eq. 4).
 void pack_scales(const PackedMatrix& matrix, const PanelSource& source) {
   const uint8_t* const codes = matrix.plane(0).as<uint8_t>();
@@ -110,15 +158,13 @@ void pack_scales(const PackedMatrix& matrix, const PanelSource& source) {
       double squares = 0.0;
       for (int64_t k = begin; k < std::min(begin + kScaleGroup, source.inputs()); ++k) {
         const uint8_t code = get_code(codes, matrix, column, k);
-        const double q = std::ldexp((code & 8) != 0 ? -1.0 : 1.0, kDraftExponents[code & 7] - 15);
+        const double q = (code & 8) != 0 ? -kDraftMagnitudes[code & 7] : kDraftMagnitudes[code & 7];
         const double w = source.at(i, k);
         if (!std::isfinite(w)) continue;
         products += w * q;
         squares += q * q;
       }
-      // Below the upper bound none does either.
-      const double scale = squares > 0.0 ? std::clamp<double>(products / squares, kLeastScale, 0x1p126) : 1.0;
-      scales[scale_index(matrix, column, begin)] = to_bfloat16(static_cast<float>(scale));
+      scales[scale_index(matrix, column, begin)] = to_scale(squares > 0.0 ? products / squares : 0.0);
     }
   }
 }
@@ -128,10 +174,6 @@ void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixSta
   const int window = window_of(matrix);
   uint8_t* const codes = matrix.plane(0).as<uint8_t>();
   uint8_t* const counts = matrix.plane(kExceptions).as<uint8_t>();
-  // No draft code is zero: the columns of the padding must come out as good as zero all the same, because
-  // sums over whole panels see them.
-  std::fill_n(matrix.plane(1).as<BFloat16>() + source.panel * scale_groups(matrix) * kPanelWidth,
-              scale_groups(matrix) * kPanelWidth, to_bfloat16(kLeastScale));
   for (int64_t begin = 0; begin < matrix.k; begin += 16) {
     HalfTile half;
     for (int64_t i = 0; i < kPanelWidth; ++i) {
@@ -141,7 +183,7 @@ void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixSta
         const int e = ((bits & 0x7fff) >> layout.mantissa_bits) - window;
         const bool coded = e >= 0 && e <= 15;
         half.add(position(matrix.element, column, k), bits, !coded);
-        const uint8_t entry = kCodes[coded ? e : e < 0 ? 0 : 15];
+        const uint8_t entry = code_of(e);
         put_code(codes, matrix, column, k, static_cast<uint8_t>((entry & 7) | (bits >> 15 << 3)));
         put_rest(matrix, column, k, bits, entry >= 16);
       }
@@ -166,7 +208,7 @@ void validate(const PackedMatrix& matrix) {
 float draft_value(const PackedMatrix& matrix, int64_t column, int64_t k) {
   const uint8_t code = get_code(matrix.plane(0).as<uint8_t>(), matrix, column, k);
   const float scale = to_float(matrix.plane(1).as<BFloat16>()[scale_index(matrix, column, k)]);
-  return std::ldexp((code & 8) != 0 ? -scale : scale, kDraftExponents[code & 7] - 15);
+  return (code & 8) != 0 ? -kDraftMagnitudes[code & 7] * scale : kDraftMagnitudes[code & 7] * scale;
 }
 
 /// The bits of a weight that is no exception.

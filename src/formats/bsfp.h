@@ -12,16 +12,23 @@ namespace verbatim {
 ///   c               001  001  011  011  100  000  101  010   110    111
 ///   flag             1    0    1    0    0    1    0    1     0      0
 ///   draft exponent   2    2    6    6    8    9   10   11    12     14
+///   draft magnitude  0    0    0    0   1/2   1    2    4     8     32
 ///
-/// Draft value: ± 2^(draft exponent - 15) · s, s a BF16 number per group of 128 that makes the squared error
-/// least (SPEQ eq. 4). Full exponent: flag 0: {c, lowest bit}; flag 1: 000 -> 100, 010 -> 101, 001 -> 000,
-/// 011
-/// -> 010, then the lowest bit.
+/// Full exponent: flag 0: {c, lowest bit}; flag 1: 000 -> 100, 010 -> 101, 001 -> 000, 011 -> 010, then the
+/// lowest bit.
 ///
-/// For F16, e is the exponent field; for BF16, the field less 112. A matrix with |w| >= 2 is divided by the
-/// power of two that brings it below (Algorithm 1 uses any factor; a power of two is exact), which here just
-/// moves the window of exponents, to an even first one. Weights below the window (zero among them in BF16),
-/// which the paper rounds, are exceptions and stay what they are (exceptions.h).
+/// Draft value: ± magnitude · s, s a number per group of 128 that makes the squared error least (SPEQ eq. 4).
+/// The magnitudes are the paper's, 2^(draft exponent - 9), as far as bytes can hold twice their values: the
+/// two smallest become 0. A scale has six significant
+/// bits and lies between 2^-57 and 2^16, so that products with int8 activations are exact, in integers and in
+/// floats.
+///
+/// e counts exponent fields from a window's first, which is even. The paper's window is that of |w| < 2
+/// (field 112 in BF16, 0 in F16), and Algorithm 1 brings larger tensors into it by a factor. Here the window
+/// itself moves, to where the draft of the matrix has the least squared error: small weights, as wide models
+/// have them, are otherwise drafted by the two coarse codes. Weights outside the window (zero among them in
+/// BF16), which the paper rounds, are exceptions and stay what they are (exceptions.h); in a draft those
+/// above it are the largest magnitude and those below it zero.
 ///
 /// Planes: 0  codes   [panel][tile][256]  tile_codes.h; bit 3 is the sign
 ///         1  scales  [panel][groups][16] BF16
@@ -32,8 +39,8 @@ namespace verbatim {
 ///                    in the order of codes: flag, lowest exponent bit, upper 2 mantissa bits}
 ///         3  table   uint16 [32]         sign and upper exponent bits by flag and code
 ///         4..7  exceptions               positions in the order of a bf16, or an f16, panel
-/// BF16: 13.16 bits per weight, F16: 16.16, and 24 per exception. Readings: `draft`, activations in BF16;
-/// `full`, the original bits.
+/// BF16: 13.16 bits per weight, F16: 16.16, and 24 per exception. Readings: `draft`, activations in
+/// int8, groups of 32; `full`, the original bits.
 const FormatOperations& bsfp_operations();
 
 }  // namespace verbatim

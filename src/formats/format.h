@@ -44,7 +44,7 @@ enum class Reading : uint8_t {
   kMxfp4W4A16,
   kMxfp4W4A8,
   kBsfpFull,     ///< every bit: the product is that of the original weights, bit for bit
-  kBsfpDraft,    ///< the four draft bits, activations in BF16
+  kBsfpDraft,    ///< the four draft bits, activations in int8
   kMxbf16Full,   ///< every bit, as kBsfpFull
   kMxbf16Draft,  ///< exactly kMxfp4W4A8
   kSqueeze3,     ///< looked-up and sparse weights, activations in BF16 (dense) and F32 (sparse)

@@ -155,7 +155,6 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
       return;
     case Reading::kMxfp4W4A16:
     case Reading::kBsfpFull:
-    case Reading::kBsfpDraft:
     case Reading::kMxbf16Full:
       multiply_tiles(store, resolved, x, y, workspace, team);
       return;
@@ -169,6 +168,7 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
     case Reading::kInt4AsymmetricW4A8:
     case Reading::kMxfp4W4A8:
     case Reading::kMxbf16Draft:
+    case Reading::kBsfpDraft:
       multiply_integers(store, x, y, workspace, team);
       return;
     case Reading::kSqueeze3:

@@ -9,6 +9,9 @@ namespace verbatim {
 
 namespace {
 
+/// One in so many panels tells the magnitudes of a matrix's weights.
+constexpr int64_t kSampledPanels = 4;
+
 bool is_squeezed(Format format) {
   return format == Format::kSqueeze3 || format == Format::kSqueeze4;
 }
@@ -69,13 +72,17 @@ MatrixStatistics look_through(int64_t columns, int64_t k, const MatrixRows& rows
                               std::vector<PanelReader>& readers, ThreadTeam& team) {
   MatrixStatistics statistics;
   if (has(options, [](Format format) { return format == Format::kBsfp; })) {
-    std::vector<float> largest(readers.size());
+    std::vector<std::vector<uint64_t>> counts(readers.size(), std::vector<uint64_t>(kMagnitudeBins));
     for_each_panel(columns, team, [&](size_t member, int64_t panel) {
+      if (panel % kSampledPanels != 0) return;
       for (const float w : readers[member].read(panel).weights) {
-        if (std::isfinite(w)) largest[member] = std::max(largest[member], std::fabs(w));
+        if (std::isfinite(w)) ++counts[member][magnitude_bin(w)];
       }
     });
-    statistics.largest = *std::max_element(largest.begin(), largest.end());
+    statistics.magnitudes.resize(kMagnitudeBins);
+    for (const std::vector<uint64_t>& part : counts) {
+      for (size_t i = 0; i < kMagnitudeBins; ++i) statistics.magnitudes[i] += part[i];
+    }
   }
   if (has(options, is_squeezed)) {
     const SparseThresholds thresholds =

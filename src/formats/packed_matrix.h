@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -73,11 +74,19 @@ struct PanelSource {
 
 /// What depends on the whole matrix and must be known before its first panel is packed.
 struct MatrixStatistics {
-  bool finite = true;                                                ///< no NaN and no infinity
-  float largest = 0.0f;                                              ///< the largest finite magnitude
+  bool finite = true;  ///< no NaN and no infinity
+  /// `bsfp`: how many finite weights have which exponent field and upper three mantissa bits as floats, of a
+  /// sample.
+  std::vector<uint64_t> magnitudes;
   float outlier_magnitude = std::numeric_limits<float>::infinity();  ///< `squeeze`: larger ones are sparse
   float high_sensitivity = std::numeric_limits<float>::infinity();   ///< `squeeze`: likewise sensitivities
 };
+
+/// The places of MatrixStatistics::magnitudes.
+inline constexpr size_t kMagnitudeBins = 2048;
+inline size_t magnitude_bin(float weight) {
+  return std::bit_cast<uint32_t>(weight) >> 20 & (kMagnitudeBins - 1);
+}
 
 /// The parts of a matrix whose length is known only once a panel is packed, one per panel.
 using PanelTail = std::vector<std::byte>;

@@ -67,6 +67,10 @@ IntegerView integer_view(const PackedMatrix& matrix, int64_t first, int64_t pane
       view.weights = kIntegerMxfp4;
       view.panels.scales = bytes_of(matrix, 1) + tiles * kPanelWidth;
       return view;
+    case Format::kBsfp:
+      view.weights = kIntegerBsfp;
+      view.panels.scales = bytes_of(matrix, 1) + groups * kPanelWidth * 2;
+      return view;
     case Format::kInt4Asymmetric:
       view.panels.zeros = bytes_of(matrix, 2) + groups * kPanelWidth;
       [[fallthrough]];

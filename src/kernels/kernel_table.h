@@ -121,6 +121,7 @@ inline constexpr int64_t kIntegerVectorRows = 4;
 /// Weights for products in integers, per group of 32 (ML-SpecQD §III-D3, Fig. 4: late scaling).
 enum IntegerWeights : int {
   kIntegerMxfp4,           ///< 256 bytes of codes per tile, 16 exponents per tile
+  kIntegerBsfp,            ///< 256 bytes of codes per tile, 16 BF16 scales per four tiles
   kIntegerInt4,            ///< 256 bytes of codes per tile, 16 F16 scales per four tiles
   kIntegerInt4Asymmetric,  ///< likewise, and 16 zero points per four tiles
   kIntegerInt8,            ///< 512 bytes of codes per tile, 16 F16 scales per tile

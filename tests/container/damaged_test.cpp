@@ -98,8 +98,8 @@ TEST_F(DamagedContainer, WithAFlippedBitInPreambleOrHeaderIsRefused) {
 
 TEST_F(DamagedContainer, OfAnotherVersionIsRefused) {
   std::string changed = file_;
-  changed[8] = 2;
-  expect_refused(changed, {"model.vbt", "version 2", "reads version 1"});
+  changed[8] = 1;
+  expect_refused(changed, {"model.vbt", "version 1", "reads version 2"});
 }
 
 /// A change of the header, and what the message says of it.

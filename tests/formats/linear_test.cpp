@@ -66,10 +66,6 @@ TEST_P(Linear, W4A16IsTheBf16ProductWithTheUnpackedWeights) {
   expect_bf16_product(Format::kMxfp4, Reading::kMxfp4W4A16, workspace_);
 }
 
-TEST_P(Linear, ABsfpDraftIsTheBf16ProductWithTheUnpackedWeights) {
-  expect_bf16_product(Format::kBsfp, Reading::kBsfpDraft, workspace_);
-}
-
 TEST_P(Linear, ActivationsInInt8AreCloseToThoseInBf16) {
   ThreadTeam team(2);
   const std::vector<float> x = random_inputs();

@@ -39,6 +39,7 @@ Activations activations_of(const PackedMatrix& matrix, Reading reading) {
     case Reading::kInt4AsymmetricW4A8:
     case Reading::kMxfp4W4A8:
     case Reading::kMxbf16Draft:
+    case Reading::kBsfpDraft:
       return Activations::kInt8;
     default:
       return Activations::kBf16;

@@ -180,7 +180,7 @@ class IntegerProducts : public testing::TestWithParam<std::tuple<MachinePath, Fo
 
 INSTANTIATE_TEST_SUITE_P(, IntegerProducts,
                          testing::Combine(testing::ValuesIn(machine_paths()),
-                                          testing::Values(Format::kMxfp4, Format::kInt4,
+                                          testing::Values(Format::kMxfp4, Format::kBsfp, Format::kInt4,
                                                           Format::kInt4Asymmetric, Format::kInt8)),
                          [](const auto& info) { return test::path_and_format(info); });
 

@@ -45,6 +45,7 @@ const KernelTable& table() {
     t.panels_bf16 = panels_bf16;
     t.tile_product = tile_product;
     t.integer_product[kIntegerMxfp4] = integer_mxfp4;
+    t.integer_product[kIntegerBsfp] = integer_bsfp;
     t.integer_product[kIntegerInt4] = integer_by_rows<kIntegerInt4, integer_int4>;
     t.integer_product[kIntegerInt4Asymmetric] =
         integer_by_rows<kIntegerInt4Asymmetric, integer_int4_asymmetric>;

@@ -11,6 +11,7 @@ void tile_product(const TileProduct& product);
 
 /// On vectors, for any number of rows.
 void integer_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
+void integer_bsfp(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 
 /// For more rows than kIntegerVectorRows; fewer are the business of the AVX-512 kernel, which gives the same
 /// bits (the products are integers, the scaling is in the same order).

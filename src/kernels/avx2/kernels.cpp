@@ -8,7 +8,8 @@ namespace verbatim::avx2 {
 namespace {
 
 /// vpmaddubsw wants one unsigned operand: weights of E2M1 become twice their value plus kE2m1Offset. Its
-/// 16-bit results are added up over four quads before they are widened: 4 · 2 · 24 · 127 still fits.
+/// 16-bit results are added up over four quads before they are widened: 4 · 2 · 24 · 127 still fits. Drafts
+/// of BSFP become twice their value plus kBsfpOffset, and only 2 · 128 · 127 of theirs fits.
 struct Dot {
   struct Bytes {
     __m256i first;
@@ -17,6 +18,7 @@ struct Dot {
   using Sum = Bytes;
   using Partial = Bytes;
   static constexpr int32_t kE2m1Offset = 12;
+  static constexpr int32_t kBsfpOffset = 64;
   static constexpr int32_t kInt8Offset = 0;
   static constexpr int kCodeSums = 1;
   static constexpr bool kWholeBytes = false;
@@ -28,10 +30,15 @@ struct Dot {
     const __m256i* const blocks = reinterpret_cast<const __m256i*>(codes);
     return {_mm256_loadu_si256(blocks), _mm256_loadu_si256(blocks + 1)};
   }
-  VERBATIM_INLINE static __m256i look_up(__m256i codes) {
-    const __m256i table =
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
-    return _mm256_shuffle_epi8(table, codes);
+  VERBATIM_INLINE static Bytes look_up(__m128i table, const Bytes& nibbles) {
+    const __m256i both = _mm256_broadcastsi128_si256(table);
+    return {_mm256_shuffle_epi8(both, nibbles.first), _mm256_shuffle_epi8(both, nibbles.second)};
+  }
+  VERBATIM_INLINE static __m128i e2m1_table() {
+    return _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
+  }
+  VERBATIM_INLINE static __m128i bsfp_table() {
+    return _mm_setr_epi8(66, 64, 72, 64, 65, 68, 80, static_cast<char>(128), 62, 64, 56, 64, 63, 60, 48, 0);
   }
   VERBATIM_INLINE static Bytes low_nibbles(const Bytes& codes) {
     const __m256i mask = _mm256_set1_epi8(15);
@@ -41,12 +48,16 @@ struct Dot {
     return low_nibbles({_mm256_srli_epi16(codes.first, 4), _mm256_srli_epi16(codes.second, 4)});
   }
   VERBATIM_INLINE static Bytes e2m1_low(const Bytes& codes) {
-    const Bytes nibbles = low_nibbles(codes);
-    return {look_up(nibbles.first), look_up(nibbles.second)};
+    return look_up(e2m1_table(), low_nibbles(codes));
   }
   VERBATIM_INLINE static Bytes e2m1_high(const Bytes& codes) {
-    const Bytes nibbles = high_nibbles(codes);
-    return {look_up(nibbles.first), look_up(nibbles.second)};
+    return look_up(e2m1_table(), high_nibbles(codes));
+  }
+  VERBATIM_INLINE static Bytes bsfp_low(const Bytes& codes) {
+    return look_up(bsfp_table(), low_nibbles(codes));
+  }
+  VERBATIM_INLINE static Bytes bsfp_high(const Bytes& codes) {
+    return look_up(bsfp_table(), high_nibbles(codes));
   }
   VERBATIM_INLINE static Bytes int8(const uint8_t* codes) { return load(codes); }
   VERBATIM_INLINE static __m256i broadcast(const int8_t* quad) {

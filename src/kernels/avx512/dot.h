@@ -10,11 +10,12 @@ VERBATIM_INLINE __m512i look_up(__m128i table, __m512i codes) {
 }
 
 /// The parts of an integer product that AVX-512 with and without VNNI share. The dot products want one
-/// unsigned operand, so weights of E2M1 become twice their value plus kE2m1Offset.
+/// unsigned operand, so weights of E2M1 become twice their value plus kE2m1Offset, drafts of BSFP likewise.
 struct DotBase {
   using Bytes = __m512i;
   using Sum = __m512i;
   static constexpr int32_t kE2m1Offset = 12;
+  static constexpr int32_t kBsfpOffset = 64;
 
   VERBATIM_INLINE static Sum start(int32_t value) { return _mm512_set1_epi32(value); }
   VERBATIM_INLINE static Bytes load(const uint8_t* codes) { return _mm512_loadu_si512(codes); }
@@ -24,6 +25,13 @@ struct DotBase {
   VERBATIM_INLINE static Bytes e2m1_low(Bytes codes) { return look_up(e2m1_table(), codes); }
   VERBATIM_INLINE static Bytes e2m1_high(Bytes codes) {
     return look_up(e2m1_table(), _mm512_srli_epi16(codes, 4));
+  }
+  VERBATIM_INLINE static __m128i bsfp_table() {
+    return _mm_setr_epi8(66, 64, 72, 64, 65, 68, 80, static_cast<char>(128), 62, 64, 56, 64, 63, 60, 48, 0);
+  }
+  VERBATIM_INLINE static Bytes bsfp_low(Bytes codes) { return look_up(bsfp_table(), codes); }
+  VERBATIM_INLINE static Bytes bsfp_high(Bytes codes) {
+    return look_up(bsfp_table(), _mm512_srli_epi16(codes, 4));
   }
   VERBATIM_INLINE static Bytes low_nibbles(Bytes codes) {
     return _mm512_and_si512(codes, _mm512_set1_epi8(15));

@@ -26,32 +26,71 @@ inline constexpr int64_t integer_code_bytes(int kind) {
 }
 /// Tiles that share a scale.
 inline constexpr int64_t integer_scale_tiles(int kind) {
-  return kind == kIntegerInt4 || kind == kIntegerInt4Asymmetric ? 4 : 1;
+  return kind == kIntegerInt4 || kind == kIntegerInt4Asymmetric || kind == kIntegerBsfp ? 4 : 1;
 }
 inline constexpr int64_t integer_scale_bytes(int kind) {
   return kind == kIntegerMxfp4 ? 16 : 32;
 }
 
-/// The scales of a group for sixteen columns. Activation scales are halved for the sake of MXFP4's doubled
-/// table, so the others are doubled here, which is exact.
+/// Kinds of weights whose scaled products are exact, so that sums take them with one rounding.
+inline constexpr bool scales_exactly(int kind) {
+  return kind == kIntegerMxfp4 || kind == kIntegerBsfp;
+}
+
+/// The scales of a group for sixteen columns. Activation scales are halved for the sake of the doubled tables
+/// of MXFP4 and BSFP, so the others are doubled here, which is exact.
 template <typename V, int kKind>
 VERBATIM_INLINE V integer_scales(const uint8_t* scales) {
   if constexpr (kKind == kIntegerMxfp4) {
     return V::from_exponents(scales);
+  } else if constexpr (kKind == kIntegerBsfp) {
+    return V::load(reinterpret_cast<const BFloat16*>(scales));
   } else {
     return V::load(reinterpret_cast<const Float16*>(scales)) * V::set(2.0f);
   }
 }
 
 /// The late-scaling product (ML-SpecQD Fig. 4). `Dot` supplies the instruction set's part:
-///   Dot::Bytes: 64 weights; load(), e2m1_low/high(), low/high_nibbles() of 64 bytes of codes
+///   Dot::Bytes: 64 weights; load(); of 64 bytes of codes: e2m1_low/high(), bsfp_low/high(),
+///   low/high_nibbles()
 ///   Dot::Sum: 16 integer sums; open(sum) makes a Partial that takes add()s of four quads, close() ends it;
-///   add_int8() is add() for weights that need all eight bits, and wants a partial of its own
+///   BSFP's weights want a partial for every quad, and so do those that need all eight bits, with add_int8()
 ///   start(value), subtract_product(sum, bytes, value), to_float(sum)
 template <typename V, typename Dot, int kKind>
 struct IntegerMicro {
   static constexpr int64_t kBytes = integer_code_bytes(kKind);
   static constexpr int64_t kScaleTiles = integer_scale_tiles(kKind);
+
+  template <typename Packed>
+  VERBATIM_INLINE static auto low_weights(const Packed& packed) {
+    if constexpr (kKind == kIntegerMxfp4) {
+      return Dot::e2m1_low(packed);
+    } else if constexpr (kKind == kIntegerBsfp) {
+      return Dot::bsfp_low(packed);
+    } else {
+      return Dot::low_nibbles(packed);
+    }
+  }
+  template <typename Packed>
+  VERBATIM_INLINE static auto high_weights(const Packed& packed) {
+    if constexpr (kKind == kIntegerMxfp4) {
+      return Dot::e2m1_high(packed);
+    } else if constexpr (kKind == kIntegerBsfp) {
+      return Dot::bsfp_high(packed);
+    } else {
+      return Dot::high_nibbles(packed);
+    }
+  }
+
+  VERBATIM_INLINE static void add_quad(typename Dot::Sum& dot,
+                                       [[maybe_unused]] typename Dot::Partial& partial,
+                                       const typename Dot::Bytes& weights, const int8_t* quad) {
+    if constexpr (kKind == kIntegerBsfp) {
+      dot = Dot::close(dot, Dot::add(Dot::open(dot), weights, quad));
+    } else {
+      partial = Dot::add(partial, weights, quad);
+    }
+  }
 
   template <int kRows>
   VERBATIM_INLINE static void dot_nibbles(const uint8_t* codes, const int8_t* a, int64_t a_stride,
@@ -62,14 +101,14 @@ struct IntegerMicro {
       for (int block = 2 * half; block < 2 * half + 2; ++block) {
         __builtin_prefetch(codes + kCodePrefetchBytes + block * 64);
         const auto packed = Dot::load(codes + block * 64);
-        const auto low = kKind == kIntegerMxfp4 ? Dot::e2m1_low(packed) : Dot::low_nibbles(packed);
-        const auto high = kKind == kIntegerMxfp4 ? Dot::e2m1_high(packed) : Dot::high_nibbles(packed);
+        const auto low = low_weights(packed);
+        const auto high = high_weights(packed);
         for (int r = 0; r < kRows; ++r) {
-          partial[r] = Dot::add(partial[r], low, a + r * a_stride + block * 8);
-          partial[r] = Dot::add(partial[r], high, a + r * a_stride + block * 8 + 4);
+          add_quad(dots[r], partial[r], low, a + r * a_stride + block * 8);
+          add_quad(dots[r], partial[r], high, a + r * a_stride + block * 8 + 4);
         }
       }
-      for (int r = 0; r < kRows; ++r) dots[r] = Dot::close(dots[r], partial[r]);
+      for (int r = 0; kKind != kIntegerBsfp && r < kRows; ++r) dots[r] = Dot::close(dots[r], partial[r]);
     }
   }
 
@@ -142,6 +181,7 @@ struct IntegerMicro {
  private:
   /// What stands for zero in the weights of the dot products.
   static constexpr int32_t kSumOffset = kKind == kIntegerMxfp4  ? Dot::kE2m1Offset
+                                        : kKind == kIntegerBsfp ? Dot::kBsfpOffset
                                         : kKind == kIntegerInt4 ? 8
                                         : kKind == kIntegerInt8 ? Dot::kInt8Offset
                                                                 : 0;
@@ -172,8 +212,8 @@ struct IntegerMicro {
       // In this order: the product of the scales alone would be subnormal, and slow, for a group of zeros.
       const V scaled = Dot::to_float(dot) * weight_scale;
       const V row_scale = V::set(p.a->scales[group]);
-      if constexpr (kKind == kIntegerMxfp4) {
-        sums[r] = fma(scaled, row_scale, sums[r]);  // of powers of two: the product is exact either way
+      if constexpr (scales_exactly(kKind)) {
+        sums[r] = fma(scaled, row_scale, sums[r]);  // the product is exact either way
       } else {
         sums[r] = sums[r] + scaled * row_scale;
       }
@@ -189,6 +229,7 @@ void integer_product(const Int8Rows& a, const IntegerPanels& weights, float* c, 
 template <typename V, typename Dot>
 void fill_integer(decltype(KernelTable::integer_product)& table) {
   table[kIntegerMxfp4] = integer_product<V, Dot, kIntegerMxfp4>;
+  table[kIntegerBsfp] = integer_product<V, Dot, kIntegerBsfp>;
   table[kIntegerInt4] = integer_product<V, Dot, kIntegerInt4>;
   table[kIntegerInt4Asymmetric] = integer_product<V, Dot, kIntegerInt4Asymmetric>;
   table[kIntegerInt8] = integer_product<V, Dot, kIntegerInt8>;

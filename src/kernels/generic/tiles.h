@@ -92,18 +92,18 @@ struct Mxfp4Tile {
   }
 };
 
-/// The draft exponents of BSFP (design §4): sign, and 2^(draft exponent - 15) as what it adds to the bits of
-/// a BF16 scale. Every value is ± a power of two, so the weight is exact in BF16.
+/// The drafts of BSFP in BF16, by code (formats/bsfp.h): a sign and a power of two that the scale's bits are
+/// added to, plus a surplus, as for E2M1; zeros without.
+inline constexpr int kBsfpSurplus = 0x5000;
 alignas(64) inline constexpr uint16_t kBsfpDraftWords[32] = {
-#define VERBATIM_BSFP_CODES(sign)                                                                          \
-  static_cast<uint16_t>((sign) + ((9 - 15) * 128)), static_cast<uint16_t>((sign) + ((2 - 15) * 128)),      \
-      static_cast<uint16_t>((sign) + ((11 - 15) * 128)), static_cast<uint16_t>((sign) + ((6 - 15) * 128)), \
-      static_cast<uint16_t>((sign) + ((8 - 15) * 128)), static_cast<uint16_t>((sign) + ((10 - 15) * 128)), \
-      static_cast<uint16_t>((sign) + ((12 - 15) * 128)), static_cast<uint16_t>((sign) + ((14 - 15) * 128))
-    VERBATIM_BSFP_CODES(0), VERBATIM_BSFP_CODES(0x8000), VERBATIM_BSFP_CODES(0), VERBATIM_BSFP_CODES(0x8000)
-#undef VERBATIM_BSFP_CODES
+#define VERBATIM_BSFP_WORDS(first) \
+  (first), 0, (first) + 2 * 128, 0, (first)-1 * 128, (first) + 1 * 128, (first) + 3 * 128, (first) + 5 * 128
+    VERBATIM_BSFP_WORDS(kBsfpSurplus), VERBATIM_BSFP_WORDS(kBsfpSurplus + 0x8000),
+    VERBATIM_BSFP_WORDS(kBsfpSurplus), VERBATIM_BSFP_WORDS(kBsfpSurplus + 0x8000)
+#undef VERBATIM_BSFP_WORDS
 };
 
+/// BSFP's drafts as BF16: exact, because their magnitudes are powers of two times the scale.
 template <typename W>
 struct BsfpDraftTile {
   using Words = W;
@@ -114,10 +114,10 @@ struct BsfpDraftTile {
     const int64_t groups = (p.tiles + kTilesPerScale - 1) / kTilesPerScale;
     const int64_t group = at.panel * groups + at.tile / kTilesPerScale;
     const auto table = W::table(kBsfpDraftWords);
-    const W scale = W::spread_words(p.scales + group * kPanelWidth * 2);
+    const W deficit = W::set(kBsfpSurplus) - W::spread_words(p.scales + group * kPanelWidth * 2);
     for_each_pair<W>(
         p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
-          (W::look_up16(table, codes) + scale).store(out + kPair * kBlockWords);
+          subtract_saturating(W::look_up16(table, codes), deficit).store(out + kPair * kBlockWords);
         });
   }
 };

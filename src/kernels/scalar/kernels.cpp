@@ -10,6 +10,9 @@ namespace {
 /// Twice the values of E2M1, by code.
 constexpr int8_t kDoubledE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
+/// Twice the values of BSFP's drafts, by code (formats/bsfp.h).
+constexpr int8_t kDoubledBsfp[16] = {2, 0, 8, 0, 1, 4, 16, 64, -2, 0, -8, 0, -1, -4, -16, -64};
+
 struct Dot {
   struct Bytes {
     int8_t lane[64];
@@ -19,6 +22,7 @@ struct Dot {
   };
   using Partial = Sum;
   static constexpr int32_t kE2m1Offset = 0;
+  static constexpr int32_t kBsfpOffset = 0;
   static constexpr int32_t kInt8Offset = 0;
 
   static constexpr int kCodeSums = 1;
@@ -41,6 +45,12 @@ struct Dot {
   }
   static Bytes e2m1_high(const uint8_t* codes) {
     return each([&](int i) { return kDoubledE2m1[codes[i] >> 4]; });
+  }
+  static Bytes bsfp_low(const uint8_t* codes) {
+    return each([&](int i) { return kDoubledBsfp[codes[i] & 15]; });
+  }
+  static Bytes bsfp_high(const uint8_t* codes) {
+    return each([&](int i) { return kDoubledBsfp[codes[i] >> 4]; });
   }
   static Bytes low_nibbles(const uint8_t* codes) {
     return each([&](int i) { return codes[i] & 15; });
