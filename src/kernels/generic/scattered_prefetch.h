@@ -17,13 +17,15 @@ VERBATIM_INLINE void prefetch_scattered(const void* from) {
   constexpr uintptr_t kStreams = 8;
   constexpr uintptr_t kWindow = 65536;
   static_assert(kBytes % 64 == 0 && (kBytes <= 256 || kBytes % 256 == 0));
-  for (int at = 0; at < kBytes; at += 64) {
+  for (int at = 0; at < kBytes; at += static_cast<int>(kRun)) {
     const uintptr_t address = reinterpret_cast<uintptr_t>(from) + static_cast<uintptr_t>(at);
     const uintptr_t stream = address / kRun % kStreams;
     const uintptr_t run = address % kWindow / (kRun * kStreams);
     const uintptr_t start = address - address % kWindow + kWindow;
     const uintptr_t target = start + stream * (kWindow / kStreams) + run * kRun + address % kRun;
-    __builtin_prefetch(reinterpret_cast<const void*>(target), 0, 2);
+    for (uintptr_t line = 0; line < kRun && line < static_cast<uintptr_t>(kBytes); line += 64) {
+      __builtin_prefetch(reinterpret_cast<const void*>(target + line), 0, 2);
+    }
   }
 }
 
