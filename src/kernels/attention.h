@@ -16,7 +16,7 @@ inline constexpr int64_t kQueryStep = 64;
 struct CodedChunks {
   const uint8_t* records = nullptr;  ///< null: no chunk is stored so
   const uint8_t* lower = nullptr;    ///< null: they are not read, or there are none
-  int64_t stride = 1;               ///< records from a chunk to the next: those of other heads lie between
+  int64_t stride = 1;                ///< records from a chunk to the next: those of other heads lie between
   CodedLayout layout;
   /// Codes are made of the past in steps of so many positions, a multiple of the chunk: a row meets as codes
   /// all positions but the last `flush` to 2 · flush - 1, its own included (QuantSpec §4.3.2), a function of
