@@ -19,7 +19,7 @@ void integer_by_rows(const Int8Rows& a, const IntegerPanels& weights, float* c, 
 }
 
 /// Up to so many rows, products with codes from memory are quicker on vectors.
-constexpr int64_t kCodeVectorRows = 4;
+constexpr int64_t kCodeVectorRows = 1;
 
 template <int kStorage, void (*kTiles)(const CodeProduct&)>
 void codes_by_rows(const CodeProduct& p) {
