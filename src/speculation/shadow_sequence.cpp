@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kv/dense.h"
 #include "text/same_vocabulary.h"
 #include "text/utf8.h"
 
@@ -26,7 +27,7 @@ ShadowSequence::ShadowSequence(std::shared_ptr<const Tokenizer> from, std::share
       to_(std::move(to)),
       encoder_(*to_),
       most_(static_cast<size_t>(most)),
-      shadow_{{}, nullptr} {}
+      shadow_{{}, std::make_unique<DenseCache>(CacheShape{}, 0)} {}
 
 double ShadowSequence::ratio() const {
   const size_t followed = followed_.size() - origin_;
