@@ -55,8 +55,8 @@ class Attending {
     for (int64_t q = 0; q < queries; ++q) {
       const Range range = visible(step.first_row + q / block_.group);
       BFloat16* const weights = probabilities + q * kAttentionChunk;
-      if (range.first >=
-          range.end) {  // the chunk is here for other rows: adding zeros leaves this one as it is
+      if (range.first >= range.end) {
+        // The chunk is here for other rows: adding zeros leaves this one as it is.
         std::memset(weights, 0, static_cast<size_t>(step.extent) * sizeof(BFloat16));
         continue;
       }
