@@ -1,4 +1,5 @@
 #include "support/speculative_text.h"
+#include "verbatim/error.h"
 
 namespace verbatim {
 namespace {
@@ -10,10 +11,11 @@ using namespace test;  // NOLINT: the support of this very test
 
 const Recipe kPlainRecipe = load_recipe("plain");
 
-/// A prompt of so many tokens.
-std::vector<int32_t> long_prompt(const Model& model, size_t tokens) {
+/// A prompt of so many tokens: real ones in a row, without the first `skipped`.
+std::vector<int32_t> long_prompt(const Model& model, size_t tokens, size_t skipped = 0) {
+  const std::vector<std::string> prompts = real_prompts(30, 1000);
   std::string text;
-  for (const std::string& prompt : real_prompts(20, 1000)) text += prompt + "\n\n";
+  for (size_t i = skipped; i < prompts.size(); ++i) text += prompts[i] + "\n\n";
   std::vector<int32_t> ids = model.encode(text);
   EXPECT_GE(ids.size(), tokens);
   ids.resize(tokens);
@@ -34,14 +36,14 @@ INSTANTIATE_TEST_SUITE_P(, SparseDrafts, testing::Values("streamingllm", "snapkv
 TEST_P(SparseDrafts, GiveThePlainText) {
   SKIP_WITHOUT(shared_data());
   const Pair& pair = default_pair({"full"});
-  const std::vector<int32_t> prompt = long_prompt(pair.target, 640);
   Work work;
-  for (const float temperature : {0.0f, 0.8f}) {
-    Asking asking{.sampling = {.temperature = temperature, .seed = 5}, .tokens = 48};
-    const GenerateResult plain = generate(pair, kPlainRecipe, prompt, asking);
-    for (const int32_t threads : {1, 2}) {
-      for (const int32_t length : {1, 4}) {
-        asking.threads = threads;
+  for (const size_t skipped : {0, 6, 11}) {
+    const std::vector<int32_t> prompt = long_prompt(pair.target, 600 + 10 * skipped, skipped);
+    for (const float temperature : {0.0f, 0.8f}) {
+      Asking asking{.sampling = {.temperature = temperature, .seed = 5 + skipped}, .tokens = 40};
+      const GenerateResult plain = generate(pair, kPlainRecipe, prompt, asking);
+      for (const int32_t length : {1, 2, 5}) {
+        asking.threads = 3 - asking.threads;
         asking.prefill_chunk = length == 1 ? 512 : 37;
         expect_plain_text(pair, with_length(GetParam(), length), prompt, asking, plain, work);
         if (HasFatalFailure()) return;
@@ -56,7 +58,7 @@ TEST_P(SparseDrafts, GiveThePlainText) {
 TEST_P(SparseDrafts, GiveThePlainTextInOtherCompany) {
   SKIP_WITHOUT(shared_data());
   const Pair& pair = default_pair({"full", "mxfp4"});
-  const std::vector<int32_t> prompt = long_prompt(pair.target, 500);
+  const std::vector<int32_t> prompt = long_prompt(pair.target, 500, 6);
   const Asking asking{.sampling = {.temperature = 0.8f, .seed = 6}, .tokens = 40, .threads = 2};
   const GenerateResult plain = generate(pair, kPlainRecipe, prompt, asking);
   DraftLevel sparse = load_recipe(GetParam()).levels.front();
@@ -116,8 +118,8 @@ TEST_P(SparseDrafts, GiveThePlainTextPromptAfterPrompt) {
 TEST_P(SparseDrafts, AreTheSameForEveryNumberOfThreads) {
   SKIP_WITHOUT(shared_data());
   const Pair& pair = default_pair({"full"});
-  const std::vector<int32_t> prompt = long_prompt(pair.target, 640);
-  Asking asking{.tokens = 40};
+  const std::vector<int32_t> prompt = long_prompt(pair.target, 640, 6);
+  Asking asking{.sampling = {}, .tokens = 40};
   const Recipe recipe = with_length(GetParam(), 3);
   const GenerateResult one = generate(pair, recipe, prompt, asking);
   asking.threads = 3;
