@@ -11,6 +11,8 @@ void add_bench(CLI::App& program) {
       "  verbatim bench decode --help\n  verbatim bench sweep --help");
   add_bench_kernels(*bench);
   add_bench_passes(*bench);
+  add_bench_attention(*bench);
+  add_bench_context(*bench);
   add_bench_decode(*bench);
   add_bench_sweep(*bench);
   for (CLI::App* const command : bench->get_subcommands({})) {

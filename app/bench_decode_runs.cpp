@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "engine/model_data.h"
@@ -191,6 +192,7 @@ class Runner {
   bool run_prompt(const std::vector<int32_t>& prompt, size_t first, std::vector<Tally>& tallies,
                   const std::function<void()>& advance) {
     std::vector<GenerateResult> outputs(cases_.size());
+    references_.clear();
     const std::vector<size_t> order = schedule(cases_.size(), first);
     std::vector<double> speeds;
     for (const size_t at : order) {
@@ -201,6 +203,8 @@ class Runner {
       if (!again) outputs[at] = std::move(output);
       if (!again) advance();
     }
+    for (size_t at = 1; at < cases_.size() && !cancelled(); ++at) add_reference(at, prompt);
+    if (cancelled()) return false;
     compare(prompt, outputs, order, speeds, tallies);
     return true;
   }
@@ -221,10 +225,23 @@ class Runner {
       }
       const GenerateResult& output = outputs[order[place]];
       const bool rescore = scorer_ && output.tokens != plain.tokens;
-      tallies[order[place]].add_output(output, plain, speeds[place], plain_speed_around(order, speeds, place),
+      const auto reference = references_.find(cache_name(cases_[order[place]].recipe.cache));
+      tallies[order[place]].add_output(output, reference != references_.end() ? reference->second : plain,
+                                       speeds[place], plain_speed_around(order, speeds, place),
                                        rescore ? scorer_->nll(prompt, output.tokens) : plain_nll);
     }
     tallies.front().add_output(plain, plain, plain_speed.value(), plain_speed.value(), plain_nll);
+  }
+
+  /// What plain decoding says with the cache of a case, where that is another than plain's own.
+  void add_reference(size_t at, const std::vector<int32_t>& prompt) {
+    const DecodeCase& one = cases_[at];
+    const std::string name = cache_name(one.recipe.cache);
+    if (one.recipe.cache == cases_.front().recipe.cache || references_.contains(name)) return;
+    Recipe plain = cases_.front().recipe;
+    plain.cache = one.recipe.cache;
+    Session session(one.model, capacity_, options_.threads);
+    references_[name] = session.generate(prompt, options_.generate, plain);
   }
 
   GenerateResult run(size_t at, const std::vector<int32_t>& prompt, const GenerateOptions& generate) {
@@ -239,6 +256,7 @@ class Runner {
   int64_t capacity_;
   const DecodeRunOptions& options_;
   std::optional<OutputScorer> scorer_;
+  std::map<std::string, GenerateResult> references_;  // of one prompt, by the cache's name
 };
 
 }  // namespace

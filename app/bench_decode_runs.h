@@ -31,6 +31,7 @@ struct DecodeResult {
   double speedup = 0;     ///< likewise of the ratio to plain decoding of the same prompt at about the same
                           ///< time
   bool identical = true;  ///< every output is, token for token, that of plain decoding
+                          ///< with the same cache
   double agreement = 1;   ///< the share of positions of the outputs at which the tokens are the same
   double perplexity = 0;  ///< of the outputs under the model's own weights; 0 when it was not asked for
   Stats total;            ///< the sums over all prompts

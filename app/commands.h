@@ -19,7 +19,9 @@ void add_eval(CLI::App& program);
 
 // The commands of the group `bench`.
 void add_bench_kernels(CLI::App& bench);
+void add_bench_attention(CLI::App& bench);
 void add_bench_passes(CLI::App& bench);
+void add_bench_context(CLI::App& bench);
 void add_bench_decode(CLI::App& bench);
 void add_bench_sweep(CLI::App& bench);
 

@@ -56,6 +56,8 @@ void print_json(const Options& options, const PerplexityResult& result) {
                                    {"file", options.file},
                                    {"reading", result.reading},
                                    {"resolved_reading", result.resolved},
+                                   {"cache", cache_name(options.perplexity.cache)},
+                                   {"draft_cache", options.perplexity.draft_cache},
                                    {"bits_per_weight", result.bits_per_weight},
                                    {"perplexity", result.perplexity},
                                    {"mean_nll", result.mean_nll},
@@ -100,6 +102,7 @@ void print_text(const Options& options, const PerplexityResult& result) {
 }
 
 void eval_perplexity(Options& options) {
+  if (!options.common.cache.empty()) options.perplexity.cache = parse_cache(options.common.cache, "--cache");
   needed_formats(options.perplexity);  // wrong names are worth saying before anything is read
   const std::string text = read_text(options.file);
   if (text.empty()) bad_input("{} is empty: there is nothing to measure", options.file);
@@ -126,6 +129,10 @@ void add_eval_perplexity(CLI::App& eval) {
       ->capture_default_str();
   command->add_option("--compare-with", perplexity.compare_with,
                       "Another reading: how often and how closely do the predictions agree?");
+  command->add_option("--cache", options->common.cache,
+                      "How keys and values are stored: bf16, f16, int8 or hierarchical[:option=value,...]");
+  command->add_flag("--draft-cache", perplexity.draft_cache,
+                    "Read of them what a draft reads: the upper halves of the codes");
   command
       ->add_option("--window", perplexity.window,
                    "Tokens of a window; without it the model's context, 1024 at most")
@@ -164,6 +171,7 @@ void add_eval_perplexity(CLI::App& eval) {
       "Examples:\n"
       "  verbatim eval perplexity models/target notes.txt\n"
       "  verbatim eval perplexity models/target notes.txt --reading mxfp4-w4a8 --compare-with full\n"
+      "  verbatim eval perplexity models/target notes.txt --cache hierarchical --compare-with full\n"
       "  verbatim eval perplexity models/target notes.txt --window 512 --stride 256 --json");
   command->callback([options] { eval_perplexity(*options); });
 }

@@ -180,6 +180,8 @@ TEST(Session, SaysHowFarAPromptIs) {
 TEST(Session, RefusesAContextThatDoesNotFitIntoMemory) {
   const test::TemporaryFolder folder;
   test::TinyModelOptions options;  // 1 TiB of keys and values, more than machines have
+  options.hidden_size = 32;
+  options.intermediate_size = 32;
   options.layers = 16;
   options.kv_heads = 8;
   options.heads = 8;

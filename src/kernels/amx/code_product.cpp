@@ -28,12 +28,13 @@ struct CodeTiles {
   VERBATIM_INLINE void unpack(int64_t panel, int64_t tile, uint8_t* out) const {
     const uint8_t* const codes = p.codes + place(panel, tile);
     if constexpr (kStorage == kCodesBytes) {
-      prefetch_lines(codes + 2 * generic::kCodeAhead, 16);
+      generic::prefetch_scattered<1024>(codes);
       return;
     }
     const uint8_t* const lower = kStorage == kCodesBoth ? p.lower + place(panel, tile) : nullptr;
+    generic::prefetch_scattered<512>(codes);
+    if constexpr (kStorage == kCodesBoth) generic::prefetch_scattered<512>(lower);
     for (int64_t block = 0; block < 8; ++block) {
-      _mm_prefetch(reinterpret_cast<const char*>(codes + block * 64 + generic::kCodeAhead), _MM_HINT_T0);
       const __m512i upper_codes = _mm512_loadu_si512(codes + block * 64);
       __m512i first;
       __m512i second;
@@ -41,7 +42,6 @@ struct CodeTiles {
         first = avx512::VnniDot::low_nibbles(upper_codes);
         second = avx512::VnniDot::high_nibbles(upper_codes);
       } else {
-        _mm_prefetch(reinterpret_cast<const char*>(lower + block * 64 + generic::kCodeAhead), _MM_HINT_T0);
         avx512::VnniDot::merge(upper_codes, _mm512_loadu_si512(lower + block * 64), &first, &second);
       }
       _mm512_store_si512(out + block * 128, first);

@@ -18,6 +18,18 @@ void integer_by_rows(const Int8Rows& a, const IntegerPanels& weights, float* c, 
   }
 }
 
+/// Up to so many rows, products with codes from memory are quicker on vectors.
+constexpr int64_t kCodeVectorRows = 4;
+
+template <int kStorage, void (*kTiles)(const CodeProduct&)>
+void codes_by_rows(const CodeProduct& p) {
+  if (p.rows > kCodeVectorRows) {
+    kTiles(p);
+  } else {
+    avx512::vnni_bf16_table().code_product[kStorage](p);
+  }
+}
+
 /// Four chains of tile products, as a block of 32 rows by two panels has them.
 int64_t multiply_registers(int64_t steps, float* out) {
   TileConfig config;
@@ -52,9 +64,9 @@ const KernelTable& table() {
     t.integer_product[kIntegerInt8] = integer_by_rows<kIntegerInt8, integer_int8>;
     t.squeeze3 = squeeze3;
     t.squeeze4 = squeeze4;
-    t.code_product[kCodesUpper] = code_product_upper;
-    t.code_product[kCodesBoth] = code_product_both;
-    t.code_product[kCodesBytes] = code_product_bytes;
+    t.code_product[kCodesUpper] = codes_by_rows<kCodesUpper, code_product_upper>;
+    t.code_product[kCodesBoth] = codes_by_rows<kCodesBoth, code_product_both>;
+    t.code_product[kCodesBytes] = codes_by_rows<kCodesBytes, code_product_bytes>;
     t.multiply_registers = multiply_registers;
     return t;
   }();

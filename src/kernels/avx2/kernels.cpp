@@ -20,7 +20,7 @@ struct Dot {
   static constexpr int32_t kE2m1Offset = 12;
   static constexpr int32_t kBsfpOffset = 64;
   static constexpr int32_t kInt8Offset = 0;
-  static constexpr int kCodeSums = 1;
+  static constexpr int kCodeStreams = 1;
   static constexpr bool kWholeBytes = false;
 
   VERBATIM_INLINE static Sum start(int32_t value) {

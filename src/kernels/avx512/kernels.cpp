@@ -11,7 +11,7 @@ namespace {
 struct Dot : DotBase {
   using Partial = __m512i;
   static constexpr int32_t kInt8Offset = 0;
-  static constexpr int kCodeSums = 4;
+  static constexpr int kCodeStreams = 2;
   static constexpr bool kWholeBytes = false;
 
   VERBATIM_INLINE static Bytes int8(const uint8_t* codes) { return load(codes); }

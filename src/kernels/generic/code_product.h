@@ -1,14 +1,9 @@
 #pragma once
 
-#include "kernels/generic/panel_loop.h"
+#include "kernels/generic/scattered_prefetch.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim::generic {
-
-/// How far ahead of use codes are fetched, in the plane that is read: the chunks of a head follow each other
-/// there, so that what is fetched belongs to the next panels, to the values after the keys, or to the next
-/// chunk.
-inline constexpr int64_t kCodeAhead = 8192;
 
 /// Bytes of codes for 64 inner dimensions of a panel, in a plane.
 inline constexpr int64_t code_tile_bytes(int storage) {
@@ -17,12 +12,12 @@ inline constexpr int64_t code_tile_bytes(int storage) {
 
 /// Products with the codes of quantized keys and values. `Dot` is the instruction set's, as in integer.h,
 /// with
+///   kCodeStreams                    how many panels are multiplied side by side
 ///   kWholeBytes                     whether add() takes weights up to 255, or nibbles alone
 ///   merge(upper, lower, &b0, &b1)   if so: the codes of two quads from two planes of nibbles
 ///   add_shifted<bits>(sum, shifted), store(sum, out)
 template <typename Dot, int kStorage>
 struct CodeMicro {
-  static constexpr int kSums = Dot::kCodeSums;
   /// Codes of eight bits are the sum of two planes where the dot products want it so.
   static constexpr int kPlanes = kStorage != kCodesUpper && !Dot::kWholeBytes ? 2 : 1;
   using Bytes = typename Dot::Bytes;
@@ -30,7 +25,6 @@ struct CodeMicro {
   using Partial = typename Dot::Partial;
 
   VERBATIM_INLINE static void load_plane(const uint8_t* codes, Bytes (&out)[2]) {
-    __builtin_prefetch(codes + kCodeAhead);
     const auto both = Dot::load(codes);
     out[0] = Dot::low_nibbles(both);
     out[1] = Dot::high_nibbles(both);
@@ -40,13 +34,9 @@ struct CodeMicro {
   VERBATIM_INLINE static void load(const uint8_t* codes, const uint8_t* lower, int64_t block,
                                    Bytes (&out)[kPlanes][2]) {
     if constexpr (kStorage == kCodesBoth && kPlanes == 1) {
-      __builtin_prefetch(codes + block * 64 + kCodeAhead);
-      __builtin_prefetch(lower + block * 64 + kCodeAhead);
       Dot::merge(Dot::load(codes + block * 64), Dot::load(lower + block * 64), &out[0][0], &out[0][1]);
     } else if constexpr (kStorage == kCodesBytes) {
       const uint8_t* const from = codes + block * 128;
-      __builtin_prefetch(from + 2 * kCodeAhead);
-      __builtin_prefetch(from + 2 * kCodeAhead + 64);
       if constexpr (kPlanes == 1) {
         out[0][0] = Dot::load(from);
         out[0][1] = Dot::load(from + 64);
@@ -63,8 +53,9 @@ struct CodeMicro {
     }
   }
 
+  /// kRows rows from `row` on by kPanelBlock panels that are `apart` from each other, the first one `panel`.
   template <int kRows, int kPanelBlock>
-  static void block(const CodeProduct& p, int64_t row, int64_t panel) {
+  static void block(const CodeProduct& p, int64_t row, int64_t panel, int64_t apart) {
     // [panel][row][plane][upper and lower byte of the row]
     Sum sums[kPanelBlock][kRows][kPlanes][2];
     for (auto& panel_sums : sums) {
@@ -76,13 +67,20 @@ struct CodeMicro {
     const int8_t* const a = p.a + row * 2 * p.k;
     for (int64_t step = 0; step < p.k / 16; ++step) {  // four quads: what a partial sum takes
       for (int j = 0; j < kPanelBlock; ++j) {
-        const uint8_t* const codes = p.codes + (panel + j) * panel_bytes;
-        const uint8_t* const lower = kStorage == kCodesBoth ? p.lower + (panel + j) * panel_bytes : nullptr;
+        const uint8_t* const codes = p.codes + (panel + j * apart) * panel_bytes;
+        const uint8_t* const lower =
+            kStorage == kCodesBoth ? p.lower + (panel + j * apart) * panel_bytes : nullptr;
         Partial partial[kRows][kPlanes][2];
         for (int r = 0; r < kRows; ++r) {
           for (int plane = 0; plane < kPlanes; ++plane) {
             for (int byte = 0; byte < 2; ++byte) partial[r][plane][byte] = Dot::open(sums[j][r][plane][byte]);
           }
+        }
+        if (row == 0) {
+          // The chunks of a head follow each other in a plane.
+          constexpr int kStepBytes = kStorage == kCodesBytes ? 256 : 128;
+          prefetch_scattered<kStepBytes>(codes + step * kStepBytes);
+          if constexpr (kStorage == kCodesBoth) prefetch_scattered<kStepBytes>(lower + step * kStepBytes);
         }
         for (int64_t b = 2 * step; b < 2 * step + 2; ++b) {
           Bytes weights[kPlanes][2];
@@ -114,7 +112,7 @@ struct CodeMicro {
         if constexpr (kPlanes == 2) {
           sum = Dot::template add_shifted<4>(sum, Dot::template add_shifted<8>(planes[0][1], planes[0][0]));
         }
-        Dot::store(sum, p.c + (row + r) * p.c_stride + (panel + j) * kPanelWidth);
+        Dot::store(sum, p.c + (row + r) * p.c_stride + (panel + j * apart) * kPanelWidth);
       }
     }
   }
@@ -122,7 +120,30 @@ struct CodeMicro {
 
 template <typename Dot, int kStorage>
 void code_product(const CodeProduct& p) {
-  for_each_block<CodeMicro<Dot, kStorage>>(p);
+  using Micro = CodeMicro<Dot, kStorage>;
+  const auto all_rows = [&]<int kPanels>(int64_t panel, int64_t apart) {
+    int64_t row = 0;
+    for (; row + 4 <= p.rows; row += 4) Micro::template block<4, kPanels>(p, row, panel, apart);
+    if (row + 2 <= p.rows) {
+      Micro::template block<2, kPanels>(p, row, panel, apart);
+      row += 2;
+    }
+    if (row < p.rows) Micro::template block<1, kPanels>(p, row, panel, apart);
+  };
+  const auto all_panels = [&]<int kPanels>() {
+    const int64_t share = p.panel_count / kPanels;
+    for (int64_t panel = 0; panel < share; ++panel) all_rows.template operator()<kPanels>(panel, share);
+    for (int64_t panel = share * kPanels; panel < p.panel_count; ++panel) {
+      all_rows.template operator()<1>(panel, 0);
+    }
+  };
+  // With more rows there are registers for the sums of fewer panels.
+  constexpr int kStreams = Dot::kCodeStreams;
+  if (p.rows < 4) {
+    all_panels.template operator()<kStreams>();
+  } else {
+    all_panels.template operator()<(kStreams + 1) / 2>();
+  }
 }
 
 template <typename Dot>

@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "app_support.h"
+#include "base/error.h"
+#include "bench_decode_setup.h"
+#include "checkpoint/new_folder.h"
+#include "commands.h"
+#include "context_bench.h"
+#include "plot.h"
+
+namespace verbatim::app {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  DecodeBenchOptions decode;
+  std::vector<std::string> recipes = {"quantspec", "quantspec-kv", "quantspec-weights"};
+  ContextBenchPlan plan{.contexts = {4096, 16384, 32768, 65536}, .lengths = {1, 2, 3, 4, 6}};
+  std::string folder;
+};
+
+/// The recipes as they are measured: always drafting as deep as the longest length, so that every depth is
+/// seen on all text.
+std::vector<Recipe> measured_recipes(const Options& options) {
+  std::vector<Recipe> recipes;
+  for (const std::string& name : options.recipes) {
+    Recipe& recipe = recipes.emplace_back(load_recipe(name));
+    const bool fits = recipe.levels.size() == 1 && recipe.levels.front().kind == DraftLevel::Kind::kSelf &&
+                      (recipe.levels.front().cache == "full" || recipe.levels.front().cache == "draft");
+    if (!fits || recipe.planned) {
+      fail(ErrorKind::kUsage, "the recipe {} is not of the kind that this measures: one level of kind self",
+           recipe.name);
+    }
+    DraftLevel& level = recipe.levels.front();
+    level.length = *std::max_element(options.plan.lengths.begin(), options.plan.lengths.end());
+    level.threshold = 0.0f;
+    level.breadth = 1;
+  }
+  return recipes;
+}
+
+ContextAcceptance acceptance_of(const Stats& stats) {
+  ContextAcceptance acceptance;
+  for (const DepthStats& depth : stats.depths) {
+    acceptance.survival.push_back(
+        depth.drafted == 0 ? 0.0 : static_cast<double>(depth.accepted) / static_cast<double>(depth.drafted));
+  }
+  return acceptance;
+}
+
+std::vector<ContextAcceptance> acceptances(const DecodeMeasurement& measured) {
+  std::vector<ContextAcceptance> all;
+  for (size_t at = 0; at < measured.cases.size(); ++at) {
+    Stats total;
+    for (const std::vector<DecodeResult>& of_set : measured.results) {
+      const std::vector<DepthStats>& depths = of_set[at].total.depths;
+      total.depths.resize(std::max(total.depths.size(), depths.size()));
+      for (size_t d = 0; d < depths.size(); ++d) {
+        total.depths[d].drafted += depths[d].drafted;
+        total.depths[d].accepted += depths[d].accepted;
+      }
+    }
+    all.push_back(acceptance_of(total));
+  }
+  return all;
+}
+
+Plot figure(const Options& options, const DecodeMeasurement& measured,
+            const std::vector<ContextResult>& results) {
+  Plot plot;
+  plot.title = "Speed over plain decoding with a BF16 cache";
+  plot.subtitle = fmt::format("costs of {} ({} weights) with random keys and values; acceptance on {}",
+                              options.decode.model, measured.weights, measured.sets.front().name);
+  plot.x_label = "context";
+  plot.y_label = "speedup";
+  plot.logarithmic_x = true;
+  plot.lowest_y = 0.0;
+  plot.level = 1.0;
+  plot.level_name = "plain";
+  for (const std::string& recipe : options.recipes) {
+    PlotSeries& series = plot.series.emplace_back(PlotSeries{.name = recipe, .points = {}});
+    for (const ContextResult& result : results) {
+      if (result.recipe == recipe)
+        series.points.push_back({static_cast<double>(result.context), result.speedup});
+    }
+  }
+  return plot;
+}
+
+ordered_json to_json(const Options& options, const DecodeMeasurement& measured,
+                     const std::vector<ContextAcceptance>& acceptance,
+                     const std::vector<ContextResult>& results) {
+  ordered_json object = conditions_json(options.decode, measured);
+  object["acceptance"] = ordered_json::array();
+  for (size_t at = 1; at < measured.cases.size(); ++at) {
+    object["acceptance"].push_back(
+        {{"recipe", measured.cases[at].recipe.name}, {"survival_by_depth", acceptance[at].survival}});
+  }
+  object["results"] = ordered_json::array();
+  for (const ContextResult& result : results) {
+    object["results"].push_back({{"recipe", result.recipe},
+                                 {"context", result.context},
+                                 {"length", result.length},
+                                 {"tokens_per_step", result.tokens},
+                                 {"seconds_plain", result.plain},
+                                 {"seconds_draft", result.draft},
+                                 {"seconds_verify", result.verify},
+                                 {"speedup", result.speedup},
+                                 {"cache_bytes", result.cache_bytes},
+                                 {"plain_cache_bytes", result.plain_cache_bytes},
+                                 {"weight_bytes", result.weight_bytes}});
+  }
+  return object;
+}
+
+void print_text(const Options& options, const DecodeMeasurement& measured,
+                const std::vector<ContextAcceptance>& acceptance, const std::vector<ContextResult>& results) {
+  std::string out = conditions_text(options.decode, measured);
+  out += "\nacceptance on real text, by depth (the share of drafts that is kept at least so far)\n";
+  for (size_t at = 1; at < measured.cases.size(); ++at) {
+    out += fmt::format("  {:<20}", measured.cases[at].recipe.name);
+    for (const double share : acceptance[at].survival) out += fmt::format("{:>8.3f}", share);
+    out += '\n';
+  }
+  out += fmt::format(
+      "\ncosts with random keys and values; ms per pass\n  {:<20}{:>9}{:>8}{:>10}{:>10}{:>10}{:>10}"
+      "{:>9}{:>11}{:>11}\n",
+      "recipe", "context", "length", "plain", "draft", "verify", "tokens", "speedup", "cache", "BF16 cache");
+  for (const ContextResult& result : results) {
+    out += fmt::format("  {:<20}{:>9}{:>8}{:>10.1f}{:>10.1f}{:>10.1f}{:>10.2f}{:>9.2f}{:>11}{:>11}\n",
+                       result.recipe, result.context, result.length, result.plain * 1e3, result.draft * 1e3,
+                       result.verify * 1e3, result.tokens, result.speedup,
+                       human_bytes(static_cast<double>(result.cache_bytes)),
+                       human_bytes(static_cast<double>(result.plain_cache_bytes)));
+  }
+  write_out(out);
+}
+
+void bench(Options& options) {
+  std::sort(options.plan.contexts.begin(), options.plan.contexts.end());
+  std::sort(options.plan.lengths.begin(), options.plan.lengths.end());
+  options.plan.threads = options.decode.threads;
+  const InterruptGuard guard;
+  std::optional<NewFolder> folder;
+  if (!options.folder.empty()) folder.emplace(options.folder);
+  const DecodeMeasurement measured = measure_decoding(options.decode, measured_recipes(options));
+  const std::vector<ContextAcceptance> acceptance = acceptances(measured);
+  const std::vector<ContextResult> results =
+      bench_contexts(measured.cases, acceptance, options.plan,
+                     [](double fraction) { show_progress("measuring contexts", fraction); });
+  end_progress();
+  const std::string json = to_json(options, measured, acceptance, results)
+                               .dump(2, ' ', false, ordered_json::error_handler_t::replace) +
+                           "\n";
+  if (folder) {
+    folder->write("contexts.svg", svg(figure(options, measured, results)));
+    folder->write("contexts.json", json);
+    folder->keep();
+  }
+  options.decode.json ? write_out(json) : print_text(options, measured, acceptance, results);
+}
+
+}  // namespace
+
+void add_bench_context(CLI::App& bench_group) {
+  auto options = std::make_shared<Options>();
+  CLI::App* const command = bench_group.add_subcommand(
+      "context", "How fast long contexts decode: acceptance on real text, costs at any length");
+  const auto add_list = [&](const char* name, auto& values, const char* what) {
+    return command->add_option(name, values, what)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("LIST");
+  };
+  add_list("--recipes", options->recipes,
+           "Recipes that draft with the model itself; without it quantspec,quantspec-kv,quantspec-weights");
+  add_list("--contexts", options->plan.contexts, "Positions; without it 4096,16384,32768,65536")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 22));
+  add_list("--lengths", options->plan.lengths, "Tokens per draft to choose from; without it 1,2,3,4,6")
+      ->check(CLI::Range(1, 16));
+  command->add_option("--seconds", options->plan.seconds, "How long to measure each pass at each context")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  command->add_option("-o,--output", options->folder, "The directory to make for the figure");
+  add_decode_bench(*command, options->decode);
+  command->footer(
+      "What passes cost does not depend on what keys and values are, so these are random; how often drafts "
+      "are\n"
+      "kept is measured on the prompts, within the model's own context.\n"
+      "Examples:\n"
+      "  verbatim bench context big --prompts code.jsonl --limit 8 -o figures\n"
+      "  verbatim bench context big --prompts code.jsonl --contexts 4096,131072 --json");
+  command->callback([options] { bench(*options); });
+}
+
+}  // namespace verbatim::app

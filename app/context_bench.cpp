@@ -1,0 +1,196 @@
+#include "context_bench.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "bandwidth_sweep.h"
+#include "engine/memory_check.h"
+#include "engine/model_data.h"
+#include "filled_cache.h"
+#include "formats/format.h"
+
+namespace verbatim::app {
+
+namespace {
+
+/// A pass over some rows behind a context, timed in turns with others.
+class PassCase {
+ public:
+  PassCase(const Decoder& decoder, PassKind kind, KvCache& cache, int64_t context, int64_t rows,
+           DecoderWorkspace& workspace, ThreadTeam& team)
+      : decoder_(decoder), kind_(kind), cache_(cache), workspace_(workspace), team_(team) {
+    for (int64_t r = 0; r < rows; ++r) {
+      rows_.push_back({.sequence = 0,
+                       .position = static_cast<int32_t>(context + r),
+                       .token = static_cast<int32_t>((context + r) * 7919 % decoder.config().vocab_size)});
+    }
+  }
+
+  void run() {
+    KvCache* const caches[] = {&cache_};
+    const auto start = std::chrono::steady_clock::now();
+    decoder_.forward(rows_, kind_, caches, 0, workspace_, team_);
+    seconds_.push_back(seconds_since(start));
+  }
+  int rounds() const { return static_cast<int>(seconds_.size()); }
+  double seconds() const { return median(seconds_); }
+  double total() const {
+    double sum = 0;
+    for (const double s : seconds_) sum += s;
+    return sum;
+  }
+  void forget_the_first() { seconds_.clear(); }
+
+ private:
+  const Decoder& decoder_;
+  PassKind kind_;
+  KvCache& cache_;
+  DecoderWorkspace& workspace_;
+  ThreadTeam& team_;
+  std::vector<Row> rows_;
+  std::vector<double> seconds_;
+};
+
+/// Runs the passes in turns, so that a machine whose speed drifts treats them alike.
+void run_in_turns(std::vector<PassCase>& passes, const ContextBenchPlan& plan) {
+  for (PassCase& pass : passes) {
+    pass.run();  // pages and workspaces
+    pass.forget_the_first();
+  }
+  const auto some_is_short = [&] {
+    return std::any_of(passes.begin(), passes.end(),
+                       [&](const PassCase& pass) { return pass.rounds() < plan.min_rounds; });
+  };
+  const auto start = std::chrono::steady_clock::now();
+  while (some_is_short() || seconds_since(start) < plan.seconds * static_cast<double>(passes.size())) {
+    for (PassCase& pass : passes) pass.run();
+  }
+}
+
+CacheShape shape_of(const DecodeCase& one) {
+  return one.model.data().decoder.cache_shape();
+}
+
+PassKind draft_kind(const DecodeCase& one) {
+  const DraftLevel& level = one.recipe.levels.front();
+  PassKind kind(parse_reading(level.reading, one.recipe.name));
+  if (level.cache == "draft") kind.cache = CacheReading::kDraft;
+  return kind;
+}
+
+/// One context: the passes of plain decoding and of every recipe.
+class Context {
+ public:
+  Context(const std::vector<DecodeCase>& cases, const std::vector<ContextAcceptance>& acceptance,
+          const ContextBenchPlan& plan, int64_t context, ThreadTeam& team)
+      : cases_(cases), acceptance_(acceptance), plan_(plan), context_(context), team_(team) {}
+
+  void measure(std::vector<ContextResult>& results) {
+    const int64_t more = *std::max_element(plan_.lengths.begin(), plan_.lengths.end()) + 1;
+    // Where there is room for one cache at a time only, they take turns context by context.
+    std::vector<CacheOptions> kinds = {cases_.front().recipe.cache};
+    for (const DecodeCase& one : cases_) {
+      if (std::find(kinds.begin(), kinds.end(), one.recipe.cache) == kinds.end())
+        kinds.push_back(one.recipe.cache);
+    }
+    for (const CacheOptions& kind : kinds) {
+      const std::unique_ptr<KvCache> cache =
+          filled_cache(kind, shape_of(cases_.front()), context_, more, team_);
+      measure_with(kind, *cache);
+    }
+    for (size_t i = 1; i < cases_.size(); ++i) results.push_back(best(i));
+  }
+
+ private:
+  struct Costs {
+    double draft = 0;
+    std::vector<double> verify;  // by the plan's lengths
+  };
+
+  void measure_with(const CacheOptions& kind, KvCache& cache) {
+    std::vector<PassCase> passes;
+    std::vector<size_t> of;  // the case of each
+    for (size_t i = 0; i < cases_.size(); ++i) {
+      if (cases_[i].recipe.cache != kind) continue;
+      const Decoder& decoder = cases_[i].model.data().decoder;
+      const auto add = [&](const PassKind& pass, int64_t rows) {
+        passes.emplace_back(decoder, pass, cache, context_, rows, workspace_, team_);
+        of.push_back(i);
+      };
+      if (i == 0) {
+        add(Reading::kFull, 1);
+        continue;
+      }
+      add(draft_kind(cases_[i]), 1);
+      for (const int32_t length : plan_.lengths) add(Reading::kFull, length + 1);
+    }
+    if (passes.empty()) return;
+    run_in_turns(passes, plan_);
+    costs_.resize(cases_.size());
+    std::vector<size_t> taken(cases_.size(), 0);
+    for (size_t p = 0; p < passes.size(); ++p) {
+      Costs& costs = costs_[of[p]];
+      if (taken[of[p]]++ == 0) {
+        costs.draft = passes[p].seconds();
+      } else {
+        costs.verify.push_back(passes[p].seconds());
+      }
+    }
+  }
+
+  ContextResult best(size_t i) const {
+    const DecodeCase& one = cases_[i];
+    const CacheShape shape = shape_of(one);
+    ContextResult result{.recipe = one.recipe.name,
+                         .context = context_,
+                         .plain = costs_.front().draft,
+                         .draft = costs_[i].draft,
+                         .cache_bytes = cache_bytes(one.recipe.cache, shape, context_),
+                         .plain_cache_bytes = cache_bytes(cases_.front().recipe.cache, shape, context_),
+                         .weight_bytes = one.weight_bytes};
+    result.speedup = 0;
+    for (size_t l = 0; l < plan_.lengths.size(); ++l) {
+      const int32_t length = plan_.lengths[l];
+      const double tokens = acceptance_[i].tokens_per_step(length);
+      const double seconds = length * costs_[i].draft + costs_[i].verify[l];
+      const double speedup = tokens * result.plain / seconds;
+      if (speedup <= result.speedup) continue;
+      result.speedup = speedup;
+      result.length = length;
+      result.tokens = tokens;
+      result.verify = costs_[i].verify[l];
+    }
+    return result;
+  }
+
+  const std::vector<DecodeCase>& cases_;
+  const std::vector<ContextAcceptance>& acceptance_;
+  const ContextBenchPlan& plan_;
+  int64_t context_;
+  ThreadTeam& team_;
+  DecoderWorkspace workspace_;
+  std::vector<Costs> costs_;
+};
+
+}  // namespace
+
+double ContextAcceptance::tokens_per_step(int32_t length) const {
+  double tokens = 1.0;
+  for (size_t d = 0; d < std::min(survival.size(), static_cast<size_t>(length)); ++d) tokens += survival[d];
+  return tokens;
+}
+
+std::vector<ContextResult> bench_contexts(const std::vector<DecodeCase>& cases,
+                                          const std::vector<ContextAcceptance>& acceptance,
+                                          const ContextBenchPlan& plan,
+                                          const std::function<void(double)>& progress) {
+  ThreadTeam team(plan.threads > 0 ? plan.threads : hardware_threads());
+  std::vector<ContextResult> results;
+  for (size_t i = 0; i < plan.contexts.size(); ++i) {
+    Context(cases, acceptance, plan, plan.contexts[i], team).measure(results);
+    progress(static_cast<double>(i + 1) / static_cast<double>(plan.contexts.size()));
+  }
+  return results;
+}
+
+}  // namespace verbatim::app
