@@ -24,9 +24,10 @@ std::string error_of(const std::string& toml) {
 
 TEST(Recipe, BuiltInRecipesLoadUnderTheirNames) {
   const std::vector<std::string> names = recipe_names();
-  EXPECT_EQ(names, (std::vector<std::string>{"auto", "bild", "draft-model", "early-exit", "ml-specqd",
-                                             "ml-specqd-2", "nested", "ngram", "plain", "self-int4", "snapkv",
-                                             "speq", "streamingllm"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"auto", "bild", "draft-model", "early-exit", "ml-specqd", "ml-specqd-2",
+                                      "nested", "ngram", "plain", "quantspec", "quantspec-kv",
+                                      "quantspec-weights", "self-int4", "snapkv", "speq", "streamingllm"}));
   for (const std::string& name : names) {
     const Recipe recipe = load_recipe(name);
     EXPECT_EQ(recipe.name, name);
