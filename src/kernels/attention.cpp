@@ -55,14 +55,13 @@ class Attending {
     for (int64_t q = 0; q < queries; ++q) {
       const Range range = visible(step.first_row + q / block_.group);
       BFloat16* const weights = probabilities + q * kAttentionChunk;
-      if (range.first >= range.end) {
-        // The chunk is here for other rows: adding zeros leaves this one as it is.
+      if (range.first >= range.end) {  // the chunk is here for other rows: adding zeros leaves this one as it is
         std::memset(weights, 0, static_cast<size_t>(step.extent) * sizeof(BFloat16));
         continue;
       }
-      const float correction = kernel_.softmax_chunk(
-          scores + q * kAttentionChunk, step.extent, range.first, range.end, block_.scale,
-          &scratch_.states[static_cast<size_t>(first_query + q)], weights);
+      const float correction =
+          kernel_.softmax_chunk(scores + q * kAttentionChunk, step.extent, range.first, range.end,
+                                block_.scale, &scratch_.states[static_cast<size_t>(first_query + q)], weights);
       kernel_.scale(sums + q * block_.width, block_.width, correction);
     }
     add_values(step, queries, probabilities, sums);
@@ -86,8 +85,8 @@ class Attending {
   /// scores = queries · keys
   void score(const Step& step, int64_t queries, const BFloat16* a, float* scores) {
     if (step.coded) {
-      coded_product(a, block_.width, queries, step.cache.coded.keys(step.chunk), scores, kAttentionChunk,
-                    false, scratch_.codes);
+      coded_product(a, block_.width, queries, step.cache.coded.keys(step.chunk), scores, kAttentionChunk, false,
+                    scratch_.codes);
       return;
     }
     const int64_t width = step.cache.width;
@@ -99,8 +98,8 @@ class Attending {
   /// sums += probabilities · values
   void add_values(const Step& step, int64_t queries, const BFloat16* a, float* sums) {
     if (step.coded) {
-      coded_product(a, kAttentionChunk, queries, step.cache.coded.values(step.chunk), sums, block_.width,
-                    true, scratch_.codes);
+      coded_product(a, kAttentionChunk, queries, step.cache.coded.values(step.chunk), sums, block_.width, true,
+                    scratch_.codes);
       return;
     }
     panels(step.cache, {queries, step.extent, step.cache.width / kPanelWidth}, a, kAttentionChunk,
@@ -184,9 +183,7 @@ void attend_to_selected(const AttentionBlock& block, AttentionScratch& scratch) 
   for (int64_t chunk = 0; chunk * kAttentionChunk < count; ++chunk) {
     const int64_t left = std::min(count - chunk * kAttentionChunk, kAttentionChunk);
     attending.take({block.view.selected, chunk, false, 0, block.rows, round_up(left, kInnerStep)},
-                   [&](int64_t) {
-                     return Range{0, left};
-                   });
+                   [&](int64_t) { return Range{0, left}; });
   }
 }
 
@@ -232,13 +229,13 @@ void attend_to_chunks(const AttentionBlock& block, int64_t first_row, int64_t ro
     for (int64_t row = first_row, end = row; row < first_row + rows; row = end) {
       const bool as_codes = coded(row);
       while (end < first_row + rows && coded(end) == as_codes) ++end;
-      attending.take(
-          {block.cache, chunk, as_codes, row, end - row, as_codes ? kAttentionChunk : extent},
-          [&](int64_t r) {
-            const Range visible = visible_positions(block, r);
-            if (begin == 0 && visible.first >= kAttentionChunk) return Range{0, block.view.sinks};
-            return Range{std::max<int64_t>(visible.first - begin, 0), std::min(visible.end - begin, extent)};
-          });
+      attending.take({block.cache, chunk, as_codes, row, end - row, as_codes ? kAttentionChunk : extent},
+                     [&](int64_t r) {
+                       const Range visible = visible_positions(block, r);
+                       if (begin == 0 && visible.first >= kAttentionChunk) return Range{0, block.view.sinks};
+                       return Range{std::max<int64_t>(visible.first - begin, 0),
+                                    std::min(visible.end - begin, extent)};
+                     });
     }
   }
 }
