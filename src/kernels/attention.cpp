@@ -1,6 +1,7 @@
 #include "kernels/attention.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -35,7 +36,8 @@ struct Step {
   bool coded;
   int64_t first_row;
   int64_t rows;
-  int64_t extent;  ///< positions of the chunk that are looked at
+  int64_t extent;     ///< positions of the chunk that are looked at
+  int64_t next = -1;  ///< the chunk that is looked at after this one, stored the same way; -1: none
 };
 
 /// One attention of a block: the loops over queries around the products.
@@ -55,13 +57,14 @@ class Attending {
     for (int64_t q = 0; q < queries; ++q) {
       const Range range = visible(step.first_row + q / block_.group);
       BFloat16* const weights = probabilities + q * kAttentionChunk;
-      if (range.first >= range.end) {  // the chunk is here for other rows: adding zeros leaves this one as it is
+      if (range.first >=
+          range.end) {  // the chunk is here for other rows: adding zeros leaves this one as it is
         std::memset(weights, 0, static_cast<size_t>(step.extent) * sizeof(BFloat16));
         continue;
       }
-      const float correction =
-          kernel_.softmax_chunk(scores + q * kAttentionChunk, step.extent, range.first, range.end,
-                                block_.scale, &scratch_.states[static_cast<size_t>(first_query + q)], weights);
+      const float correction = kernel_.softmax_chunk(
+          scores + q * kAttentionChunk, step.extent, range.first, range.end, block_.scale,
+          &scratch_.states[static_cast<size_t>(first_query + q)], weights);
       kernel_.scale(sums + q * block_.width, block_.width, correction);
     }
     add_values(step, queries, probabilities, sums);
@@ -85,26 +88,52 @@ class Attending {
   /// scores = queries · keys
   void score(const Step& step, int64_t queries, const BFloat16* a, float* scores) {
     if (step.coded) {
-      coded_product(a, block_.width, queries, step.cache.coded.keys(step.chunk), scores, kAttentionChunk, false,
-                    scratch_.codes);
+      const CodedChunks& coded = step.cache.coded;
+      if (step.next >= 0) prefetch_scales(coded, step.next);
+      coded_product(a, block_.width, queries, coded.keys(step.chunk), scores, kAttentionChunk, false,
+                    scratch_.codes, codes_ahead(step, 0));
       return;
     }
     const int64_t width = step.cache.width;
-    panels(step.cache, {queries, width, step.extent / kPanelWidth}, a, block_.width,
-           {step.cache.keys, step.cache.f16_keys, place(step), width * kPanelWidth}, scores, kAttentionChunk,
+    const Panels keys{step.cache.keys, step.cache.f16_keys, place(step.cache, step.chunk),
+                      width * kPanelWidth, panels_ahead(step, 0)};
+    panels({queries, width, step.extent / kPanelWidth}, a, block_.width, keys, scores, kAttentionChunk,
            false);
   }
 
   /// sums += probabilities · values
   void add_values(const Step& step, int64_t queries, const BFloat16* a, float* sums) {
     if (step.coded) {
-      coded_product(a, kAttentionChunk, queries, step.cache.coded.values(step.chunk), sums, block_.width, true,
-                    scratch_.codes);
+      const CodedChunks& coded = step.cache.coded;
+      coded_product(a, kAttentionChunk, queries, coded.values(step.chunk), sums, block_.width, true,
+                    scratch_.codes, codes_ahead(step, 1));
       return;
     }
-    panels(step.cache, {queries, step.extent, step.cache.width / kPanelWidth}, a, kAttentionChunk,
-           {step.cache.values, step.cache.f16_values, place(step), kAttentionChunk * kPanelWidth}, sums,
+    const Panels values{step.cache.values, step.cache.f16_values, place(step.cache, step.chunk),
+                        kAttentionChunk * kPanelWidth, panels_ahead(step, 1)};
+    panels({queries, step.extent, step.cache.width / kPanelWidth}, a, kAttentionChunk, values, sums,
            block_.width, true);
+  }
+
+  /// What is fetched beside the keys of a chunk (half 0) or its values (half 1), which take `bytes` each: the
+  /// next chunk, of as many.
+  static FetchAhead ahead(const void* next, int64_t bytes, int half) {
+    const auto blocks = static_cast<uint64_t>(2 * bytes / FetchAhead::kFetchBlock);
+    if (!std::has_single_bit(blocks)) return {};
+    return {static_cast<const char*>(next), std::countr_zero(blocks), half * bytes};
+  }
+  static CodesAhead codes_ahead(const Step& step, int half) {
+    if (step.next < 0) return {};
+    const CodedChunks& coded = step.cache.coded;
+    const int64_t bytes = coded.layout.code_bytes();
+    CodesAhead fetched{ahead(coded.record(step.next), bytes, half), {}};
+    if (coded.lower != nullptr) fetched.lower = ahead(coded.lower_record(step.next), bytes, half);
+    return fetched;
+  }
+  static FetchAhead panels_ahead(const Step& step, int half) {
+    if (step.next < 0 || step.cache.keys == nullptr) return {};
+    return ahead(step.cache.keys + place(step.cache, step.next),
+                 kAttentionChunk * step.cache.width * int64_t{sizeof(BFloat16)}, half);
   }
 
   struct Sizes {
@@ -117,10 +146,11 @@ class Attending {
     const Float16* f16;
     int64_t offset;
     int64_t stride;
+    FetchAhead ahead;
   };
-  void panels(const HeadCache& cache, Sizes sizes, const BFloat16* a, int64_t a_stride, const Panels& from,
-              float* c, int64_t c_stride, bool accumulate) {
-    if (cache.f16_keys == nullptr) {
+  void panels(Sizes sizes, const BFloat16* a, int64_t a_stride, const Panels& from, float* c,
+              int64_t c_stride, bool accumulate) {
+    if (from.f16 == nullptr) {
       kernel_.panels_bf16({.a = a,
                            .a_stride = a_stride,
                            .rows = sizes.rows,
@@ -130,7 +160,8 @@ class Attending {
                            .k = sizes.k,
                            .c = c,
                            .c_stride = c_stride,
-                           .accumulate = accumulate});
+                           .accumulate = accumulate,
+                           .ahead = from.ahead});
       return;
     }
     scratch_.floats.reserve(static_cast<size_t>(sizes.rows * sizes.k));
@@ -150,9 +181,16 @@ class Attending {
                         .accumulate = accumulate});
   }
 
-  static int64_t place(const Step& step) {
-    const int64_t ring = step.cache.ring;
-    return (ring > 0 ? step.chunk % ring : step.chunk) * step.cache.chunk_stride;
+  static int64_t place(const HeadCache& cache, int64_t chunk) {
+    return (cache.ring > 0 ? chunk % cache.ring : chunk) * cache.chunk_stride;
+  }
+
+  static void prefetch_scales(const CodedChunks& coded, int64_t chunk) {
+    const uint8_t* const record = coded.record(chunk);
+    const int64_t end = coded.layout.record_bytes();
+    for (int64_t at = 2 * coded.layout.code_bytes(); at < end; at += 64) {
+      __builtin_prefetch(record + at, 0, 2);
+    }
   }
 
   const AttentionBlock& block_;
@@ -183,7 +221,9 @@ void attend_to_selected(const AttentionBlock& block, AttentionScratch& scratch) 
   for (int64_t chunk = 0; chunk * kAttentionChunk < count; ++chunk) {
     const int64_t left = std::min(count - chunk * kAttentionChunk, kAttentionChunk);
     attending.take({block.view.selected, chunk, false, 0, block.rows, round_up(left, kInnerStep)},
-                   [&](int64_t) { return Range{0, left}; });
+                   [&](int64_t) {
+                     return Range{0, left};
+                   });
   }
 }
 
@@ -221,21 +261,25 @@ void attend_to_chunks(const AttentionBlock& block, int64_t first_row, int64_t ro
   const auto next = [&](int64_t chunk) {
     return sinks && chunk == 0 ? all.first / kAttentionChunk : chunk + 1;
   };
+  const auto coded = [&](int64_t chunk, int64_t row) {
+    return chunk < block.cache.coded.end_chunk(block.positions[row]);
+  };
   Attending attending(block, scratch);
   for (int64_t chunk = first_chunk; chunk < end_chunk; chunk = next(chunk)) {
     const int64_t begin = chunk * kAttentionChunk;
     const int64_t extent = std::min(kAttentionChunk, round_up(all.end - begin, kInnerStep));
-    const auto coded = [&](int64_t row) { return chunk < block.cache.coded.end_chunk(block.positions[row]); };
     for (int64_t row = first_row, end = row; row < first_row + rows; row = end) {
-      const bool as_codes = coded(row);
-      while (end < first_row + rows && coded(end) == as_codes) ++end;
-      attending.take({block.cache, chunk, as_codes, row, end - row, as_codes ? kAttentionChunk : extent},
-                     [&](int64_t r) {
-                       const Range visible = visible_positions(block, r);
-                       if (begin == 0 && visible.first >= kAttentionChunk) return Range{0, block.view.sinks};
-                       return Range{std::max<int64_t>(visible.first - begin, 0),
-                                    std::min(visible.end - begin, extent)};
-                     });
+      const bool as_codes = coded(chunk, row);
+      while (end < first_row + rows && coded(chunk, end) == as_codes) ++end;
+      const int64_t after = next(chunk);
+      attending.take(
+          {block.cache, chunk, as_codes, row, end - row, as_codes ? kAttentionChunk : extent,
+           after < end_chunk && coded(after, row) == as_codes ? after : -1},
+          [&](int64_t r) {
+            const Range visible = visible_positions(block, r);
+            if (begin == 0 && visible.first >= kAttentionChunk) return Range{0, block.view.sinks};
+            return Range{std::max<int64_t>(visible.first - begin, 0), std::min(visible.end - begin, extent)};
+          });
     }
   }
 }

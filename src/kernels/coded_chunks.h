@@ -23,10 +23,10 @@ struct CodedLayout {
   int64_t value_group = 0;  ///< so many channels share a scale per position; 0: each channel has one for all
                             ///< positions of the chunk
 
-  int64_t code_bytes() const;       ///< of the keys, and as many of the values
-  int64_t key_scales() const;       ///< how many; as many zero points
-  int64_t value_scales() const;     ///< likewise
-  int64_t record_bytes() const;     ///< a multiple of 64
+  int64_t code_bytes() const;    ///< of the keys, and as many of the values
+  int64_t key_scales() const;    ///< how many; as many zero points
+  int64_t value_scales() const;  ///< likewise
+  int64_t record_bytes() const;  ///< a multiple of 64
   int64_t lower_bytes() const { return storage == kCodesBytes ? 0 : 2 * code_bytes(); }
 
   /// The matrices of a record.

@@ -18,6 +18,12 @@ int64_t tile_bytes(CodeStorage storage) {
   return storage == kCodesBytes ? 1024 : 512;
 }
 
+/// Fetching that goes on `offset` bytes further.
+FetchAhead from_offset(FetchAhead ahead, int64_t offset) {
+  ahead.position += offset;
+  return ahead;
+}
+
 /// The sum of a row times a vector of scales and zero points, for codes of zero.
 float constant_of(const BFloat16* a, const CodedMatrix& matrix, const BFloat16* scales,
                   const BFloat16* zeros) {
@@ -26,8 +32,9 @@ float constant_of(const BFloat16* a, const CodedMatrix& matrix, const BFloat16* 
 }
 
 /// One group of columns, whose inner dimensions have scales: these go into the rows.
-void group_product(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix, int64_t group,
-                   float* c, int64_t c_stride, bool accumulate, CodeScratch& scratch) {
+void group_product(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix,
+                   int64_t group, float* c, int64_t c_stride, bool accumulate, CodeScratch& scratch,
+                   const CodesAhead& ahead) {
   const KernelTable& kernel = kernels();
   const int64_t k = matrix.k;
   const BFloat16* const scales = matrix.scales + group * k;
@@ -39,15 +46,16 @@ void group_product(const BFloat16* a, int64_t a_stride, int64_t rows, const Code
   }
   const int64_t first_panel = group * matrix.group / kPanelWidth;
   const int64_t offset = first_panel * k / 64 * tile_bytes(matrix.storage);
-  kernel.code_product[matrix.storage](
-      {.a = scratch.folded.data(),
-       .rows = rows,
-       .codes = matrix.codes + offset,
-       .lower = matrix.lower == nullptr ? nullptr : matrix.lower + offset,
-       .panel_count = matrix.group / kPanelWidth,
-       .k = k,
-       .c = scratch.products.data(),
-       .c_stride = matrix.group});
+  kernel.code_product[matrix.storage]({.a = scratch.folded.data(),
+                                       .rows = rows,
+                                       .codes = matrix.codes + offset,
+                                       .lower = matrix.lower == nullptr ? nullptr : matrix.lower + offset,
+                                       .panel_count = matrix.group / kPanelWidth,
+                                       .k = k,
+                                       .c = scratch.products.data(),
+                                       .c_stride = matrix.group,
+                                       .ahead = from_offset(ahead.codes, offset),
+                                       .ahead_lower = from_offset(ahead.lower, offset)});
   const float unit = code_unit(matrix.storage);
   for (int64_t r = 0; r < rows; ++r) {
     const auto i = static_cast<size_t>(r);
@@ -58,12 +66,13 @@ void group_product(const BFloat16* a, int64_t a_stride, int64_t rows, const Code
 
 /// Columns with a scale each: these multiply the sums.
 void column_product(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix, float* c,
-                    int64_t c_stride, bool accumulate, CodeScratch& scratch) {
+                    int64_t c_stride, bool accumulate, CodeScratch& scratch, const CodesAhead& ahead) {
   const KernelTable& kernel = kernels();
   const int64_t k = matrix.k;
   for (int64_t r = 0; r < rows; ++r) {
     const auto i = static_cast<size_t>(r);
-    scratch.steps[i] = kernel.fold(a + r * a_stride, scratch.ones.data(), k, scratch.folded.data() + r * 2 * k);
+    scratch.steps[i] =
+        kernel.fold(a + r * a_stride, scratch.ones.data(), k, scratch.folded.data() + r * 2 * k);
     scratch.constants[i] = kernel.dot(a + r * a_stride, scratch.ones.data(), k);
   }
   kernel.code_product[matrix.storage]({.a = scratch.folded.data(),
@@ -73,7 +82,9 @@ void column_product(const BFloat16* a, int64_t a_stride, int64_t rows, const Cod
                                        .panel_count = matrix.columns / kPanelWidth,
                                        .k = k,
                                        .c = scratch.products.data(),
-                                       .c_stride = matrix.columns});
+                                       .c_stride = matrix.columns,
+                                       .ahead = ahead.codes,
+                                       .ahead_lower = ahead.lower});
   const float unit = code_unit(matrix.storage);
   const float shift = matrix.storage == kCodesBoth ? 0.5f : 0.0f;
   for (int64_t r = 0; r < rows; ++r) {
@@ -102,13 +113,13 @@ void CodeScratch::reserve(int64_t rows, int64_t k, int64_t columns) {
 }
 
 void coded_product(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix, float* c,
-                   int64_t c_stride, bool accumulate, CodeScratch& scratch) {
+                   int64_t c_stride, bool accumulate, CodeScratch& scratch, const CodesAhead& ahead) {
   if (matrix.group == 0) {
-    column_product(a, a_stride, rows, matrix, c, c_stride, accumulate, scratch);
+    column_product(a, a_stride, rows, matrix, c, c_stride, accumulate, scratch, ahead);
     return;
   }
   for (int64_t group = 0; group < matrix.columns / matrix.group; ++group) {
-    group_product(a, a_stride, rows, matrix, group, c, c_stride, accumulate, scratch);
+    group_product(a, a_stride, rows, matrix, group, c, c_stride, accumulate, scratch, ahead);
   }
 }
 

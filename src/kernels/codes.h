@@ -25,19 +25,26 @@ struct CodedMatrix {
 
 /// Space for one thread's products with codes.
 struct CodeScratch {
-  Buffer<int8_t> folded;      // [rows][2][k]
-  Buffer<int32_t> products;   // [rows][columns]
-  Buffer<float> steps;        // [rows]
-  Buffer<float> constants;    // [rows]
-  Buffer<BFloat16> ones;      // [k]
+  Buffer<int8_t> folded;     // [rows][2][k]
+  Buffer<int32_t> products;  // [rows][columns]
+  Buffer<float> steps;       // [rows]
+  Buffer<float> constants;   // [rows]
+  Buffer<BFloat16> ones;     // [k]
 
   void reserve(int64_t rows, int64_t k, int64_t columns);
+};
+
+/// What to fetch while codes are multiplied, beside each of their planes.
+struct CodesAhead {
+  FetchAhead codes;
+  FetchAhead lower;
 };
 
 /// c = a · matrix for `rows` rows of BF16, added to what c holds if `accumulate`. An output is one sum of
 /// integers, exact, scaled and added to a sum of zero points: it depends on its own row and on the matrix
 /// alone. The scratch has room for the rows.
+/// `ahead` is fetched meanwhile.
 void coded_product(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix, float* c,
-                   int64_t c_stride, bool accumulate, CodeScratch& scratch);
+                   int64_t c_stride, bool accumulate, CodeScratch& scratch, const CodesAhead& ahead = {});
 
 }  // namespace verbatim

@@ -19,6 +19,28 @@ inline constexpr int64_t kPanelWidth = 16;
 /// Inner dimensions are padded with zeros to a multiple of this; also the group size of MXFP4.
 inline constexpr int64_t kInnerStep = 32;
 
+/// Memory that will be read after what a product reads, to be fetched beside it: as many bytes for as many.
+/// It is fetched in blocks of a page side by side, for a core that asks for one place after the other waits
+/// most of the time: a hardware prefetcher starts anew in every page.
+struct FetchAhead {
+  const char* from = nullptr;  ///< or null: nothing
+  int shift = 0;               ///< 2^shift blocks of kFetchBlock bytes
+  int64_t position = 0;        ///< how much of them has been fetched beside other products
+
+  static constexpr int64_t kFetchBlock = 4096;
+
+  /// Fetches what belongs beside bytes at .. at + bytes - 1 of what is read.
+  VERBATIM_INLINE void beside(int64_t at, int64_t bytes) const {
+    if (from == nullptr) return;
+    const int64_t end = (position + at + bytes) >> shift;
+    for (int64_t line = (((position + at) >> shift) + 63) & ~int64_t{63}; line < end; line += 64) {
+      for (int64_t block = 0; block < int64_t{1} << shift; ++block) {
+        __builtin_prefetch(from + block * kFetchBlock + line, 0, 2);
+      }
+    }
+  }
+};
+
 /// c[r][16 p + i] = Σ_k a[r][k] · panel_p[k][i], added to what c holds if `accumulate`.
 /// Each output is summed over k in an order that depends on k alone: the row-independence rule (design:
 /// promise 1).
@@ -34,6 +56,7 @@ struct PanelProduct {
   float* c;
   int64_t c_stride;
   bool accumulate;
+  FetchAhead ahead = {};  ///< the panels lie one after the other where there is something to fetch
 };
 
 /// Rows of activations in int8 with one scale per group of 32, as products with integer weights want them.
@@ -177,6 +200,8 @@ struct CodeProduct {
   int64_t k;             ///< a multiple of 64, at most 256
   int32_t* c;
   int64_t c_stride;
+  FetchAhead ahead = {};        ///< beside the codes, or their upper plane
+  FetchAhead ahead_lower = {};  ///< beside the lower plane
 };
 /// So that sums over 256 codes stay within 31 bits.
 inline constexpr int32_t kLargestFold = 32000;

@@ -1,7 +1,6 @@
 #include "kv/chunk_codes.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/matrix.h"
 #include "kv/finite.h"
@@ -79,8 +78,9 @@ struct Range {
   }
 };
 
-int nearest(float x, int least, int largest) {
-  return static_cast<int>(std::clamp(std::nearbyint(x), static_cast<float>(least), static_cast<float>(largest)));
+/// The nearest whole number from 0 to `largest`.
+int nearest(float x, int largest) {
+  return static_cast<int>(std::clamp(x, 0.0f, static_cast<float>(largest)) + 0.5f);
 }
 
 /// Writes a group's scale and zero point.
@@ -90,21 +90,28 @@ void put_scale(const OpenMatrix& matrix, int64_t index, Range range) {
   matrix.scales[index] = round_up_bfloat16((range.largest - range.least) / steps);
 }
 
-void put_code(const OpenMatrix& matrix, int64_t inner, int64_t column, float x) {
-  const int64_t index = matrix.scale_index(inner, column);
+/// How a group's numbers become steps: multiplied by `per_step` after `zero` is taken away.
+struct GroupScale {
+  float zero;
+  float per_step;
+};
+GroupScale group_scale(const OpenMatrix& matrix, int64_t index) {
   const float scale = to_float(matrix.scales[index]);
-  const float zero = to_float(matrix.zeros[index]);
+  return {to_float(matrix.zeros[index]), scale == 0.0f ? 0.0f : 1.0f / scale};
+}
+
+inline void put_code(const OpenMatrix& matrix, int64_t inner, int64_t column, float x, GroupScale group) {
   const Place place = place_of(matrix, inner, column);
-  const float steps = scale == 0.0f ? 0.0f : (finite(x) - zero) / scale;
+  const float steps = (finite(x) - group.zero) * group.per_step;
   if (matrix.storage == kCodesBytes) {
-    matrix.codes[place.byte] = static_cast<uint8_t>(nearest(steps, 0, 255));
+    matrix.codes[place.byte] = static_cast<uint8_t>(nearest(steps, 255));
     return;
   }
-  const int upper = nearest(steps, 0, 15);
+  const int upper = nearest(steps, 15);
   put_half(matrix.codes, place, upper);
   if (matrix.lower == nullptr) return;
-  const int rest = nearest((steps - static_cast<float>(upper)) * kHalfSteps, -kLowerZero, kLowerZero - 1);
-  put_half(matrix.lower, place, rest + kLowerZero);
+  const float rest = (steps - static_cast<float>(upper)) * kHalfSteps + kLowerZero;
+  put_half(matrix.lower, place, nearest(rest, 15));
 }
 
 float get_number(const OpenMatrix& matrix, int64_t inner, int64_t column, bool upper_only) {
@@ -136,7 +143,8 @@ void encode(const OpenMatrix& matrix, const Numbers& numbers) {
       Range range(numbers.at(0, column));
       for (int64_t i = 1; i < numbers.inner; ++i) range.add(numbers.at(i, column));
       put_scale(matrix, column, range);
-      for (int64_t i = 0; i < numbers.inner; ++i) put_code(matrix, i, column, numbers.at(i, column));
+      const GroupScale scale = group_scale(matrix, column);
+      for (int64_t i = 0; i < numbers.inner; ++i) put_code(matrix, i, column, numbers.at(i, column), scale);
     }
     return;
   }
@@ -146,7 +154,10 @@ void encode(const OpenMatrix& matrix, const Numbers& numbers) {
       Range range(numbers.at(i, first));
       for (int64_t column = first + 1; column < end; ++column) range.add(numbers.at(i, column));
       put_scale(matrix, matrix.scale_index(i, first), range);
-      for (int64_t column = first; column < end; ++column) put_code(matrix, i, column, numbers.at(i, column));
+      const GroupScale scale = group_scale(matrix, matrix.scale_index(i, first));
+      for (int64_t column = first; column < end; ++column) {
+        put_code(matrix, i, column, numbers.at(i, column), scale);
+      }
     }
   }
 }
@@ -183,10 +194,13 @@ void encode_position(int64_t slot, const float* key, const float* value, int64_t
   };
   const OpenMatrix keys = open_keys(record);
   put_scale(keys, slot, range_of(key));
-  for (int64_t d = 0; d < head_dim; ++d) put_code(keys, d, slot, key[d]);
+  const GroupScale key_scale = group_scale(keys, slot);
+  for (int64_t d = 0; d < head_dim; ++d) put_code(keys, d, slot, key[d], key_scale);
   const OpenMatrix values = open_values(record);
-  put_scale(values, values.scale_index(slot, 0), range_of(value));
-  for (int64_t d = 0; d < head_dim; ++d) put_code(values, slot, d, value[d]);
+  const int64_t index = values.scale_index(slot, 0);
+  put_scale(values, index, range_of(value));
+  const GroupScale value_scale = group_scale(values, index);
+  for (int64_t d = 0; d < head_dim; ++d) put_code(values, slot, d, value[d], value_scale);
 }
 
 void decode_chunk(const ChunkRecord& record, int64_t head_dim, bool upper_only, float* keys, float* values) {

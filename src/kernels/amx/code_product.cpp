@@ -26,14 +26,12 @@ struct CodeTiles {
     return (panel * (p.k / kTileInner) + tile) * kBytes;
   }
   VERBATIM_INLINE void unpack(int64_t panel, int64_t tile, uint8_t* out) const {
-    const uint8_t* const codes = p.codes + place(panel, tile);
-    if constexpr (kStorage == kCodesBytes) {
-      generic::prefetch_scattered<1024>(codes);
-      return;
-    }
-    const uint8_t* const lower = kStorage == kCodesBoth ? p.lower + place(panel, tile) : nullptr;
-    generic::prefetch_scattered<512>(codes);
-    if constexpr (kStorage == kCodesBoth) generic::prefetch_scattered<512>(lower);
+    const int64_t at = place(panel, tile);
+    p.ahead.beside(at, kBytes);
+    if constexpr (kStorage == kCodesBytes) return;
+    if constexpr (kStorage == kCodesBoth) p.ahead_lower.beside(at, kBytes);
+    const uint8_t* const codes = p.codes + at;
+    const uint8_t* const lower = kStorage == kCodesBoth ? p.lower + at : nullptr;
     for (int64_t block = 0; block < 8; ++block) {
       const __m512i upper_codes = _mm512_loadu_si512(codes + block * 64);
       __m512i first;

@@ -18,7 +18,12 @@ void wide_block(const Product& p, int64_t row, int64_t panel) {
   begin_wide<kPanels>(c, p.c_stride * 4, p.accumulate);
   for (int64_t k = 0; k < p.k; k += kInnerStep) {
     const BFloat16* const w = weights + k * kPanelWidth;
-    for (int j = 0; j < kPanels; ++j) prefetch_lines(w + j * p.panel_stride + kPrefetchElements, 16);
+    if (p.ahead.from != nullptr) {
+      constexpr int64_t kBytes = kPanelWidth * int64_t{sizeof(BFloat16)};
+      p.ahead.beside((panel * p.k + k * kPanels) * kBytes, kInnerStep * kPanels * kBytes);
+    } else {
+      for (int j = 0; j < kPanels; ++j) prefetch_lines(w + j * p.panel_stride + kPrefetchElements, 16);
+    }
     step_wide<kPanels>(a + k, p.a_stride * 2, w, p.panel_stride);
   }
   end_wide<kPanels>(c, p.c_stride * 4);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "kernels/generic/scattered_prefetch.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim::generic {
@@ -77,10 +76,11 @@ struct CodeMicro {
           }
         }
         if (row == 0) {
-          // The chunks of a head follow each other in a plane.
           constexpr int kStepBytes = kStorage == kCodesBytes ? 256 : 128;
-          prefetch_scattered<kStepBytes>(codes + step * kStepBytes);
-          if constexpr (kStorage == kCodesBoth) prefetch_scattered<kStepBytes>(lower + step * kStepBytes);
+          const int64_t first = apart == 0 ? panel : panel * kPanelBlock;
+          const int64_t at = first * panel_bytes + (step * kPanelBlock + j) * kStepBytes;
+          p.ahead.beside(at, kStepBytes);
+          if constexpr (kStorage == kCodesBoth) p.ahead_lower.beside(at, kStepBytes);
         }
         for (int64_t b = 2 * step; b < 2 * step + 2; ++b) {
           Bytes weights[kPlanes][2];
