@@ -30,8 +30,7 @@ std::vector<Recipe> measured_recipes(const Options& options) {
   std::vector<Recipe> recipes;
   for (const std::string& name : options.recipes) {
     Recipe& recipe = recipes.emplace_back(load_recipe(name));
-    const bool fits = recipe.levels.size() == 1 && recipe.levels.front().kind == DraftLevel::Kind::kSelf &&
-                      (recipe.levels.front().cache == "full" || recipe.levels.front().cache == "draft");
+    const bool fits = recipe.levels.size() == 1 && recipe.levels.front().kind == DraftLevel::Kind::kSelf;
     if (!fits || recipe.planned) {
       fail(ErrorKind::kUsage, "the recipe {} is not of the kind that this measures: one level of kind self",
            recipe.name);

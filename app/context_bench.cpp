@@ -8,10 +8,15 @@
 #include "engine/model_data.h"
 #include "filled_cache.h"
 #include "formats/format.h"
+#include "speculation/sparse_levels.h"
 
 namespace verbatim::app {
 
 namespace {
+
+int32_t token_at(int64_t position, const Decoder& decoder) {
+  return static_cast<int32_t>(position * 7919 % decoder.config().vocab_size);
+}
 
 /// A pass over some rows behind a context, timed in turns with others.
 class PassCase {
@@ -22,7 +27,7 @@ class PassCase {
     for (int64_t r = 0; r < rows; ++r) {
       rows_.push_back({.sequence = 0,
                        .position = static_cast<int32_t>(context + r),
-                       .token = static_cast<int32_t>((context + r) * 7919 % decoder.config().vocab_size)});
+                       .token = token_at(context + r, decoder)});
     }
   }
 
@@ -121,7 +126,9 @@ class Context {
         add(Reading::kFull, 1);
         continue;
       }
-      add(draft_kind(cases_[i]), 1);
+      PassKind drafting = draft_kind(cases_[i]);
+      drafting.sparse = views_.emplace_back(sparse_view(cases_[i], cache)).get();
+      add(drafting, 1);
       for (const int32_t length : plan_.lengths) add(Reading::kFull, length + 1);
     }
     if (passes.empty()) return;
@@ -138,14 +145,37 @@ class Context {
     }
   }
 
+  /// What the drafts of a recipe see of the context, if that is not all of it.
+  std::unique_ptr<SparseCache> sparse_view(const DecodeCase& one, KvCache& cache) {
+    const Decoder& decoder = one.model.data().decoder;
+    std::unique_ptr<SparseCache> view =
+        make_view(one.recipe.levels.front(), one.recipe.cache, shape_of(one), cache.capacity());
+    if (view == nullptr) return nullptr;
+    std::vector<int32_t> tokens(static_cast<size_t>(context_));
+    for (int64_t p = 0; p < context_; ++p) tokens[static_cast<size_t>(p)] = token_at(p, decoder);
+    const int64_t count = view->follow(tokens, cache);
+    if (count == 0) return view;
+    std::vector<Row> rows;
+    for (int64_t p = context_ - count; p < context_; ++p) {
+      rows.push_back({0, static_cast<int32_t>(p), token_at(p, decoder)});
+    }
+    PassKind kind(Reading::kFull);
+    kind.observer = view.get();
+    KvCache* const caches[] = {&cache};
+    decoder.forward(rows, kind, caches, count, workspace_, team_);
+    return view;
+  }
+
   ContextResult best(size_t i) const {
     const DecodeCase& one = cases_[i];
     const CacheShape shape = shape_of(one);
+    const int64_t copy = dense_cache_bytes(one.model.data().checkpoint.config,
+                                           copied_positions(one.recipe.levels.front(), context_));
     ContextResult result{.recipe = one.recipe.name,
                          .context = context_,
                          .plain = costs_.front().draft,
                          .draft = costs_[i].draft,
-                         .cache_bytes = cache_bytes(one.recipe.cache, shape, context_),
+                         .cache_bytes = cache_bytes(one.recipe.cache, shape, context_) + copy,
                          .plain_cache_bytes = cache_bytes(cases_.front().recipe.cache, shape, context_),
                          .weight_bytes = one.weight_bytes};
     result.speedup = 0;
@@ -170,6 +200,7 @@ class Context {
   ThreadTeam& team_;
   DecoderWorkspace workspace_;
   std::vector<Costs> costs_;
+  std::vector<std::unique_ptr<SparseCache>> views_;
 };
 
 }  // namespace

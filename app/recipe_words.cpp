@@ -32,6 +32,10 @@ std::string weights_words(const std::vector<std::string>& formats) {
   return "the weights in " + listed(packed) + (as_is ? " too" : " alone");
 }
 
+std::string percent(float share) {
+  return fmt::format("{:.3g} %", 100.0 * static_cast<double>(share));
+}
+
 }  // namespace
 
 std::string level_words(const DraftLevel& level) {
@@ -47,6 +51,9 @@ std::string level_words(const DraftLevel& level) {
       words = level.table.empty() ? "n-grams" : "n-grams with a table";
       break;
   }
+  if (level.cache == "window")
+    words += fmt::format(" with the latest {} of the context", percent(level.budget));
+  if (level.cache == "snapkv") words += fmt::format(" with {} of the prompt", percent(level.budget));
   if (level.layers == 0) return words;
   return fmt::format("the first {} in {}",
                      level.layers == 1 ? "layer" : fmt::format("{} layers", level.layers), words);

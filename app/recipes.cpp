@@ -8,7 +8,7 @@ namespace verbatim::app {
 
 namespace {
 
-constexpr size_t kIndent = 14;
+constexpr size_t kIndent = 19;
 constexpr size_t kWidth = 100;
 
 /// Prints words after a name and a label, lines that are too long below them.

@@ -11,7 +11,7 @@ namespace verbatim {
 struct ContextMemory {
   int64_t tokens = 0;       ///< how long the sequence may become
   int64_t cache = 0;        ///< its keys and values at that length
-  int64_t draft_cache = 0;  ///< those of models that draft for it
+  int64_t draft_cache = 0;  ///< those of models that draft for it, and copies that drafts read
   int64_t workspace = 0;    ///< the buffers of a pass
   int64_t held = 0;         ///< how much of all that is taken already
 

@@ -8,6 +8,7 @@
 #include "engine/speculator_setup.h"
 #include "engine/text_stream.h"
 #include "kv/make_cache.h"
+#include "speculation/sparse_levels.h"
 #include "verbatim/generate.h"
 
 namespace verbatim {
@@ -208,7 +209,11 @@ struct Session::State {
                          .cache = cache_bytes(length),
                          .workspace = pass_workspace_bytes(model.data().checkpoint.config, rows),
                          .held = cache_bytes(held)};
+    const bool prepared = speculator != nullptr && speculator_recipe == recipe;
     for (const DraftLevel& level : recipe.levels) {
+      const ModelConfig& config = model.data().checkpoint.config;
+      memory.draft_cache += dense_cache_bytes(config, copied_positions(level, known));
+      if (prepared) memory.held += dense_cache_bytes(config, copied_positions(level, std::min(held, known)));
       if (level.kind != DraftLevel::Kind::kModel || !draft_model) continue;
       const ModelConfig& draft = draft_model->data().checkpoint.config;
       memory.draft_cache += dense_cache_bytes(draft, std::min<int64_t>(length, draft.context));

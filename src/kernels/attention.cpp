@@ -26,9 +26,6 @@ Range visible_positions(const AttentionBlock& block, int64_t row) {
   const int64_t position = block.positions[row];
   int64_t first = block.view.first;
   if (block.window > 0) first = std::max(first, position - block.window + 1);
-  if (block.view.recent > 0) {
-    first = std::max(first, (position - block.view.recent) / kAttentionChunk * kAttentionChunk);
-  }
   return {first, position + 1};
 }
 
@@ -71,6 +68,20 @@ class Attending {
       kernel_.scale(sums + q * block_.width, block_.width, correction);
     }
     add_values(step, queries, probabilities, sums);
+  }
+
+  /// Scores a chunk of panels for all rows and calls see(query, range) for each query and what its row sees
+  /// of the chunk.
+  template <typename See>
+  void look(int64_t chunk, int64_t extent, See&& see) {
+    score({block_.cache, chunk, false, 0, block_.rows, extent}, block_.rows * block_.group, block_.queries,
+          scratch_.scores.data());
+    const int64_t begin = chunk * kAttentionChunk;
+    for (int64_t q = 0; q < block_.rows * block_.group; ++q) {
+      const Range visible = visible_positions(block_, q / block_.group);
+      const Range range{std::max<int64_t>(visible.first - begin, 0), std::min(visible.end - begin, extent)};
+      if (range.first < range.end) see(q, range);
+    }
   }
 
  private:
@@ -187,6 +198,22 @@ class Attending {
   const KernelTable& kernel_ = kernels();
 };
 
+/// From the first to the last position that one of the rows sees, but for sinks and gathered positions.
+Range visible_positions(const AttentionBlock& block, int64_t first_row, int64_t rows) {
+  Range all{std::numeric_limits<int64_t>::max(), 0};
+  for (int64_t r = first_row; r < first_row + rows; ++r) {
+    const Range visible = visible_positions(block, r);
+    all = {std::min(all.first, visible.first), std::max(all.end, visible.end)};
+  }
+  return all;
+}
+
+void forget(AttentionScratch& scratch, int64_t query_rows) {
+  for (int64_t q = 0; q < query_rows; ++q) {
+    scratch.states[static_cast<size_t>(q)] = {-std::numeric_limits<float>::infinity(), 0.0f};
+  }
+}
+
 /// Takes in the positions that were gathered from the past.
 void attend_to_selected(const AttentionBlock& block, AttentionScratch& scratch) {
   Attending attending(block, scratch);
@@ -220,19 +247,13 @@ void begin_attention(const AttentionBlock& block, AttentionScratch& scratch) {
   const int64_t query_rows = block.rows * block.group;
   scratch.reserve(query_rows, block.width);
   std::memset(scratch.sums.data(), 0, static_cast<size_t>(query_rows * block.width) * sizeof(float));
-  for (int64_t q = 0; q < query_rows; ++q) {
-    scratch.states[static_cast<size_t>(q)] = {-std::numeric_limits<float>::infinity(), 0.0f};
-  }
+  forget(scratch, query_rows);
   if (block.view.selected_count > 0) attend_to_selected(block, scratch);
 }
 
 void attend_to_chunks(const AttentionBlock& block, int64_t first_row, int64_t rows, int64_t first_chunk,
                       int64_t end_chunk, AttentionScratch& scratch) {
-  Range all{std::numeric_limits<int64_t>::max(), 0};
-  for (int64_t r = first_row; r < first_row + rows; ++r) {
-    const Range visible = visible_positions(block, r);
-    all = {std::min(all.first, visible.first), std::max(all.end, visible.end)};
-  }
+  const Range all = visible_positions(block, first_row, rows);
   const bool sinks = block.view.sinks > 0 && all.first >= kAttentionChunk;
   if (!sinks) first_chunk = std::max(first_chunk, all.first / kAttentionChunk);
   end_chunk = std::min(end_chunk, ceil_div(all.end, kAttentionChunk));
@@ -277,6 +298,38 @@ void attend(const AttentionBlock& block, AttentionScratch& scratch) {
   begin_attention(block, scratch);
   attend_to_chunks(block, 0, block.rows, 0, std::numeric_limits<int64_t>::max(), scratch);
   end_attention(block, scratch);
+}
+
+void add_attention_shares(const AttentionBlock& block, AttentionScratch& scratch, std::span<float> shares) {
+  const int64_t query_rows = block.rows * block.group;
+  scratch.reserve(query_rows, block.width);
+  forget(scratch, query_rows);
+  const auto wanted = std::ssize(shares);
+  const Range all = visible_positions(block, 0, block.rows);
+  Attending attending(block, scratch);
+  for (const bool known : {false, true}) {  // the largest score and the sum of a query; then the shares
+    const int64_t end_chunk = ceil_div(known ? std::min<int64_t>(wanted, all.end) : all.end, kAttentionChunk);
+    for (int64_t chunk = all.first / kAttentionChunk; chunk < end_chunk; ++chunk) {
+      const int64_t begin = chunk * kAttentionChunk;
+      const int64_t extent = std::min(kAttentionChunk, round_up(all.end - begin, kInnerStep));
+      attending.look(chunk, extent, [&](int64_t q, const Range& range) {
+        BFloat16* const weights = scratch.probabilities.data() + q * kAttentionChunk;
+        SoftmaxState& whole = scratch.states[static_cast<size_t>(q)];
+        SoftmaxState state = whole;
+        kernels().softmax_chunk(scratch.scores.data() + q * kAttentionChunk, extent, range.first, range.end,
+                                block.scale, &state, weights);
+        if (!known) {
+          whole = state;
+          return;
+        }
+        const float factor = 1.0f / whole.sum;
+        const int64_t end = std::min<int64_t>(range.end, wanted - begin);
+        for (int64_t i = range.first; i < end; ++i) {
+          shares[static_cast<size_t>(begin + i)] += to_float(weights[i]) * factor;
+        }
+      });
+    }
+  }
 }
 
 }  // namespace verbatim

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/aligned_buffer.h"
 #include "kernels/coded_chunks.h"
@@ -59,13 +60,11 @@ struct HeadCache {
 
 /// What drafts see of the past where they do without some of it (the baselines that QuantSpec compares with).
 struct SparseView {
-  /// A row sees itself and so many positions before it at most, a multiple of the chunk, but for what it
-  /// shares a chunk with; 0: all from `first` on.
-  int64_t recent = 0;
-  int64_t sinks = 0;  ///< with `recent`: and the first so many positions, at most a chunk (StreamingLLM)
   /// Positions below are not seen where they are,
   int64_t first = 0;
-  /// but so many of them, gathered here (SnapKV).
+  /// but for the first so many, at most a chunk, if `first` lies beyond that chunk (StreamingLLM),
+  int64_t sinks = 0;
+  /// and so many of them, gathered here (SnapKV).
   int64_t selected_count = 0;
   HeadCache selected;
 };
@@ -103,6 +102,12 @@ int64_t attention_rows_per_block(int64_t group);
 
 /// Softmax attention of a block: one pass over the chunks it can see, with a running maximum.
 void attend(const AttentionBlock& block, AttentionScratch& scratch);
+
+/// Adds to shares[p] what each of the block's queries gives of its attention to position p, rounded as
+/// attend() rounds it; the shares of a query add up to 1 over all that it sees, positions beyond the span
+/// included. The cache holds no codes. With room in the scratch for the block's query rows it does not
+/// allocate or throw.
+void add_attention_shares(const AttentionBlock& block, AttentionScratch& scratch, std::span<float> shares);
 
 // The same in parts, for rows that do not all see the same keys: begin_attention(), attend_to_chunks() for
 // every row over all the chunks that it can see, in order, and end_attention().

@@ -57,6 +57,20 @@ void DenseCache::write(int64_t layer, int64_t head, int64_t position, const floa
   }
 }
 
+void DenseCache::copy(int64_t layer, int64_t head, int64_t position, const DenseCache& from,
+                      int64_t from_position) {
+  const uint16_t* const source = from.chunk_data(layer, head, from_position / kAttentionChunk);
+  uint16_t* const target = chunk_data(layer, head, position / kAttentionChunk);
+  const int64_t values = kAttentionChunk * width_;
+  const int64_t source_slot = from_position % kAttentionChunk;
+  const int64_t slot = position % kAttentionChunk;
+  for (int64_t d = 0; d < shape_.head_dim; ++d) {
+    target[place(d, slot, width_)] = source[place(d, source_slot, width_)];
+    target[values + place(slot, d, kAttentionChunk)] =
+        source[values + place(source_slot, d, kAttentionChunk)];
+  }
+}
+
 void DenseCache::read_chunk(int64_t layer, int64_t head, int64_t chunk, float* keys, float* values) const {
   const uint16_t* const key_data = chunk_data(layer, head, chunk);
   const uint16_t* const value_data = key_data + kAttentionChunk * width_;

@@ -144,6 +144,39 @@ struct Decoder::Pass {
     return kind.sparse->view(layer_index, head, rows[static_cast<size_t>(row)].position);
   }
 
+  KvCache& cache_of(const RowBlock& block) const {
+    return *caches[static_cast<size_t>(rows[static_cast<size_t>(block.first)].sequence)];
+  }
+
+  /// A block of rows at a key-value head, without anywhere to put the result.
+  AttentionBlock attention_block(int64_t layer_index, int64_t head, const RowBlock& block) const {
+    return {.queries = work.queries.data() + (head * count + block.first) * group * head_width,
+            .positions = work.positions.data() + block.first,
+            .rows = block.count,
+            .group = group,
+            .head_dim = config.head_dim,
+            .width = head_width,
+            .window = config.sliding_window,
+            .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim)),
+            .cache = cache_of(block).head(layer_index, head, kind.cache),
+            .view = view(layer_index, head, block.first),
+            .out = nullptr,
+            .out_stride = 0};
+  }
+
+  /// Shows the observer every key-value head.
+  void show(int64_t layer_index) {
+    // Here, because the members of the team must not throw.
+    for (AttentionScratch& scratch : work.attention) scratch.reserve(count * group, head_width);
+    team.run([&](int member, int size) {
+      const int64_t end = int64_t{config.kv_heads} * (member + 1) / size;
+      for (int64_t head = int64_t{config.kv_heads} * member / size; head < end; ++head) {
+        kind.observer->observe(layer_index, head, attention_block(layer_index, head, {0, count}),
+                               work.attention[static_cast<size_t>(member)]);
+      }
+    });
+  }
+
   /// Calls attend() on every block of rows of a sequence and every key-value head. Threads take whole blocks.
   void attention(int64_t layer_index, Matrix<float> out) {
     const int64_t rows_per_block = attention_rows_per_block(group);
@@ -163,24 +196,13 @@ struct Decoder::Pass {
       for (int64_t item = begin; item < end; ++item) {
         const RowBlock block = find_block(item % blocks, rows_per_block);
         const int64_t head = item / blocks;
-        KvCache& cache = *caches[static_cast<size_t>(rows[static_cast<size_t>(block.first)].sequence)];
-        const AttentionBlock attention_block{
-            .queries = work.queries.data() + (head * count + block.first) * group * head_width,
-            .positions = work.positions.data() + block.first,
-            .rows = block.count,
-            .group = group,
-            .head_dim = config.head_dim,
-            .width = head_width,
-            .window = config.sliding_window,
-            .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim)),
-            .cache = cache.head(layer_index, head, kind.cache),
-            .view = view(layer_index, head, block.first),
-            .out = out.row(block.first) + head * group * config.head_dim,
-            .out_stride = out.stride};
+        AttentionBlock attending = attention_block(layer_index, head, block);
+        attending.out = out.row(block.first) + head * group * config.head_dim;
+        attending.out_stride = out.stride;
         if (work.branches.contains(block.first)) {
-          attend_as_tree(attention_block, layer_index, head, cache, scratch);
+          attend_as_tree(attending, layer_index, head, cache_of(block), scratch);
         } else {
-          attend(attention_block, scratch);
+          attend(attending, scratch);
         }
       }
     };
@@ -245,6 +267,7 @@ struct Decoder::Pass {
     const Matrix<float> heads(work.gathered.data(), count, weights.output.padded_k());
     clear_padding(heads, weights.output.k);
     settle_caches(index);
+    if (kind.observer != nullptr) show(index);
     attention(index, heads);
     add_to_hidden(multiply(weights.output, heads));
 
@@ -342,6 +365,10 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
   const auto count = static_cast<int64_t>(rows.size());
   const int64_t layers = kind.layers > 0 ? std::min<int64_t>(kind.layers, config_.layers) : config_.layers;
   plan_branches(rows, config_, layers, workspace.branches);
+  if (kind.observer != nullptr &&
+      (rows.front().sequence != rows.back().sequence || !workspace.branches.chains().empty())) {
+    fail(ErrorKind::kUsage, "a pass that is observed has the rows of one sequence, without branches");
+  }
   reserve(workspace, config_, weights_, count, count - first_logits_row, team.size());
   Pass pass{.decoder = *this,
             .config = config_,

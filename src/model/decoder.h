@@ -28,6 +28,8 @@ struct PassKind {
   CacheReading cache = CacheReading::kFull;
   /// The parts of the past that are seen, or null: all of it.
   const SparseCache* sparse = nullptr;
+  /// Sees the queries, or null. Only for the rows of one sequence without branches.
+  AttentionObserver* observer = nullptr;
 };
 
 /// The buffers of a pass, kept from one to the next so that decoding does not allocate. One per thread of

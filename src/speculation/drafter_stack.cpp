@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "speculation/ngram_drafter.h"
+#include "speculation/sparse_levels.h"
 #include "speculation/translating_drafter.h"
 #include "text/same_vocabulary.h"
 
@@ -43,6 +44,9 @@ int64_t translated_capacity(int64_t capacity, const ModelConfig& config) {
 
 DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextModel& model,
                            const TextModel& draft_model, int64_t capacity, ThreadTeam& team) {
+  if (const std::string mistake = sparse_mistake(recipe); !mistake.empty()) {
+    fail(ErrorKind::kUsage, "recipe {}: {}", recipe.name, mistake);
+  }
   for (const DraftLevel& level : recipe.levels) {
     if (level.kind == DraftLevel::Kind::kNgram) {
       drafters_.push_back(std::make_unique<NgramDrafter>(level, model.decoder->config().vocab_size));
@@ -67,6 +71,8 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     std::unique_ptr<NeuralDrafter> drafter;
     if (self) {
       drafter = std::make_unique<NeuralDrafter>(target, kind, DraftCache(), false);
+      if (is_sparse(level))
+        drafter->own_view(make_view(level, recipe.cache, decoder.cache_shape(), capacity));
     } else {
       if (draft_evaluator_ == nullptr) {
         const bool small = weight_bytes(decoder.weights(), kind.reading) <= kOneThreadBytes;

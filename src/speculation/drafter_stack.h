@@ -22,7 +22,8 @@ class DrafterStack {
  public:
   /// `target` evaluates `model`, whose sequences grow to at most `capacity` tokens. `draft_model` is what
   /// levels of another model draft with, or without decoder. Both outlive the stack. Throws Error(kUsage)
-  /// when a level needs what is not there, or drafts for one that is translated.
+  /// when a level needs what is not there, drafts for one that is translated, or reads a cache of another
+  /// kind.
   DrafterStack(const Recipe& recipe, Evaluator& target, const TextModel& model, const TextModel& draft_model,
                int64_t capacity, ThreadTeam& team);
 

@@ -83,10 +83,21 @@ void NeuralDrafter::observe(const Sequence& sequence) {
   // A prompt is taken in now, so that it is no part of the price of the first draft.
   KvCache* const own = cache_.own();
   const std::span<const int32_t> tokens(sequence.tokens.data(), sequence.tokens.size() - 1);
+  if (view_ != nullptr) show(tokens, *sequence.cache);
   const int64_t first = own == nullptr ? 0 : cache_.first_unknown(sequence);
   if (own == nullptr || static_cast<int64_t>(tokens.size()) - first < kPromptRows || !knows(sequence)) return;
   take_in(tokens, first, *own);
   cache_.hold_own(sequence.tokens);
+}
+
+/// Tells the view what the cache holds and, if it asks, shows it the last queries. What is evaluated for that
+/// again writes the same bits again.
+void NeuralDrafter::show(std::span<const int32_t> tokens, KvCache& cache) {
+  const int64_t rows = view_->follow(tokens, cache);
+  if (rows == 0) return;
+  PassKind kind(Reading::kFull);
+  kind.observer = view_.get();
+  evaluator_->evaluate(tokens, static_cast<int64_t>(tokens.size()) - rows, 0, kind, cache);
 }
 
 /// Evaluates the tokens from `first` on for their keys and values alone.

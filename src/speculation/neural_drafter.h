@@ -65,6 +65,12 @@ class NeuralDrafter : public Drafter {
     kind_.head = head_.get();
   }
 
+  /// Keeps the narrower view of the shared cache that its PassKind points to.
+  void own_view(std::unique_ptr<SparseCache> view) {
+    view_ = std::move(view);
+    kind_.sparse = view_.get();
+  }
+
   void propose(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t room,
                Draft& draft) override;
   void observe(const Sequence& sequence) override;
@@ -80,6 +86,7 @@ class NeuralDrafter : public Drafter {
   };
 
   bool knows(const Sequence& sequence);
+  void show(std::span<const int32_t> tokens, KvCache& cache);
   void take_in(std::span<const int32_t> tokens, int64_t first, KvCache& cache);
   Matrix<const float> evaluate(Sequence& sequence, int64_t first, const Draft& following);
   void propose_chain(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
@@ -100,6 +107,7 @@ class NeuralDrafter : public Drafter {
   DraftCache cache_;
   bool grow_trees_;
   std::unique_ptr<LinearWeight> head_;
+  std::unique_ptr<SparseCache> view_;
   Drafter* inner_ = nullptr;
   DraftLimits inner_limits_;
   Calibration* inner_worth_ = nullptr;

@@ -9,6 +9,7 @@
 #include "formats/format.h"
 #include "kv/make_cache.h"
 #include "speculation/built_in_recipes.h"
+#include "speculation/sparse_levels.h"
 
 namespace verbatim {
 
@@ -87,7 +88,8 @@ void read_tree(DraftLevel& level, const toml::table& drafter, const std::string&
 }
 
 void read_self(DraftLevel& level, const toml::table& drafter, const std::string& where) {
-  allow_only(drafter, {"kind", "reading", "cache", "budget", "layers", "vocabulary", "stop", "tree", "drafter"},
+  allow_only(drafter,
+             {"kind", "reading", "cache", "budget", "layers", "vocabulary", "stop", "tree", "drafter"},
              where);
   level.reading = text(drafter, "reading", where);
   if (drafter.contains("cache")) level.cache = text(drafter, "cache", where);
@@ -97,9 +99,11 @@ void read_self(DraftLevel& level, const toml::table& drafter, const std::string&
               level.cache);
   }
   level.budget = static_cast<float>(number(drafter, "budget", level.budget, 0.01, 1.0, where));
+  if (drafter.contains("budget") && !is_sparse(level)) {
+    bad_input("{}: \"budget\" belongs to the caches window and snapkv", where);
+  }
   level.layers = whole_number(drafter, "layers", 0, 0, kMostLayers, where);
-  if (parse_reading(level.reading, where) == Reading::kFull && level.layers == 0 &&
-      level.cache == "full") {
+  if (parse_reading(level.reading, where) == Reading::kFull && level.layers == 0 && level.cache == "full") {
     bad_input("{}: a draft in the reading \"full\" would cost what the verification costs", where);
   }
 }
@@ -272,6 +276,8 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
   read_cache(recipe, root, where);
   read_levels(recipe, root, where);
   read_acceptance(recipe, root, where);
+  if (const std::string mistake = sparse_mistake(recipe); !mistake.empty())
+    bad_input("{}: {}", where, mistake);
   return recipe;
 }
 

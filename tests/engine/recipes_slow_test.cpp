@@ -1,3 +1,4 @@
+#include "speculation/sparse_levels.h"
 #include "support/speculative_text.h"
 
 namespace verbatim {
@@ -38,6 +39,8 @@ void expect_plain_texts(const std::vector<Recipe>& recipes, const std::vector<st
       if (testing::Test::HasFatalFailure()) return;
     }
     EXPECT_GT(work.accepted, 0) << recipe.name << ": a comparison without accepted drafts shows little";
+    // Of so short a prompt a sparse view leaves nothing out; sparse_drafts_test.cpp has long ones.
+    if (is_sparse(recipe.levels.front())) continue;
     EXPECT_LT(work.accepted, work.drafted) << recipe.name << ": nor does one without rejected drafts";
   }
 }

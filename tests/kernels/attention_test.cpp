@@ -57,8 +57,11 @@ struct Scene {
     return out;
   }
 
-  std::vector<double> reference(int32_t row, int64_t head) const {
-    const int64_t first = window > 0 ? std::max<int64_t>(0, row - window + 1) : 0;
+  int64_t first_seen(int32_t row) const { return window > 0 ? std::max<int64_t>(0, row - window + 1) : 0; }
+
+  /// The attention of a row from the first position that it sees to its own.
+  std::vector<double> weights(int32_t row, int64_t head) const {
+    const int64_t first = first_seen(row);
     std::vector<double> weights;
     double sum = 0.0;
     for (int64_t p = first; p <= row; ++p) {
@@ -70,10 +73,17 @@ struct Scene {
       weights.push_back(std::exp(score * scale));
       sum += weights.back();
     }
+    for (double& weight : weights) weight /= sum;
+    return weights;
+  }
+
+  std::vector<double> reference(int32_t row, int64_t head) const {
+    const int64_t first = first_seen(row);
+    const std::vector<double> shares = weights(row, head);
     std::vector<double> out(static_cast<size_t>(head_dim));
     for (int64_t p = first; p <= row; ++p) {
       for (int64_t d = 0; d < head_dim; ++d) {
-        out[static_cast<size_t>(d)] += weights[static_cast<size_t>(p - first)] / sum *
+        out[static_cast<size_t>(d)] += shares[static_cast<size_t>(p - first)] *
                                        to_float(to_bfloat16(values[static_cast<size_t>(p * head_dim + d)]));
       }
     }
@@ -135,6 +145,44 @@ TEST_P(Attention, ARowDoesNotDependOnTheRowsBesideIt) {
         const std::vector<float> out = scene.attend_rows(block, scratch_);
         ASSERT_EQ(std::memcmp(out.data(), alone.data() + first * 128, out.size() * sizeof(float)), 0)
             << rows << " rows from " << first << ", window " << window;
+      }
+    }
+  }
+}
+
+TEST_P(Attention, TheSharesOfPositionsAreThoseOfTheReference) {
+  for (const int64_t head_dim : {8, 80}) {
+    for (const int64_t window : {0, 150}) {
+      const Scene scene(head_dim, 3, 300, window);
+      const std::vector<int32_t> rows = {260, 261, 262, 263, 264};
+      const int64_t first = rows.front() * 3 * scene.cache.width();
+      for (const size_t wanted : {260U, 100U, 0U}) {
+        std::vector<float> shares(wanted, 1.0f);  // they are added to what is there
+        add_attention_shares({.queries = scene.queries.data() + first,
+                              .positions = rows.data(),
+                              .rows = 5,
+                              .group = 3,
+                              .head_dim = head_dim,
+                              .width = scene.cache.width(),
+                              .window = window,
+                              .scale = scene.scale,
+                              .cache = scene.cache.head(0, 0),
+                              .out = nullptr,
+                              .out_stride = 0},
+                             scratch_, shares);
+        std::vector<double> expected(300, 1.0);
+        for (const int32_t row : rows) {
+          for (int64_t head = 0; head < 3; ++head) {
+            const std::vector<double> weights = scene.weights(row, head);
+            for (size_t i = 0; i < weights.size(); ++i) {
+              expected[static_cast<size_t>(row) + 1 - weights.size() + i] += weights[i];
+            }
+          }
+        }
+        for (size_t p = 0; p < wanted; ++p) {
+          ASSERT_NEAR(shares[p], expected[p], 0.01 * (expected[p] - 1.0) + 1e-6)
+              << "position " << p << " window " << window;
+        }
       }
     }
   }

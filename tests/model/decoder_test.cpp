@@ -10,6 +10,7 @@
 #include "support/machine_paths.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
+#include "verbatim/error.h"
 
 namespace verbatim {
 namespace {
@@ -88,6 +89,85 @@ TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
       ASSERT_EQ(test::all_logits(*decoder_, tokens, cut.chunk, reading, team), expected)
           << reading_name(reading) << " threads " << cut.threads << " chunk " << cut.chunk;
     }
+  }
+}
+
+/// Remembers what it is shown, per layer and key-value head.
+class Recorder : public AttentionObserver {
+ public:
+  explicit Recorder(const ModelConfig& config)
+      : kv_heads_(config.kv_heads),
+        shares_(static_cast<size_t>(config.layers * config.kv_heads)),
+        calls_(shares_.size()) {}
+
+  void observe(int64_t layer, int64_t head, const AttentionBlock& block, AttentionScratch& scratch) override {
+    const auto at = static_cast<size_t>(layer * kv_heads_ + head);
+    ++calls_[at];
+    rows_ = block.rows;
+    shares_[at].assign(static_cast<size_t>(block.positions[block.rows - 1]) + 1, 0.0f);
+    add_attention_shares(block, scratch, shares_[at]);
+  }
+
+  int64_t kv_heads_;
+  int64_t rows_ = 0;
+  std::vector<std::vector<float>> shares_;
+  std::vector<int> calls_;
+};
+
+// The last rows are evaluated once more, as a draft that wants their queries does it.
+TEST_P(DecoderRows, BeingObservedChangesNothing) {
+  const ModelConfig& config = decoder_->config();
+  const std::vector<int32_t> tokens = some_tokens(150, config.vocab_size, 1);
+  std::vector<Row> rows;
+  for (size_t p = 0; p < tokens.size(); ++p) rows.push_back({0, static_cast<int32_t>(p), tokens[p]});
+  const std::span<const Row> last = std::span<const Row>(rows).subspan(118);
+  std::vector<std::vector<float>> shown;
+  for (const int threads : {1, 3}) {
+    ThreadTeam team(threads);
+    DenseCache cache(decoder_->cache_shape(), 150);
+    KvCache* const caches[] = {&cache};
+    DecoderWorkspace workspace;
+    const auto contents = [&] {
+      std::vector<float> all;
+      std::vector<float> keys(static_cast<size_t>(kAttentionChunk * config.head_dim));
+      std::vector<float> values(keys.size());
+      for (int64_t i = 0; i < config.layers * config.kv_heads * 2; ++i) {
+        cache.read_chunk(i / 2 / config.kv_heads, i / 2 % config.kv_heads, i % 2, keys.data(), values.data());
+        all.insert(all.end(), keys.begin(), keys.end());
+        all.insert(all.end(), values.begin(), values.end());
+      }
+      return all;
+    };
+    const auto logits = [&](std::span<const Row> some, const PassKind& kind) {
+      const Matrix<const float> row =
+          decoder_->forward(some, kind, caches, static_cast<int64_t>(some.size()) - 1, workspace, team);
+      return std::vector<float>(row.row(0), row.row(0) + row.columns);
+    };
+    const std::vector<float> expected = logits(rows, Reading::kFull);
+    const std::vector<float> before = contents();
+    Recorder recorder(config);
+    PassKind kind(Reading::kFull);
+    kind.observer = &recorder;
+    EXPECT_EQ(logits(last, kind), expected);
+    EXPECT_EQ(contents(), before);
+    EXPECT_EQ(recorder.rows_, 32);
+    for (size_t i = 0; i < recorder.calls_.size(); ++i) {
+      EXPECT_EQ(recorder.calls_[i], 1);
+      double sum = 0.0;
+      for (const float share : recorder.shares_[i]) sum += static_cast<double>(share);
+      EXPECT_NEAR(sum, 32.0 * config.heads / config.kv_heads, 1e-2);
+    }
+    if (!shown.empty()) {
+      EXPECT_EQ(recorder.shares_, shown);
+    }
+    shown = recorder.shares_;
+
+    Row branch = rows.back();
+    branch.parent = 0;
+    branch.position = last.front().position + 1;
+    std::vector<Row> tree(last.begin(), last.end());
+    tree.push_back(branch);
+    EXPECT_THROW(logits(tree, kind), Error);
   }
 }
 

@@ -69,6 +69,24 @@ TEST_F(DrafterStackTest, WithoutTheWeightsOfAReadingNamesThem) {
   }
 }
 
+TEST_F(DrafterStackTest, SparseLevelsReadNoCodesAndAreNotPlanned) {
+  for (const std::string cache : {"window", "snapkv"}) {
+    DraftLevel level = self_level("full", 4);
+    level.cache = cache;
+    Recipe recipe = recipe_of("mine", {level});
+    DrafterStack drafters = stack(recipe);
+    EXPECT_NE(drafters.network(0)->kind().sparse, nullptr);
+    recipe.cache.kind = CacheOptions::Kind::kInt8;
+    EXPECT_NE(error_of(recipe).find("recipe mine: drafts with the cache \"" + cache + "\""),
+              std::string::npos);
+    recipe.cache.kind = CacheOptions::Kind::kHierarchical;
+    EXPECT_NE(error_of(recipe).find("not in hierarchical"), std::string::npos);
+    recipe.cache.kind = CacheOptions::Kind::kBf16;
+    recipe.planned = true;
+    EXPECT_NE(error_of(recipe).find("planner"), std::string::npos);
+  }
+}
+
 TEST_F(DrafterStackTest, StatisticsStartAnew) {
   DrafterStack drafters = stack(recipe_of("x", {self_level("mxfp4-w4a8", 4), ngram_level(3)}));
   Sequence sequence = test::verified({1, 2, 3, 1, 2}, evaluator_);

@@ -26,7 +26,8 @@ TEST(Recipe, BuiltInRecipesLoadUnderTheirNames) {
   const std::vector<std::string> names = recipe_names();
   EXPECT_EQ(names,
             (std::vector<std::string>{"auto", "bild", "draft-model", "early-exit", "ml-specqd", "ml-specqd-2",
-                                      "nested", "ngram", "plain", "self-int4", "speq"}));
+                                      "nested", "ngram", "plain", "quantspec", "quantspec-kv",
+                                      "quantspec-weights", "self-int4", "snapkv", "speq", "streamingllm"}));
   for (const std::string& name : names) {
     const Recipe recipe = load_recipe(name);
     EXPECT_EQ(recipe.name, name);
@@ -224,6 +225,42 @@ TEST(Recipe, MistakesInDraftersAndRulesAreNamed) {
     EXPECT_TRUE(message.starts_with("recipe.toml: ")) << message;
     EXPECT_NE(message.find(named), std::string::npos) << message << "\n" << toml;
   }
+}
+
+// QuantSpec §5.1: a quarter of the context, and the lengths that its appendix G finds best.
+TEST(Recipe, TheSparseBaselinesAreThoseOfThePaper) {
+  for (const auto& [name, cache] : {std::pair("streamingllm", "window"), std::pair("snapkv", "snapkv")}) {
+    const Recipe recipe = load_recipe(name);
+    ASSERT_EQ(recipe.levels.size(), 1U);
+    EXPECT_EQ(recipe.levels[0].reading, "full");
+    EXPECT_EQ(recipe.levels[0].cache, cache);
+    EXPECT_EQ(recipe.levels[0].budget, 0.25f);
+    EXPECT_EQ(recipe.levels[0].length, 1);
+    EXPECT_EQ(recipe.formats(), std::vector<std::string>{"full"});
+  }
+}
+
+TEST(Recipe, MistakesInSparseLevelsAreNamed) {
+  for (const std::string cache : {"window", "snapkv"}) {
+    const std::string level =
+        "[drafter]\nkind = \"self\"\nreading = \"mxfp4-w4a8\"\ncache = \"" + cache + "\"\n";
+    EXPECT_EQ(parse_recipe(kHead + level + "budget = 0.5\n", "x").levels[0].budget, 0.5f);
+    EXPECT_EQ(parse_recipe(kHead + level + "[cache]\nkind = \"f16\"\n", "x").levels[0].cache, cache);
+    for (const std::string kind : {"int8", "hierarchical"}) {
+      const std::string message = error_of(kHead + level + "[cache]\nkind = \"" + kind + "\"\n");
+      EXPECT_NE(message.find(cache), std::string::npos) << message;
+      EXPECT_NE(message.find("not in " + kind), std::string::npos) << message;
+    }
+    EXPECT_NE(error_of("planner = true\n" + kHead + level).find("planner"), std::string::npos);
+    EXPECT_NE(error_of(kHead + "[drafter]\nkind = \"ngram\"\ncache = \"" + cache + "\"\n").find("\"cache\""),
+              std::string::npos);
+    for (const std::string budget : {"0", "-0.5", "1.5", "\"much\"", "nan"}) {
+      EXPECT_NE(error_of(kHead + level + "budget = " + budget + "\n").find("budget"), std::string::npos);
+    }
+  }
+  const std::string self = "[drafter]\nkind = \"self\"\nreading = \"mxfp4-w4a8\"\n";
+  EXPECT_NE(error_of(kHead + self + "budget = 0.5\n").find("window and snapkv"), std::string::npos);
+  EXPECT_NE(error_of(kHead + self + "cache = \"heavy-hitters\"\n").find("heavy-hitters"), std::string::npos);
 }
 
 TEST(Recipe, LevelsAreNotEndless) {
