@@ -19,7 +19,7 @@ using test::MachinePath;
 constexpr int64_t kHeadDim = 72;
 constexpr int64_t kWidth = 128;
 constexpr int64_t kGroup = 3;
-constexpr int64_t kPositions = 1700;
+constexpr int64_t kPositions = 1700;  // room; most tests use fewer
 constexpr CacheOptions kHierarchical{.kind = CacheOptions::Kind::kHierarchical};
 
 /// Keys, values and queries of one head for a sequence.
@@ -116,10 +116,10 @@ INSTANTIATE_TEST_SUITE_P(, CodedAttention, testing::ValuesIn(machine_paths()),
 
 TEST_P(CodedAttention, ARowDoesNotDependOnThePassesThatMadeThePast) {
   const bool scalar = GetParam().name == "scalar";
-  const int64_t end = scalar ? 600 : kPositions;
+  const int64_t end = scalar ? 420 : 1100;
   for (const CacheOptions& options : coded_caches()) {
     const std::vector<float> expected = outputs(past(), options, 512, end);
-    for (const int64_t rows : {1, 37, 128, 200}) {
+    for (const int64_t rows : {1, 37, 200}) {
       if (scalar && rows == 37) continue;
       const std::vector<float> out = outputs(past(), options, rows, end);
       ASSERT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)), 0)
