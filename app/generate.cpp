@@ -37,6 +37,7 @@ void print_json(const Options& options, const Recipe& recipe, const GenerateResu
   object["recipe"] = recipe.name;
   object["lossless"] = recipe.lossless();
   object["guarantee"] = recipe.guarantee();
+  object["cache"] = cache_name(recipe.cache);
   object["seed"] = options.common.sampling.seed;
   object["seconds"] = {
       {"load", seconds_load}, {"prefill", stats.seconds_prefill}, {"decode", stats.seconds_decode}};

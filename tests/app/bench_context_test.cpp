@@ -1,0 +1,119 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "support/run_program.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+using nlohmann::json;
+using test::lines_of;
+using test::run_program;
+using test::RunResult;
+using ::testing::HasSubstr;
+
+TEST(BenchAttention, ComparesEveryCacheWithBf16) {
+  const RunResult result =
+      run_program({"bench", "attention", "--quick", "--contexts", "1000", "--groups", "1,3", "--head-dim",
+                   "40", "--kv-heads", "2", "--threads", "2", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json object = json::parse(result.out);
+  EXPECT_EQ(object["head_dim"], 40);
+  EXPECT_GT(object["read_bandwidth_gbs"], 0.0);
+  std::set<std::string> kinds;
+  for (const json& one : object["results"]) {
+    kinds.insert(one["cache"].get<std::string>() + " " + one["reading"].get<std::string>());
+    for (const char* field : {"seconds", "gbs", "fraction_of_bandwidth", "speedup"})
+      EXPECT_GT(one[field], 0.0);
+    if (one["cache"] == "bf16") {
+      EXPECT_EQ(one["speedup"], 1.0);
+    }
+  }
+  EXPECT_EQ(object["results"].size(), 8u);
+  EXPECT_EQ(kinds,
+            (std::set<std::string>{"bf16 full", "hierarchical draft", "hierarchical full", "int8 full"}));
+}
+
+TEST(BenchContext, MeasuresAcceptanceOnTextAndCostsAtAnyLength) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  const auto prompts = folder.write("prompts.jsonl", R"({"prompt": "def add(a, b):\n    return"})"
+                                                     "\n");
+  const auto figures = folder.path() / "figures";
+  const RunResult result = run_program({"bench", "context", test::default_model(), "--prompts", prompts, "-n",
+                                        "12", "--contexts", "300,2000", "--lengths", "1,3", "--seconds", "0",
+                                        "--threads", "2", "-o", figures, "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json object = json::parse(result.out);
+  ASSERT_EQ(object["acceptance"].size(), 3u);
+  for (const json& one : object["acceptance"]) EXPECT_LE(one["survival_by_depth"].size(), 3u);
+  ASSERT_EQ(object["results"].size(), 6u);
+  for (const json& one : object["results"]) {
+    EXPECT_TRUE(one["length"] == 1 || one["length"] == 3);
+    for (const char* field : {"seconds_plain", "seconds_draft", "seconds_verify", "speedup"}) {
+      EXPECT_GT(one[field], 0.0);
+    }
+    EXPECT_GE(one["tokens_per_step"], 1.0);
+    if (one["context"] == 2000) {
+      EXPECT_LT(one["cache_bytes"].get<double>(), 0.7 * one["plain_cache_bytes"].get<double>());
+    }
+  }
+  EXPECT_TRUE(std::filesystem::exists(figures / "contexts.svg"));
+  EXPECT_TRUE(std::filesystem::exists(figures / "contexts.json"));
+}
+
+TEST(BenchContext, TakesOnlyRecipesThatDraftWithTheModelItself) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  const auto prompts = folder.write("prompts.jsonl", R"({"prompt": "def"})"
+                                                     "\n");
+  const RunResult result =
+      run_program({"bench", "context", test::default_model(), "--prompts", prompts, "--recipes", "ngram"});
+  EXPECT_EQ(result.exit_code, 2);
+  ASSERT_EQ(lines_of(result.err).size(), 1u) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("ngram"));
+}
+
+TEST(Generate, TellsItsCacheAndRefusesOneThatItDoesNotKnow) {
+  SKIP_WITHOUT(test::default_model());
+  const RunResult result = run_program({"generate", test::default_model(), "-p", "def", "-n", "3", "--recipe",
+                                        "quantspec", "--cache", "hierarchical:group=64", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(json::parse(result.out)["cache"], "hierarchical:group=64");
+  for (const char* cache : {"fp8", "hierarchical:group=7", "hierarchical:size=1"}) {
+    const RunResult refused =
+        run_program({"generate", test::default_model(), "-p", "def", "-n", "3", "--cache", cache});
+    EXPECT_NE(refused.exit_code, 0) << cache;
+    EXPECT_EQ(lines_of(refused.err).size(), 1u) << refused.err;
+    EXPECT_EQ(refused.out, "");
+  }
+}
+
+TEST(EvalPerplexity, MeasuresWhatACacheChanges) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 120; ++i) text += "def add_" + std::to_string(i) + "(a, b):\n    return a + b\n";
+  const auto file = folder.write("text.py", text);
+  const auto measure = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"eval", "perplexity", test::default_model(), file, "--compare-with",
+                                          "full", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const RunResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out);
+  };
+  EXPECT_EQ(measure({})["excess_nll"], 0.0);
+  const json both = measure({"--cache", "hierarchical"});
+  EXPECT_EQ(both["cache"], "hierarchical");
+  EXPECT_NE(both["excess_nll"], 0.0);
+  EXPECT_GT(both["overlap"], 0.99);
+  EXPECT_LT(measure({"--cache", "hierarchical", "--draft-cache"})["overlap"], both["overlap"]);
+}
+
+}  // namespace
+}  // namespace verbatim
