@@ -45,7 +45,7 @@ TEST(BenchContext, MeasuresAcceptanceOnTextAndCostsAtAnyLength) {
                                                      "\n");
   const auto figures = folder.path() / "figures";
   const RunResult result = run_program({"bench", "context", test::default_model(), "--prompts", prompts, "-n",
-                                        "12", "--contexts", "300,2000", "--lengths", "1,3", "--seconds", "0",
+                                        "12", "--contexts", "300,9000", "--lengths", "1,3", "--seconds", "0",
                                         "--threads", "2", "-o", figures, "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const json object = json::parse(result.out);
@@ -58,7 +58,7 @@ TEST(BenchContext, MeasuresAcceptanceOnTextAndCostsAtAnyLength) {
       EXPECT_GT(one[field], 0.0);
     }
     EXPECT_GE(one["tokens_per_step"], 1.0);
-    if (one["context"] == 2000) {
+    if (one["context"] == 9000) {
       EXPECT_LT(one["cache_bytes"].get<double>(), 0.7 * one["plain_cache_bytes"].get<double>());
     }
   }
@@ -78,7 +78,7 @@ TEST(BenchContext, TakesOnlyRecipesThatDraftWithTheModelItself) {
   EXPECT_THAT(result.err, HasSubstr("ngram"));
 }
 
-TEST(Generate, TellsItsCacheAndRefusesOneThatItDoesNotKnow) {
+TEST(CacheOption, IsToldAndRefusedWhereUnknown) {
   SKIP_WITHOUT(test::default_model());
   const RunResult result = run_program({"generate", test::default_model(), "-p", "def", "-n", "3", "--recipe",
                                         "quantspec", "--cache", "hierarchical:group=64", "--json"});
