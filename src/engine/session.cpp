@@ -182,6 +182,7 @@ struct Session::State {
     sequence.cache = make_cache(wanted, model.data().decoder.cache_shape(), capacity);
     written = 0;
     cache = wanted;
+    written = 0;
   }
 
   /// The speculator of a recipe: the one of the last call, with what its drafters have learnt, if that was

@@ -1,89 +1,9 @@
-#include <array>
-
-#include "support/speculative_text.h"
+#include "support/long_text.h"
 
 namespace verbatim {
 namespace {
 
 using namespace test;  // NOLINT: the support of this very test
-
-/// Real text, long enough for several flushes of the buffer.
-std::vector<int32_t> long_prompt(const Model& model, size_t tokens) {
-  std::string text;
-  for (const std::string& prompt : real_prompts(12, 600)) text += prompt + "\n";
-  std::vector<int32_t> prompt = model.encode(text);
-  prompt.resize(std::min(prompt.size(), tokens));
-  return prompt;
-}
-
-Asking greedy(int64_t tokens) {
-  Asking asking;
-  asking.tokens = tokens;
-  return asking;
-}
-
-Recipe plain_with_cache_of(const Recipe& recipe) {
-  Recipe plain = load_recipe("plain");
-  plain.cache = recipe.cache;
-  return plain;
-}
-
-class HierarchicalCacheText : public testing::TestWithParam<MachinePath> {
- protected:
-  SelectedKernels selected_{*GetParam().table};
-};
-
-INSTANTIATE_TEST_SUITE_P(, HierarchicalCacheText, testing::ValuesIn(machine_paths()),
-                         [](const auto& info) { return path_name(info); });
-
-// Over prompts and texts that cross flushes: every draft length, any threads and any chunks.
-TEST_P(HierarchicalCacheText, IsThePlainOneWhateverDrafts) {
-  SKIP_WITHOUT(shared_data());
-  const bool last = GetParam().name == machine_paths().back().name;
-  const bool scalar = GetParam().name == "scalar";
-  const Pair& pair = small_pair();
-  const std::vector<int32_t> prompt = long_prompt(pair.target, 300);
-  for (const float temperature : {0.0f, 0.8f}) {
-    if (scalar && temperature > 0.0f) continue;
-    Asking asking{.sampling = {.temperature = temperature, .seed = 5}, .tokens = scalar ? 90 : 150};
-    Recipe recipe = load_recipe("quantspec");
-    const GenerateResult plain = generate(pair, plain_with_cache_of(recipe), prompt, asking);
-    Work work;
-    for (int32_t length = 1; length <= 16; length += last ? 1 : scalar ? 8 : 5) {
-      recipe.levels.front().length = length;
-      recipe.levels.front().threshold = 0.0f;
-      asking.threads = length % 3 + 1;
-      asking.prefill_chunk = std::array<int64_t, 4>{512, 1, 100, 128}[static_cast<size_t>(length % 4)];
-      expect_plain_text(pair, recipe, prompt, asking, plain, work);
-      if (HasFatalFailure()) return;
-    }
-    EXPECT_GT(work.accepted, 0);
-    EXPECT_LT(work.accepted, work.drafted);
-  }
-}
-
-// Other ways to read and to cut: the weights alone, the cache alone, small groups, a larger buffer, four
-// bits.
-TEST_P(HierarchicalCacheText, IsThePlainOneForEveryKindOfCache) {
-  SKIP_WITHOUT(shared_data());
-  if (GetParam().name == "scalar") GTEST_SKIP() << "minutes; the caches' own tests run on it";
-  const Pair& pair = small_pair();
-  const std::vector<int32_t> prompt = long_prompt(pair.target, 380);
-  for (const char* cache :
-       {"hierarchical:group=32", "hierarchical:buffer=512", "hierarchical:bits=4", "int8", "f16"}) {
-    const Asking asking{.sampling = {.temperature = 0.7f, .seed = 3}, .tokens = 60, .threads = 2};
-    Recipe plain = load_recipe("plain");
-    plain.cache = parse_cache(cache, "test");
-    const GenerateResult expected = generate(pair, plain, prompt, asking);
-    for (const char* name : {"quantspec", "quantspec-kv", "quantspec-weights", "ngram", "draft-model"}) {
-      Recipe recipe = load_recipe(name);
-      recipe.cache = plain.cache;
-      Work work;
-      expect_plain_text(pair, recipe, prompt, asking, expected, work);
-      if (HasFatalFailure()) return;
-    }
-  }
-}
 
 TEST(HierarchicalCacheSession, GoesOnAfterItWasCutShort) {
   SKIP_WITHOUT(shared_data());
