@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "bandwidth_sweep.h"
+#include "base/available_memory.h"
 #include "engine/memory_check.h"
 #include "engine/model_data.h"
 #include "filled_cache.h"
@@ -99,6 +100,10 @@ class Context {
         kinds.push_back(one.recipe.cache);
     }
     for (const CacheOptions& kind : kinds) {
+      ContextMemory memory;
+      memory.tokens = context_;
+      memory.cache = cache_bytes(kind, shape_of(cases_.front()), context_ + more);
+      require_memory(memory, available_memory());
       const std::unique_ptr<KvCache> cache =
           filled_cache(kind, shape_of(cases_.front()), context_, more, team_);
       measure_with(kind, *cache);

@@ -25,13 +25,13 @@ std::unique_ptr<KvCache> filled_cache(const CacheOptions& options, const CacheSh
   std::unique_ptr<KvCache> cache = make_cache(options, shape, positions + more);
   constexpr size_t kPlaces = 1 << 14;
   const std::vector<float> numbers = random_numbers(kPlaces + 2 * static_cast<size_t>(shape.head_dim));
-  const int64_t heads = shape.layers * shape.kv_heads;
   for (int64_t first = 0; first < positions; first += kAttentionChunk) {
     const int64_t end = std::min(positions, first + kAttentionChunk);
-    team.split(heads, [&](int64_t begin, int64_t stop) {
-      for (int64_t h = begin; h < stop; ++h) {
-        const int64_t layer = h / shape.kv_heads;
-        const int64_t head = h % shape.kv_heads;
+    // By heads: threads may not settle one head of two layers at a time.
+    team.split(shape.kv_heads, [&](int64_t begin, int64_t stop) {
+      for (int64_t h = begin * shape.layers; h < stop * shape.layers; ++h) {
+        const int64_t layer = h % shape.layers;
+        const int64_t head = h / shape.layers;
         for (int64_t p = first; p < end; ++p) {
           const float* const from = numbers.data() + static_cast<size_t>(p * 7919 + h * 104729) % kPlaces;
           cache->write(layer, head, p, from, from + shape.head_dim);

@@ -180,7 +180,6 @@ struct Session::State {
   void use_cache(const CacheOptions& wanted) {
     if (wanted == cache) return;
     sequence.cache = make_cache(wanted, model.data().decoder.cache_shape(), capacity);
-    written = 0;
     cache = wanted;
     written = 0;
   }
@@ -267,8 +266,8 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
   Sequence& sequence = state_->sequence;
   const ModelData& data = state_->model.data();
   check_options(options, recipe, data);
-  state_->use_cache(recipe.cache);
   check_prompt(prompt, sequence, options.max_tokens, state_->capacity, state_->model.vocab_size());
+  state_->use_cache(recipe.cache);
   state_->check_memory(prompt, options, recipe);
   Speculator& speculator = state_->speculator_for(recipe, {});
   speculator.begin(options.sampling);

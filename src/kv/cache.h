@@ -20,8 +20,8 @@ enum class CacheReading {
 };
 
 /// The keys and values of one sequence. A position may be written again: that is how verification overwrites
-/// what drafting left (QSpec §3.1). Memory for `capacity` positions is reserved at once and taken page by page
-/// as it is written.
+/// what drafting left (QSpec §3.1). Memory for `capacity` positions is reserved at once and taken page by
+/// page as it is written.
 ///
 /// What a row meets of the past depends on its own position alone, whatever the cache does with older
 /// positions as the sequence grows.
@@ -35,7 +35,8 @@ class KvCache {
   /// Says that this holds for so many positions. What lies after them is free to be written again. A cache
   /// that cannot go back so far is empty afterwards.
   virtual void set_length(int64_t length) { length_ = length; }
-  /// The most positions that one pass may write, and that drafts may lie ahead of length().
+  /// The most positions that one pass may write. Drafts may lie ahead of length() by less than
+  /// kAttentionChunk.
   virtual int64_t most_rows() const { return capacity_; }
 
   /// Stores one head's key and value (head_dim floats each) at a position below capacity(). Numbers that are

@@ -28,13 +28,8 @@ struct OpenMatrix {
 };
 
 OpenMatrix open(const CodedMatrix& matrix) {
-  return {matrix.storage,
-          const_cast<uint8_t*>(matrix.codes),
-          const_cast<uint8_t*>(matrix.lower),
-          matrix.k,
-          matrix.group,
-          const_cast<BFloat16*>(matrix.scales),
-          const_cast<BFloat16*>(matrix.zeros)};
+  return {matrix.storage, const_cast<uint8_t*>(matrix.codes),   const_cast<uint8_t*>(matrix.lower), matrix.k,
+          matrix.group,   const_cast<BFloat16*>(matrix.scales), const_cast<BFloat16*>(matrix.zeros)};
 }
 
 /// Where a code lies: a byte of the plane, and which half of it.
@@ -90,6 +85,9 @@ void put_scale(const OpenMatrix& matrix, int64_t index, Range range) {
   matrix.scales[index] = round_up_bfloat16((range.largest - range.least) / steps);
 }
 
+/// Below it the steps would not be finite numbers, and all of a group may as well be its zero point.
+constexpr float kLeastScale = 0x1p-100f;
+
 /// How a group's numbers become steps: multiplied by `per_step` after `zero` is taken away.
 struct GroupScale {
   float zero;
@@ -97,7 +95,7 @@ struct GroupScale {
 };
 GroupScale group_scale(const OpenMatrix& matrix, int64_t index) {
   const float scale = to_float(matrix.scales[index]);
-  return {to_float(matrix.zeros[index]), scale == 0.0f ? 0.0f : 1.0f / scale};
+  return {to_float(matrix.zeros[index]), scale < kLeastScale ? 0.0f : 1.0f / scale};
 }
 
 inline void put_code(const OpenMatrix& matrix, int64_t inner, int64_t column, float x, GroupScale group) {

@@ -11,12 +11,18 @@ namespace {
 /// The most rows that a pass may have: what the ring of recent chunks makes room for beside the buffer.
 constexpr int64_t kMostRows = 512;
 
+/// The channels of a value that share a scale: as many as asked for where these divide the width.
+int64_t value_group(int64_t group, int64_t width) {
+  if (group >= width) return width;
+  return width % group == 0 ? group : kQueryStep;
+}
+
 CodedLayout layout_of(const CacheOptions& options, int64_t head_dim) {
   const int64_t width = round_up(head_dim, kQueryStep);
   return {.storage = options.bits == 8 ? kCodesBoth : kCodesUpper,
           .width = width,
           .key_group = options.keys_by_position ? 0 : options.group,
-          .value_group = options.values_by_channel ? 0 : std::min<int64_t>(options.group, width)};
+          .value_group = options.values_by_channel ? 0 : value_group(options.group, width)};
 }
 
 /// The chunks that must be there in full precision at once: those of a pass's rows and the buffers of the
@@ -28,8 +34,7 @@ int64_t ring_chunks(const CacheOptions& options, int64_t capacity) {
 
 }  // namespace
 
-HierarchicalCache::HierarchicalCache(const CacheShape& shape, int64_t capacity,
-                                     const CacheOptions& options)
+HierarchicalCache::HierarchicalCache(const CacheShape& shape, int64_t capacity, const CacheOptions& options)
     : KvCache(shape, round_up(capacity, kAttentionChunk)),
       options_(options),
       layout_(layout_of(options, shape.head_dim)),
@@ -39,7 +44,8 @@ HierarchicalCache::HierarchicalCache(const CacheShape& shape, int64_t capacity,
       staging_(static_cast<size_t>(shape.kv_heads * 2 * kAttentionChunk * shape.head_dim)),
       encoded_(static_cast<size_t>(shape.layers), 0) {
   if (options_.bits == 8) {
-    lower_ = Buffer<uint8_t>(static_cast<size_t>(shape.layers * shape.kv_heads * chunks_ * layout_.lower_bytes()));
+    lower_ =
+        Buffer<uint8_t>(static_cast<size_t>(shape.layers * shape.kv_heads * chunks_ * layout_.lower_bytes()));
   }
 }
 
@@ -98,23 +104,20 @@ void HierarchicalCache::settled(int64_t layer, int64_t last) {
 }
 
 void HierarchicalCache::set_length(int64_t length) {
-  // Rows from here on meet in full precision all chunks from `first` on: they must still be in the ring.
-  const int64_t first = chunks(0, 0).end_chunk(length);
+  // Rows from here on meet in full precision all chunks from `first` on, which must still be in the ring; so
+  // does the last row before, which is evaluated again where nothing else is left to do.
+  const int64_t first = chunks(0, 0).end_chunk(std::max<int64_t>(length - 1, 0));
   const int64_t ring = recent_.capacity() / kAttentionChunk;
   if (length < length_ && first < written_ - ring) length = 0;
-  if (length < length_) {
-    for (int64_t& encoded : encoded_) encoded = std::min(encoded, length / kAttentionChunk);
-  }
-  if (length == 0) {
-    written_ = 0;
-    std::fill(encoded_.begin(), encoded_.end(), 0);
-  }
+  // Also where nothing gets shorter: a pass that failed half way has encoded what is no part of the sequence.
+  for (int64_t& encoded : encoded_) encoded = std::min(encoded, length / kAttentionChunk);
+  if (length == 0) written_ = 0;
   length_ = length;
 }
 
 int64_t HierarchicalCache::bytes(int64_t positions) const {
-  const int64_t encoded = ceil_div(positions, kAttentionChunk) * (layout_.record_bytes() +
-                                                                  (options_.bits == 8 ? layout_.lower_bytes() : 0));
+  const int64_t encoded = ceil_div(positions, kAttentionChunk) *
+                          (layout_.record_bytes() + (options_.bits == 8 ? layout_.lower_bytes() : 0));
   return shape_.layers * shape_.kv_heads * encoded + recent_.bytes(std::min(recent_.capacity(), positions));
 }
 

@@ -21,11 +21,14 @@ constexpr std::pair<Kind, std::string_view> kNames[] = {
 
 constexpr int32_t kLeastBuffer = 2 * kAttentionChunk;
 constexpr int32_t kLargestBuffer = 1 << 16;
+/// So that sums of products with codes stay within 31 bits (CodeProduct).
+constexpr int64_t kLargestCodedHead = 256;
 
 void read_option(CacheOptions& options, std::string_view text, const std::string& where) {
   const size_t equals = text.find('=');
   const std::string_view key = text.substr(0, equals);
-  const std::string_view value = equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
+  const std::string_view value =
+      equals == std::string_view::npos ? std::string_view() : text.substr(equals + 1);
   int32_t* const number = key == "group"    ? &options.group
                           : key == "buffer" ? &options.buffer
                           : key == "bits"   ? &options.bits
@@ -94,7 +97,8 @@ void check_cache(const CacheOptions& options, const std::string& where) {
   if (options.group != 32 && options.group != 64 && options.group != 128) {
     bad_input("{}: the cache's group must be 32, 64 or 128, not {}", where, options.group);
   }
-  if (options.buffer < kLeastBuffer || options.buffer > kLargestBuffer || options.buffer % kLeastBuffer != 0) {
+  if (options.buffer < kLeastBuffer || options.buffer > kLargestBuffer ||
+      options.buffer % kLeastBuffer != 0) {
     bad_input("{}: the cache's buffer must be a multiple of {} up to {}, not {}", where, kLeastBuffer,
               kLargestBuffer, options.buffer);
   }
@@ -104,6 +108,12 @@ void check_cache(const CacheOptions& options, const std::string& where) {
 }
 
 std::unique_ptr<KvCache> make_cache(const CacheOptions& options, const CacheShape& shape, int64_t capacity) {
+  check_cache(options, "the cache");
+  const bool coded = options.kind == Kind::kInt8 || options.kind == Kind::kHierarchical;
+  if (coded && shape.head_dim > kLargestCodedHead) {
+    bad_input("the cache {} stores heads of up to {} dimensions, this model's have {}: choose bf16",
+              cache_name(options), kLargestCodedHead, shape.head_dim);
+  }
   switch (options.kind) {
     case Kind::kBf16:
       return std::make_unique<DenseCache>(shape, capacity);
@@ -112,9 +122,7 @@ std::unique_ptr<KvCache> make_cache(const CacheOptions& options, const CacheShap
     case Kind::kInt8:
       return std::make_unique<Int8Cache>(shape, capacity);
     case Kind::kHierarchical:
-      return std::make_unique<HierarchicalCache>(
-          shape, capacity,
-          options);
+      return std::make_unique<HierarchicalCache>(shape, capacity, options);
   }
   return nullptr;
 }

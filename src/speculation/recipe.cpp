@@ -158,6 +158,9 @@ void read_cache(Recipe& recipe, const toml::table& root, const std::string& wher
   if (cache == nullptr) return;
   allow_only(*cache, {"kind", "group", "buffer", "bits"}, where);
   recipe.cache = parse_cache(text(*cache, "kind", where), where);
+  if (recipe.cache.kind != CacheOptions::Kind::kHierarchical && cache->size() > 1) {
+    bad_input("{}: the cache {} has no options", where, cache_name(recipe.cache));
+  }
   const auto read = [&](const char* key, int32_t& value) {
     value = whole_number(*cache, key, value, 0, 1 << 30, where);
   };

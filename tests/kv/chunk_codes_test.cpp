@@ -133,6 +133,9 @@ TEST(ChunkCodes, StandForFiniteNumbersWhateverIsEncoded) {
   chunk.values[7] = -std::numeric_limits<float>::infinity();
   chunk.values[8] = std::numeric_limits<float>::max();
   std::fill(chunk.values.begin() + 2 * kHeadDim, chunk.values.begin() + 3 * kHeadDim, 0.0f);
+  for (size_t p = 0; p < kAttentionChunk; ++p) chunk.keys[p * kHeadDim + 11] = p == 5 ? 1e-39f : 0.0f;
+  // A channel whose range is too small for a scale.
+  for (size_t p = 0; p < kAttentionChunk; ++p) chunk.keys[p * kHeadDim + 11] = p == 5 ? 1e-39f : 0.0f;
   chunk.encode();
   for (const bool upper_only : {true, false}) {
     chunk.decode(upper_only);

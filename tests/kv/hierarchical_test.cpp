@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/matrix.h"
 #include "kv/make_cache.h"
 #include "support/machine_paths.h"
 #include "support/random.h"
@@ -208,6 +209,82 @@ TEST_P(CodedAttention, ASequenceThatIsCutShortGoesOnAsIfItHadBeenShort) {
     const float* const expected = plain.data() + plain.size() - out.size();
     ASSERT_EQ(std::memcmp(out.data(), expected, out.size() * sizeof(float)), 0) << "cut to " << length;
   }
+}
+
+// Where every token is known, the last one is evaluated again for its logits.
+TEST_P(CodedAttention, TheLastRowBeforeACutCanBeEvaluatedAgain) {
+  const std::vector<float> plain = outputs(past(), kHierarchical, 512, 256);
+  const std::unique_ptr<KvCache> cache = empty_cache(kHierarchical);
+  Pass pass(past(), *cache);
+  for (int64_t first = 0; first < 900; first += 300) pass.run(first, first + 300);
+  cache->set_length(900);
+  cache->set_length(255);
+  const int64_t first = std::min<int64_t>(cache->length(), 254);
+  const std::vector<float> out = pass.run(first, 255);
+  const float* const expected = plain.data() + first * kGroup * kHeadDim;
+  EXPECT_EQ(std::memcmp(out.data(), expected, out.size() * sizeof(float)), 0);
+}
+
+/// The attention of the last of 400 positions of one head.
+std::vector<float> last_row(const CacheOptions& options, int64_t head_dim) {
+  const int64_t positions = 400;
+  const int64_t width = round_up(head_dim, kQueryStep);
+  const std::vector<float> numbers = test::random_floats(static_cast<size_t>(2 * positions * head_dim), 4);
+  std::vector<BFloat16> queries = test::random_bf16(static_cast<size_t>(width), 5, 0.5f);
+  std::fill(queries.begin() + head_dim, queries.end(), BFloat16{0});
+  const std::unique_ptr<KvCache> cache = make_cache(options, {1, 2, head_dim}, positions);
+  for (int64_t head : {1, 0}) {  // what one head's codes overran would be the other's
+    for (int64_t p = 0; p < positions; ++p) {
+      const float* const key = numbers.data() + (p + head * 7) % positions * 2 * head_dim;
+      cache->write(0, head, p, key, key + head_dim);
+    }
+    if (cache->wants_to_settle(0, positions - 1)) cache->settle(0, head, positions - 1);
+  }
+  cache->settled(0, positions - 1);
+  std::vector<float> out(static_cast<size_t>(2 * head_dim));
+  const int32_t position = positions - 1;
+  for (int64_t head = 0; head < 2; ++head) {
+    AttentionBlock block{};
+    block.queries = queries.data();
+    block.positions = &position;
+    block.rows = 1;
+    block.group = 1;
+    block.head_dim = head_dim;
+    block.width = width;
+    block.scale = 0.1f;
+    block.cache = cache->head(0, head);
+    block.out = out.data() + head * head_dim;
+    block.out_stride = head_dim;
+    AttentionScratch scratch;
+    attend(block, scratch);
+  }
+  return out;
+}
+
+TEST_P(CodedAttention, TakesHeadsOfAnySize) {
+  for (const int64_t head_dim : {8, 40, 64, 80, 128, 160, 192, 200, 256}) {
+    const std::vector<float> exact = last_row({}, head_dim);
+    for (const char* name : {"hierarchical", "hierarchical:group=32", "int8"}) {
+      const std::vector<float> out = last_row(parse_cache(name, "test"), head_dim);
+      double squares = 0.0;
+      double differences = 0.0;
+      for (size_t i = 0; i < out.size(); ++i) {
+        squares += exact[i] * exact[i];
+        differences += std::pow(out[i] - exact[i], 2);
+      }
+      EXPECT_LT(std::sqrt(differences / squares), 0.02) << name << ", head dimension " << head_dim;
+    }
+  }
+}
+
+TEST(HierarchicalCache, RefusesWhatItCannotStore) {
+  EXPECT_THROW(make_cache(kHierarchical, {1, 1, 264}, 100), Error);
+  CacheOptions options = kHierarchical;
+  options.buffer = 128;
+  EXPECT_THROW(make_cache(options, {1, 1, 64}, 100), Error);
+  options = kHierarchical;
+  options.group = 48;
+  EXPECT_THROW(make_cache(options, {1, 1, 64}, 100), Error);
 }
 
 TEST(HierarchicalCache, KeepsTheLatestPositionsInFullPrecision) {
