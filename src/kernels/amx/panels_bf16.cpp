@@ -10,7 +10,8 @@ using Product = PanelProduct<BFloat16, BFloat16>;
 /// How far ahead of use weights are fetched, in each of the panels that are read side by side.
 constexpr int64_t kPrefetchElements = 2048;
 
-template <int kPanels>
+/// Up to 16 rows by kPanels panels. kAhead: what to fetch is given; otherwise it is the panels themselves.
+template <int kPanels, bool kAhead>
 void wide_block(const Product& p, int64_t row, int64_t panel) {
   float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
   const BFloat16* const a = p.a + row * p.a_stride;
@@ -18,7 +19,7 @@ void wide_block(const Product& p, int64_t row, int64_t panel) {
   begin_wide<kPanels>(c, p.c_stride * 4, p.accumulate);
   for (int64_t k = 0; k < p.k; k += kInnerStep) {
     const BFloat16* const w = weights + k * kPanelWidth;
-    if (p.ahead.from != nullptr) {
+    if constexpr (kAhead) {
       constexpr int64_t kBytes = kPanelWidth * int64_t{sizeof(BFloat16)};
       p.ahead.beside((panel * p.k + k * kPanels) * kBytes, kInnerStep * kPanels * kBytes);
     } else {
@@ -59,12 +60,21 @@ void pair_block(const Product& p, int64_t row, int64_t panel) {
   end_pair(c, p.c_stride);
 }
 
+template <bool kAhead>
+void wide_blocks(const Product& p, int64_t row, int64_t first) {
+  int64_t panel = first;
+  for (; panel + 4 <= p.panel_count; panel += 4) wide_block<4, kAhead>(p, row, panel);
+  for (; panel < p.panel_count; ++panel) wide_block<1, kAhead>(p, row, panel);
+}
+
 /// Up to 16 rows by the panels from `first` on.
 void wide(const Product& p, int64_t row, int64_t rows, int64_t first) {
   configure_wide(static_cast<int>(rows));
-  int64_t panel = first;
-  for (; panel + 4 <= p.panel_count; panel += 4) wide_block<4>(p, row, panel);
-  for (; panel < p.panel_count; ++panel) wide_block<1>(p, row, panel);
+  if (p.ahead.from != nullptr) {
+    wide_blocks<true>(p, row, first);
+  } else {
+    wide_blocks<false>(p, row, first);
+  }
 }
 
 /// Up to 80 rows, the weights read once but for an odd last panel.
