@@ -165,8 +165,7 @@ TokenScore score_prediction(std::span<const float> logits, int32_t token, std::s
 std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int32_t> tokens,
                                      std::optional<int32_t> bos, int64_t length, int64_t stride,
                                      const Scoring& scoring, const std::optional<Scoring>& other,
-                                     ThreadTeam& team,
-                                     const std::function<void(double)>& progress) {
+                                     ThreadTeam& team, const std::function<void(double)>& progress) {
   const int64_t past = bos ? 1 : 0;
   const std::vector<ScoringWindow> windows =
       scoring_windows(static_cast<int64_t>(tokens.size()), length, stride, bos.has_value());

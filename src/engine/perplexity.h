@@ -47,7 +47,6 @@ struct Scoring {
 std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int32_t> tokens,
                                      std::optional<int32_t> bos, int64_t length, int64_t stride,
                                      const Scoring& scoring, const std::optional<Scoring>& other,
-                                     ThreadTeam& team,
-                                     const std::function<void(double)>& progress = {});
+                                     ThreadTeam& team, const std::function<void(double)>& progress = {});
 
 }  // namespace verbatim

@@ -14,9 +14,9 @@ struct ChunkRecord {
 };
 
 /// Encodes a whole chunk (QuantSpec §4.2): keys and values are [kAttentionChunk][head_dim] floats, head_dim ≤
-/// layout.width, which are taken as BF16 has them, finite. Upper codes are asymmetric, rounded to nearest from 0 to
-/// 15 over each group's range; lower ones, -8 to 7, are what is left in sixteenths of the step. Eight-bit
-/// codes are 0 to 255 over the range.
+/// layout.width, which are taken as BF16 has them, finite. Upper codes are asymmetric, rounded to nearest
+/// from 0 to 15 over each group's range; lower ones, -8 to 7, are what is left in sixteenths of the step.
+/// Eight-bit codes are 0 to 255 over the range.
 void encode_chunk(const float* keys, const float* values, int64_t head_dim, const ChunkRecord& record);
 
 /// Encodes one position of a chunk whose layout gives every position scales of its own.

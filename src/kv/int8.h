@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/aligned_buffer.h"
-#include "kv/chunk_codes.h"
 #include "kv/cache.h"
+#include "kv/chunk_codes.h"
 
 namespace verbatim {
 
