@@ -117,11 +117,10 @@ INSTANTIATE_TEST_SUITE_P(, CodedAttention, testing::ValuesIn(machine_paths()),
 
 TEST_P(CodedAttention, ARowDoesNotDependOnThePassesThatMadeThePast) {
   const bool scalar = GetParam().name == "scalar";
-  const int64_t end = scalar ? 420 : 1100;
+  const int64_t end = scalar ? 280 : 660;
   for (const CacheOptions& options : coded_caches()) {
     const std::vector<float> expected = outputs(past(), options, 512, end);
-    for (const int64_t rows : {1, 37, 200}) {
-      if (scalar && rows == 37) continue;
+    for (const int64_t rows : {1, 150}) {
       const std::vector<float> out = outputs(past(), options, rows, end);
       ASSERT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)), 0)
           << cache_name(options) << ", passes of " << rows << " rows";
@@ -130,9 +129,10 @@ TEST_P(CodedAttention, ARowDoesNotDependOnThePassesThatMadeThePast) {
 }
 
 TEST_P(CodedAttention, IsCloseToThatOfTheNumbersThemselves) {
-  const std::vector<float> exact = outputs(past(), {}, 512, 900);
+  const int64_t end = 600;
+  const std::vector<float> exact = outputs(past(), {}, 512, end);
   for (const CacheOptions& options : coded_caches()) {
-    const std::vector<float> out = outputs(past(), options, 512, 900);
+    const std::vector<float> out = outputs(past(), options, 512, end);
     double squares = 0.0;
     double differences = 0.0;
     for (size_t i = 0; i < out.size(); ++i) {
@@ -162,7 +162,7 @@ TEST_P(CodedAttention, ADraftReadsTheUpperHalves) {
 }
 
 TEST_P(CodedAttention, DraftsThatAreTakenBackLeaveNoTrace) {
-  const std::vector<float> plain = outputs(past(), kHierarchical, 1, 700);
+  const std::vector<float> plain = outputs(past(), kHierarchical, 1, 560);
   const std::unique_ptr<KvCache> cache = empty_cache(kHierarchical);
   Pass pass(past(), *cache);
   Past wrong = past();
@@ -171,7 +171,7 @@ TEST_P(CodedAttention, DraftsThatAreTakenBackLeaveNoTrace) {
   Pass drafts(wrong, *cache);
   pass.run(0, 350);
   cache->set_length(350);
-  for (int64_t first = 350, step = 1; first < 700; first += step, step = step % 60 + 1) {
+  for (int64_t first = 350, step = 1; first < 560; first += step, step = step % 60 + 1) {
     // A draft reads and writes ahead, row by row and at once, over flushes too; then the truth overwrites it.
     for (int64_t ahead = 0; ahead < 64 && first + ahead < kPositions; ++ahead) {
       drafts.run(first + ahead, first + ahead + 1, CacheReading::kDraft);
@@ -179,7 +179,7 @@ TEST_P(CodedAttention, DraftsThatAreTakenBackLeaveNoTrace) {
     }
     cache->set_length(first);
     drafts.run(first, first + 64);
-    const int64_t end = std::min<int64_t>(700, first + step);
+    const int64_t end = std::min<int64_t>(560, first + step);
     const std::vector<float> out = pass.run(first, end);
     cache->set_length(end);
     ASSERT_EQ(std::memcmp(out.data(), plain.data() + first * kGroup * kHeadDim, out.size() * sizeof(float)),
@@ -262,7 +262,7 @@ std::vector<float> last_row(const CacheOptions& options, int64_t head_dim) {
 }
 
 TEST_P(CodedAttention, TakesHeadsOfAnySize) {
-  for (const int64_t head_dim : {8, 40, 64, 80, 128, 160, 192, 200, 256}) {
+  for (const int64_t head_dim : {8, 80, 128, 160, 192, 256}) {
     const std::vector<float> exact = last_row({}, head_dim);
     for (const char* name : {"hierarchical", "hierarchical:group=32", "int8"}) {
       const std::vector<float> out = last_row(parse_cache(name, "test"), head_dim);
