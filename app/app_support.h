@@ -30,6 +30,12 @@ struct CommonOptions {
   std::vector<std::string> load_formats(const Recipe& used) const;
 };
 
+/// Adds an option that takes several values with commas between.
+template <typename T>
+CLI::Option* add_list(CLI::App& command, const char* name, std::vector<T>& values, const char* what) {
+  return command.add_option(name, values, what)->delimiter(',')->allow_extra_args(false);
+}
+
 /// Adds MODEL.
 void add_model(CLI::App& command, CommonOptions& options);
 /// Adds --recipe, --draft-length, --draft-threshold, --threads and the sampling options.

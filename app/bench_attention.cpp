@@ -208,16 +208,12 @@ void add_bench_attention(CLI::App& bench_group) {
   auto options = std::make_shared<Options>();
   CLI::App* const command = bench_group.add_subcommand(
       "attention", "Measure one token's attention over long contexts, for every kind of cache");
-  const auto add_list = [&](const char* name, auto& values, const char* what, int64_t most) {
-    command->add_option(name, values, what)
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->type_name("LIST")
-        ->check(CLI::Range(int64_t{1}, most));
+  const auto add_sizes = [&](const char* name, std::vector<int64_t>& values, const char* what, int64_t most) {
+    add_list(*command, name, values, what)->type_name("LIST")->check(CLI::Range(int64_t{1}, most));
   };
-  add_list("--contexts", options->contexts, "Positions to attend to; without it 16384,65536,262144",
-           int64_t{1} << 22);
-  add_list("--groups", options->groups, "Query heads per key-value head; without it 1,4", 64);
+  add_sizes("--contexts", options->contexts, "Positions to attend to; without it 16384,65536,262144",
+            int64_t{1} << 22);
+  add_sizes("--groups", options->groups, "Query heads per key-value head; without it 1,4", 64);
   command->add_option("--head-dim", options->head_dim, "The dimension of a head")
       ->check(CLI::Range(int64_t{8}, int64_t{256}))
       ->capture_default_str();

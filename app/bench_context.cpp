@@ -171,17 +171,14 @@ void add_bench_context(CLI::App& bench_group) {
   auto options = std::make_shared<Options>();
   CLI::App* const command = bench_group.add_subcommand(
       "context", "How fast long contexts decode: acceptance on real text, costs at any length");
-  const auto add_list = [&](const char* name, auto& values, const char* what) {
-    return command->add_option(name, values, what)
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->type_name("LIST");
+  const auto list = [&](const char* name, auto& values, const char* what) {
+    return add_list(*command, name, values, what)->type_name("LIST");
   };
-  add_list("--recipes", options->recipes,
-           "Recipes that draft with the model itself; without it quantspec,quantspec-kv,quantspec-weights");
-  add_list("--contexts", options->plan.contexts, "Positions; without it 4096,16384,32768,65536")
+  list("--recipes", options->recipes,
+       "Recipes that draft with the model itself; without it quantspec,quantspec-kv,quantspec-weights");
+  list("--contexts", options->plan.contexts, "Positions; without it 4096,16384,32768,65536")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 22));
-  add_list("--lengths", options->plan.lengths, "Tokens per draft to choose from; without it 1,2,3,4,6")
+  list("--lengths", options->plan.lengths, "Tokens per draft to choose from; without it 1,2,3,4,6")
       ->check(CLI::Range(1, 16));
   command->add_option("--seconds", options->plan.seconds, "How long to measure each pass at each context")
       ->check(CLI::Range(0.0, 3600.0))

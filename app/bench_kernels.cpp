@@ -165,13 +165,12 @@ void add_bench_kernels(CLI::App& bench_group) {
   auto options = std::make_shared<Options>();
   CLI::App* const command = bench_group.add_subcommand(
       "kernels", "Measure the products with weights against the speed at which memory can be read");
-  const auto add_list = [&](const char* name, auto& values, const char* what) {
-    return command->add_option(name, values, what)->delimiter(',')->allow_extra_args(false);
-  };
-  add_list("--formats", options->formats, "Weight formats, as bf16,mxfp4; without it all");
-  add_list("--readings", options->readings, "Readings, as bf16,mxfp4-w4a8; without it all");
-  add_list("--rows", options->rows, "Rows per product")->check(CLI::Range(1, 4096))->default_str("1,8,16");
-  add_list("--shapes", options->shapes,
+  add_list(*command, "--formats", options->formats, "Weight formats, as bf16,mxfp4; without it all");
+  add_list(*command, "--readings", options->readings, "Readings, as bf16,mxfp4-w4a8; without it all");
+  add_list(*command, "--rows", options->rows, "Rows per product")
+      ->check(CLI::Range(1, 4096))
+      ->default_str("1,8,16");
+  add_list(*command, "--shapes", options->shapes,
            "Outputs x inputs of the matrices; without it a large one and a Llama's");
   command->add_option("--threads", options->threads, "Threads to compute with; without it one per processor")
       ->check(CLI::Range(1, 4096));

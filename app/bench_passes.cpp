@@ -187,14 +187,13 @@ void add_bench_passes(CLI::App& bench_group) {
       "passes", "Measure whole passes of a model against the speed at which memory can be read");
   command->add_option("MODEL", options->model, "A directory in Hugging Face layout or a .gguf file")
       ->required();
-  const auto add_list = [&](const char* name, auto& values, const char* what) {
-    return command->add_option(name, values, what)->delimiter(',')->allow_extra_args(false);
-  };
-  add_list("--formats", options->formats,
+  add_list(*command, "--formats", options->formats,
            "What to pack the weights into; without it as the reading needs, or the model's own type");
   command->add_option("--reading", options->reading, "How to read them, as mxfp4-w4a8")
       ->capture_default_str();
-  add_list("--rows", options->rows, "Rows per pass")->check(CLI::Range(1, 4096))->default_str("1,8");
+  add_list(*command, "--rows", options->rows, "Rows per pass")
+      ->check(CLI::Range(1, 4096))
+      ->default_str("1,8");
   command->add_option("--context", options->context, "Tokens before these rows")
       ->capture_default_str()
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));

@@ -162,19 +162,15 @@ void add_bench_sweep(CLI::App& bench_group) {
   command->add_option("--recipe", options->recipe, "A name from `verbatim recipes` or a .toml file")
       ->required();
   command->add_option("-o,--output", options->folder, "The directory to make for the figures")->required();
-  const auto add_list = [&](const char* name, auto& values, const char* what) {
-    return command->add_option(name, values, what)
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->type_name("LIST");
+  const auto list = [&](const char* name, auto& values, const char* what) {
+    return add_list(*command, name, values, what)->type_name("LIST");
   };
-  add_list("--lengths", options->lengths,
-           "The most tokens to draft; without it 1,2,4,8,16, for bild the recipe's")
+  list("--lengths", options->lengths,
+       "The most tokens to draft; without it 1,2,4,8,16, for bild the recipe's")
       ->check(CLI::Range(1, 64));
-  add_list("--thresholds", options->thresholds,
-           "Least probabilities to draft on; without it 0,0.2,0.4,0.6,0.8")
+  list("--thresholds", options->thresholds, "Least probabilities to draft on; without it 0,0.2,0.4,0.6,0.8")
       ->check(CLI::Range(0.0, 1.0));
-  add_list("--rollbacks", options->rollbacks, "For bild: where the model rolls back; without it 1,2,3,5,10")
+  list("--rollbacks", options->rollbacks, "For bild: where the model rolls back; without it 1,2,3,5,10")
       ->check(CLI::Range(0.0, 1e6));
   add_decode_bench(*command, options->bench);
   command->footer(

@@ -8,16 +8,13 @@
 #include "engine/memory_check.h"
 #include "engine/model_data.h"
 #include "filled_cache.h"
-#include "formats/format.h"
+#include "pass_bench.h"
+#include "speculation/drafter_stack.h"
 #include "speculation/sparse_levels.h"
 
 namespace verbatim::app {
 
 namespace {
-
-int32_t token_at(int64_t position, const Decoder& decoder) {
-  return static_cast<int32_t>(position * 7919 % decoder.config().vocab_size);
-}
 
 /// A pass over some rows behind a context, timed in turns with others.
 class PassCase {
@@ -28,7 +25,7 @@ class PassCase {
     for (int64_t r = 0; r < rows; ++r) {
       rows_.push_back({.sequence = 0,
                        .position = static_cast<int32_t>(context + r),
-                       .token = token_at(context + r, decoder)});
+                       .token = bench_token(context + r, decoder)});
     }
   }
 
@@ -40,11 +37,6 @@ class PassCase {
   }
   int rounds() const { return static_cast<int>(seconds_.size()); }
   double seconds() const { return median(seconds_); }
-  double total() const {
-    double sum = 0;
-    for (const double s : seconds_) sum += s;
-    return sum;
-  }
   void forget_the_first() { seconds_.clear(); }
 
  private:
@@ -77,13 +69,6 @@ CacheShape shape_of(const DecodeCase& one) {
   return one.model.data().decoder.cache_shape();
 }
 
-PassKind draft_kind(const DecodeCase& one) {
-  const DraftLevel& level = one.recipe.levels.front();
-  PassKind kind(parse_reading(level.reading, one.recipe.name));
-  if (level.cache == "draft") kind.cache = CacheReading::kDraft;
-  return kind;
-}
-
 /// One context: the passes of plain decoding and of every recipe.
 class Context {
  public:
@@ -93,7 +78,7 @@ class Context {
 
   void measure(std::vector<ContextResult>& results) {
     const int64_t more = *std::max_element(plan_.lengths.begin(), plan_.lengths.end()) + 1;
-    // Where there is room for one cache at a time only, they take turns context by context.
+    // One cache at a time: two of a long context would not fit beside each other.
     std::vector<CacheOptions> kinds = {cases_.front().recipe.cache};
     for (const DecodeCase& one : cases_) {
       if (std::find(kinds.begin(), kinds.end(), one.recipe.cache) == kinds.end())
@@ -131,7 +116,7 @@ class Context {
         add(Reading::kFull, 1);
         continue;
       }
-      PassKind drafting = draft_kind(cases_[i]);
+      PassKind drafting = pass_kind(cases_[i].recipe.levels.front(), cases_[i].recipe.name);
       drafting.sparse = views_.emplace_back(sparse_view(cases_[i], cache)).get();
       add(drafting, 1);
       for (const int32_t length : plan_.lengths) add(Reading::kFull, length + 1);
@@ -157,12 +142,12 @@ class Context {
         make_view(one.recipe.levels.front(), one.recipe.cache, shape_of(one), cache.capacity());
     if (view == nullptr) return nullptr;
     std::vector<int32_t> tokens(static_cast<size_t>(context_));
-    for (int64_t p = 0; p < context_; ++p) tokens[static_cast<size_t>(p)] = token_at(p, decoder);
+    for (int64_t p = 0; p < context_; ++p) tokens[static_cast<size_t>(p)] = bench_token(p, decoder);
     const int64_t count = view->follow(tokens, cache);
     if (count == 0) return view;
     std::vector<Row> rows;
     for (int64_t p = context_ - count; p < context_; ++p) {
-      rows.push_back({0, static_cast<int32_t>(p), token_at(p, decoder)});
+      rows.push_back({0, static_cast<int32_t>(p), bench_token(p, decoder)});
     }
     PassKind kind(Reading::kFull);
     kind.observer = view.get();

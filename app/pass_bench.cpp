@@ -26,7 +26,9 @@ class BenchSequence {
   void evaluate(int64_t first, int64_t count, int64_t logits) {
     rows_.clear();
     for (int64_t position = first; position < first + count; ++position) {
-      rows_.push_back({.sequence = 0, .position = static_cast<int32_t>(position), .token = token(position)});
+      rows_.push_back({.sequence = 0,
+                       .position = static_cast<int32_t>(position),
+                       .token = bench_token(position, decoder_)});
     }
     KvCache* const caches[] = {&cache_};
     decoder_.forward(rows_, reading_, caches, count - logits, workspace_, team_);
@@ -42,10 +44,6 @@ class BenchSequence {
   }
 
  private:
-  int32_t token(int64_t position) const {
-    return static_cast<int32_t>(position * 7919 % decoder_.config().vocab_size);
-  }
-
   const Decoder& decoder_;
   Reading reading_;
   ThreadTeam& team_;
@@ -109,6 +107,10 @@ PrefillResult prefill_result(const TimedRuns& runs, int64_t tokens, const Decode
 }
 
 }  // namespace
+
+int32_t bench_token(int64_t position, const Decoder& decoder) {
+  return static_cast<int32_t>(position * 7919 % decoder.config().vocab_size);
+}
 
 PassBenchReport bench_passes(const Decoder& decoder, const PassBenchPlan& plan, ThreadTeam& team,
                              const std::function<void(double)>& progress) {

@@ -49,6 +49,9 @@ struct PassBenchReport {
   std::optional<PrefillResult> prefill;
 };
 
+/// The token that stands at a position where it does not matter which: always the same one.
+int32_t bench_token(int64_t position, const Decoder& decoder);
+
 /// Measures the passes, and then the prefill. Throws Error(kUsage) when the decoder's weights lack the
 /// reading. `progress` hears the fraction that is done.
 PassBenchReport bench_passes(const Decoder& decoder, const PassBenchPlan& plan, ThreadTeam& team,

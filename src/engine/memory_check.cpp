@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/matrix.h"
-#include "kernels/attention.h"
+#include "kv/dense.h"
 
 namespace verbatim {
 
@@ -26,9 +26,8 @@ void require_memory(const ContextMemory& need, std::optional<int64_t> available)
 }
 
 int64_t dense_cache_bytes(const ModelConfig& config, int64_t positions) {
-  constexpr int64_t kKeysAndValues = 2;
-  return kKeysAndValues * config.layers * config.kv_heads * round_up<int64_t>(config.head_dim, kInnerStep) *
-         int64_t{sizeof(BFloat16)} * round_up(positions, kAttentionChunk);
+  return DenseCache::bytes_of({config.layers, config.kv_heads, config.head_dim},
+                              round_up(positions, kAttentionChunk));
 }
 
 int64_t pass_workspace_bytes(const ModelConfig& config, int64_t rows) {

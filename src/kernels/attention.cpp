@@ -150,18 +150,21 @@ class Attending {
   };
   void panels(Sizes sizes, const BFloat16* a, int64_t a_stride, const Panels& from, float* c,
               int64_t c_stride, bool accumulate) {
+    const auto multiply = [&](auto kernel, const auto* rows, int64_t stride, const auto* first) {
+      kernel({.a = rows,
+              .a_stride = stride,
+              .rows = sizes.rows,
+              .panels = first + from.offset,
+              .panel_stride = from.stride,
+              .panel_count = sizes.panel_count,
+              .k = sizes.k,
+              .c = c,
+              .c_stride = c_stride,
+              .accumulate = accumulate,
+              .ahead = from.ahead});
+    };
     if (from.f16 == nullptr) {
-      kernel_.panels_bf16({.a = a,
-                           .a_stride = a_stride,
-                           .rows = sizes.rows,
-                           .panels = from.bf16 + from.offset,
-                           .panel_stride = from.stride,
-                           .panel_count = sizes.panel_count,
-                           .k = sizes.k,
-                           .c = c,
-                           .c_stride = c_stride,
-                           .accumulate = accumulate,
-                           .ahead = from.ahead});
+      multiply(kernel_.panels_bf16, a, a_stride, from.bf16);
       return;
     }
     scratch_.floats.reserve(static_cast<size_t>(sizes.rows * sizes.k));
@@ -169,16 +172,7 @@ class Attending {
     for (int64_t r = 0; r < sizes.rows; ++r) {
       for (int64_t i = 0; i < sizes.k; ++i) wide[r * sizes.k + i] = to_float(a[r * a_stride + i]);
     }
-    kernel_.panels_f16({.a = wide,
-                        .a_stride = sizes.k,
-                        .rows = sizes.rows,
-                        .panels = from.f16 + from.offset,
-                        .panel_stride = from.stride,
-                        .panel_count = sizes.panel_count,
-                        .k = sizes.k,
-                        .c = c,
-                        .c_stride = c_stride,
-                        .accumulate = accumulate});
+    multiply(kernel_.panels_f16, wide, sizes.k, from.f16);
   }
 
   static int64_t place(const HeadCache& cache, int64_t chunk) {

@@ -12,7 +12,7 @@ inline constexpr int64_t kAttentionChunk = 128;
 
 /// How the codes of a chunk of keys and values are made and where they lie: a record of
 ///   key codes, value codes, key scales, key zero points, value scales, value zero points
-/// and, for kCodesBoth and kCodesUpper, a second record of the lower halves of the codes, keys before values.
+/// and, for kCodesBoth, a second record of the lower halves of the codes, keys before values.
 /// Keys are a matrix of `width` dimensions × kAttentionChunk positions, values one of kAttentionChunk
 /// positions × `width` dimensions.
 struct CodedLayout {
@@ -27,7 +27,7 @@ struct CodedLayout {
   int64_t key_scales() const;    ///< how many; as many zero points
   int64_t value_scales() const;  ///< likewise
   int64_t record_bytes() const;  ///< a multiple of 64
-  int64_t lower_bytes() const { return storage == kCodesBytes ? 0 : 2 * code_bytes(); }
+  int64_t lower_bytes() const { return storage == kCodesBoth ? 2 * code_bytes() : 0; }
 
   /// The matrices of a record.
   CodedMatrix keys(const uint8_t* record, const uint8_t* lower) const;

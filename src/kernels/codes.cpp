@@ -14,10 +14,6 @@ float code_unit(CodeStorage storage) {
   return storage == kCodesBoth ? 1.0f / 16 : 1.0f;
 }
 
-int64_t tile_bytes(CodeStorage storage) {
-  return storage == kCodesBytes ? 1024 : 512;
-}
-
 /// Fetching that goes on `offset` bytes further.
 FetchAhead from_offset(FetchAhead ahead, int64_t offset) {
   ahead.position += offset;
@@ -45,7 +41,7 @@ void group_product(const BFloat16* a, int64_t a_stride, int64_t rows, const Code
     scratch.constants[i] = constant_of(a + r * a_stride, matrix, scales, zeros);
   }
   const int64_t first_panel = group * matrix.group / kPanelWidth;
-  const int64_t offset = first_panel * k / 64 * tile_bytes(matrix.storage);
+  const int64_t offset = first_panel * k / kCodeTileInner * code_tile_bytes(matrix.storage);
   kernel.code_product[matrix.storage]({.a = scratch.folded.data(),
                                        .rows = rows,
                                        .codes = matrix.codes + offset,

@@ -187,6 +187,11 @@ enum CodeStorage : int {
   kCodesBytes,  ///< 1024 bytes per tile, quad by quad; codes 0 to 255
   kCodeStorages,
 };
+/// Inner dimensions of a tile of codes, and its bytes in a plane.
+inline constexpr int64_t kCodeTileInner = 64;
+inline constexpr int64_t code_tile_bytes(int storage) {
+  return storage == kCodesBytes ? 1024 : 512;
+}
 
 /// c[r][16 p + i] = Σ_k a[r][k] · code_p[k][i] in integers, exactly: the same on every instruction set.
 struct CodeProduct {

@@ -13,6 +13,10 @@ struct CacheShape {
   int64_t head_dim = 0;
 };
 
+/// From so many tokens on, what is new in a sequence is a prompt: a step brings 64 drafted ones and one more
+/// at most.
+inline constexpr int64_t kPromptTokens = 80;
+
 /// How much of what a cache holds a pass reads.
 enum class CacheReading {
   kFull,   ///< all of it

@@ -38,11 +38,12 @@ struct Place {
   int shift;
 };
 Place place_of(const OpenMatrix& matrix, int64_t inner, int64_t column) {
-  const int64_t tile = column / kPanelWidth * (matrix.k / 64) + inner / 64;
-  const int64_t quad = inner % 64 / 4;
+  const int64_t tile = column / kPanelWidth * (matrix.k / kCodeTileInner) + inner / kCodeTileInner;
+  const int64_t begin = tile * code_tile_bytes(matrix.storage);
+  const int64_t quad = inner % kCodeTileInner / 4;
   const int64_t within = column % kPanelWidth * 4 + inner % 4;
-  if (matrix.storage == kCodesBytes) return {tile * 1024 + quad * 64 + within, 0};
-  return {tile * 512 + quad / 2 * 64 + within, quad % 2 == 0 ? 0 : 4};
+  if (matrix.storage == kCodesBytes) return {begin + quad * 64 + within, 0};
+  return {begin + quad / 2 * 64 + within, quad % 2 == 0 ? 0 : 4};
 }
 
 void put_half(uint8_t* plane, Place place, int code) {

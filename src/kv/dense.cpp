@@ -86,7 +86,13 @@ void DenseCache::read_chunk(int64_t layer, int64_t head, int64_t chunk, float* k
 }
 
 int64_t DenseCache::bytes(int64_t positions) const {
-  return positions * shape_.layers * shape_.kv_heads * width_ * 2 * int64_t{sizeof(uint16_t)};
+  return bytes_of(shape_, positions);
+}
+
+int64_t DenseCache::bytes_of(const CacheShape& shape, int64_t positions) {
+  constexpr int64_t kKeysAndValues = 2;
+  return positions * shape.layers * shape.kv_heads * round_up(shape.head_dim, kInnerStep) * kKeysAndValues *
+         int64_t{sizeof(uint16_t)};
 }
 
 }  // namespace verbatim

@@ -24,6 +24,8 @@ class DenseCache : public KvCache {
   /// Reads a chunk back: [kAttentionChunk][head_dim] floats each.
   void read_chunk(int64_t layer, int64_t head, int64_t chunk, float* keys, float* values) const;
 
+  /// Bytes of keys and values of so many positions in a cache of this shape.
+  static int64_t bytes_of(const CacheShape& shape, int64_t positions);
   /// The head dimension padded to whole inner steps.
   int64_t width() const { return width_; }
   /// Bytes of keys and values per position, all layers.

@@ -7,24 +7,20 @@ namespace verbatim {
 // Numbers that are stored must be finite: a row that may not see a position multiplies its value by a
 // probability of zero, and only a finite value then leaves the row as it is.
 
-/// The number, NaN as zero and infinity as the largest one.
-inline BFloat16 finite_bfloat16(float value) {
-  constexpr uint16_t kLargest = 0x7f7f;
-  const BFloat16 rounded = to_bfloat16(value);
+/// A rounded number, NaN as zero and infinity, whose bits are `infinity`, as the largest number there is.
+template <typename Half>
+constexpr Half finite(Half rounded, uint16_t infinity) {
   const uint16_t magnitude = rounded.bits & 0x7fff;
-  if (magnitude < 0x7f80) return rounded;
-  if (magnitude > 0x7f80) return {0};
-  return {static_cast<uint16_t>(rounded.bits - magnitude + kLargest)};
+  if (magnitude < infinity) return rounded;
+  if (magnitude > infinity) return {0};
+  return {static_cast<uint16_t>(rounded.bits - 1)};
 }
 
-/// Likewise in F16.
+inline BFloat16 finite_bfloat16(float value) {
+  return finite(to_bfloat16(value), 0x7f80);
+}
 inline Float16 finite_float16(float value) {
-  constexpr uint16_t kLargest = 0x7bff;
-  const Float16 rounded = to_float16(value);
-  const uint16_t magnitude = rounded.bits & 0x7fff;
-  if (magnitude < 0x7c00) return rounded;
-  if (magnitude > 0x7c00) return {0};
-  return {static_cast<uint16_t>(rounded.bits - magnitude + kLargest)};
+  return finite(to_float16(value), 0x7c00);
 }
 
 }  // namespace verbatim

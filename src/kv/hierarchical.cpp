@@ -36,37 +36,31 @@ int64_t ring_chunks(const CacheOptions& options, int64_t capacity) {
 
 HierarchicalCache::HierarchicalCache(const CacheShape& shape, int64_t capacity, const CacheOptions& options)
     : KvCache(shape, round_up(capacity, kAttentionChunk)),
-      options_(options),
       layout_(layout_of(options, shape.head_dim)),
+      flush_(options.buffer / 2),
       chunks_(capacity_ / kAttentionChunk),
       recent_(shape, ring_chunks(options, capacity) * kAttentionChunk),
       records_(static_cast<size_t>(shape.layers * shape.kv_heads * chunks_ * layout_.record_bytes())),
+      lower_(static_cast<size_t>(shape.layers * shape.kv_heads * chunks_ * layout_.lower_bytes())),
       staging_(static_cast<size_t>(shape.kv_heads * 2 * kAttentionChunk * shape.head_dim)),
-      encoded_(static_cast<size_t>(shape.layers), 0) {
-  if (options_.bits == 8) {
-    lower_ =
-        Buffer<uint8_t>(static_cast<size_t>(shape.layers * shape.kv_heads * chunks_ * layout_.lower_bytes()));
-  }
-}
+      encoded_(static_cast<size_t>(shape.layers), 0) {}
 
 int64_t HierarchicalCache::most_rows() const {
   return recent_.capacity() < capacity_ ? kMostRows : capacity_;
 }
 
 CodedChunks HierarchicalCache::chunks(int64_t layer, int64_t head) const {
-  const int64_t first = head_index(layer, head);
-  CodedChunks coded{.records = records_.data() + first * layout_.record_bytes(),
-                    .lower = nullptr,
-                    .stride = shape_.layers * shape_.kv_heads,
-                    .layout = layout_,
-                    .flush = options_.buffer / 2};
-  if (options_.bits == 8) coded.lower = lower_.data() + first * layout_.lower_bytes();
-  return coded;
+  const int64_t first = layer * shape_.kv_heads + head;
+  return {.records = records_.data() + first * layout_.record_bytes(),
+          .lower = lower_.data() + first * layout_.lower_bytes(),
+          .stride = shape_.layers * shape_.kv_heads,
+          .layout = layout_,
+          .flush = flush_};
 }
 
 HeadCache HierarchicalCache::head(int64_t layer, int64_t head, CacheReading reading) const {
   HeadCache cache = recent_.head(layer, head);
-  cache.ring = recent_.capacity() / kAttentionChunk;
+  cache.ring = ring();
   cache.coded = chunks(layer, head);
   if (reading == CacheReading::kDraft) {
     cache.coded.lower = nullptr;
@@ -86,11 +80,10 @@ bool HierarchicalCache::wants_to_settle(int64_t layer, int64_t last) const {
 
 void HierarchicalCache::settle(int64_t layer, int64_t head, int64_t last) {
   const CodedChunks coded = chunks(layer, head);
-  const HeadCache recent = this->head(layer, head);
   float* const keys = staging_.data() + head * 2 * kAttentionChunk * shape_.head_dim;
   float* const values = keys + kAttentionChunk * shape_.head_dim;
   for (int64_t chunk = encoded_[static_cast<size_t>(layer)]; chunk < coded.end_chunk(last); ++chunk) {
-    recent_.read_chunk(layer, head, chunk % recent.ring, keys, values);
+    recent_.read_chunk(layer, head, chunk % ring(), keys, values);
     encode_chunk(keys, values, shape_.head_dim,
                  {layout_, const_cast<uint8_t*>(coded.record(chunk)),
                   const_cast<uint8_t*>(coded.lower_record(chunk))});
@@ -107,8 +100,7 @@ void HierarchicalCache::set_length(int64_t length) {
   // Rows from here on meet in full precision all chunks from `first` on, which must still be in the ring; so
   // does the last row before, which is evaluated again where nothing else is left to do.
   const int64_t first = chunks(0, 0).end_chunk(std::max<int64_t>(length - 1, 0));
-  const int64_t ring = recent_.capacity() / kAttentionChunk;
-  if (length < length_ && first < written_ - ring) length = 0;
+  if (length < length_ && first < written_ - ring()) length = 0;
   // Also where nothing gets shorter: a pass that failed half way has encoded what is no part of the sequence.
   for (int64_t& encoded : encoded_) encoded = std::min(encoded, length / kAttentionChunk);
   if (length == 0) written_ = 0;
@@ -116,16 +108,16 @@ void HierarchicalCache::set_length(int64_t length) {
 }
 
 int64_t HierarchicalCache::bytes(int64_t positions) const {
-  const int64_t encoded = ceil_div(positions, kAttentionChunk) *
-                          (layout_.record_bytes() + (options_.bits == 8 ? layout_.lower_bytes() : 0));
+  const int64_t encoded =
+      ceil_div(positions, kAttentionChunk) * (layout_.record_bytes() + layout_.lower_bytes());
   return shape_.layers * shape_.kv_heads * encoded + recent_.bytes(std::min(recent_.capacity(), positions));
 }
 
 int64_t HierarchicalCache::bytes_read(int64_t positions, CacheReading reading) const {
   const CodedChunks coded = chunks(0, 0);
   const int64_t encoded = coded.end_chunk(positions - 1);
-  const bool both = reading == CacheReading::kFull && options_.bits == 8;
-  const int64_t per_chunk = layout_.record_bytes() + (both ? layout_.lower_bytes() : 0);
+  const int64_t lower = reading == CacheReading::kFull ? layout_.lower_bytes() : 0;
+  const int64_t per_chunk = layout_.record_bytes() + lower;
   return shape_.layers * shape_.kv_heads * encoded * per_chunk +
          recent_.bytes(positions - encoded * kAttentionChunk);
 }

@@ -34,14 +34,14 @@ class HierarchicalCache : public KvCache {
 
  private:
   CodedChunks chunks(int64_t layer, int64_t head) const;
-  int64_t head_index(int64_t layer, int64_t head) const { return layer * shape_.kv_heads + head; }
+  int64_t ring() const { return recent_.capacity() / kAttentionChunk; }
 
-  CacheOptions options_;
   CodedLayout layout_;
+  int64_t flush_;                 // as CodedChunks::flush
   int64_t chunks_;                // of the capacity
   DenseCache recent_;             // a ring of chunks
   Buffer<uint8_t> records_;       // [chunk][layer][head]: what is written lies together
-  Buffer<uint8_t> lower_;         // likewise
+  Buffer<uint8_t> lower_;         // likewise; empty with four bits
   Buffer<float> staging_;         // [head]{keys, values} of a chunk
   std::vector<int64_t> encoded_;  // by layer: the chunks that are
   int64_t written_ = 0;           // the chunks that have been written to, the last one's index plus one

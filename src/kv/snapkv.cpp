@@ -8,9 +8,6 @@ namespace verbatim {
 
 namespace {
 
-/// From so many tokens on, what is new is a prompt: a step brings 64 drafted ones and one more at most.
-constexpr int64_t kPromptTokens = 80;
-
 /// The largest among a position and its neighbours, for each.
 void pool(const std::vector<float>& shares, std::vector<float>& pooled) {
   constexpr int64_t kAside = SnapKvView::kPooling / 2;

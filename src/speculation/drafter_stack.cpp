@@ -42,6 +42,13 @@ int64_t translated_capacity(int64_t capacity, const ModelConfig& config) {
 
 }  // namespace
 
+PassKind pass_kind(const DraftLevel& level, const std::string& where) {
+  PassKind kind(parse_reading(level.reading, where));
+  kind.layers = level.layers;
+  if (level.cache == "draft") kind.cache = CacheReading::kDraft;
+  return kind;
+}
+
 DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextModel& model,
                            const TextModel& draft_model, int64_t capacity, ThreadTeam& team) {
   if (const std::string mistake = sparse_mistake(recipe); !mistake.empty()) {
@@ -53,9 +60,7 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
       networks_.push_back(nullptr);
       continue;
     }
-    PassKind kind(parse_reading(level.reading, "recipe " + recipe.name));
-    kind.layers = level.layers;
-    if (level.cache == "draft") kind.cache = CacheReading::kDraft;
+    const PassKind kind = pass_kind(level, "recipe " + recipe.name);
     const bool self = level.kind == DraftLevel::Kind::kSelf;
     if (!self && draft_model.decoder == nullptr) {
       fail(ErrorKind::kUsage, "recipe {} drafts with another model: name it with --draft-model", recipe.name);

@@ -16,6 +16,11 @@ struct TextModel {
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null when it has none
 };
 
+/// How a network of a level (of kind self or model) evaluates, but for what belongs to its drafter: a head
+/// for fewer tokens, a narrower view of the past. Throws Error(kBadInput), naming `where`, for an unknown
+/// reading.
+PassKind pass_kind(const DraftLevel& level, const std::string& where);
+
 /// The drafters of a recipe, one per level, each drafting for the one before. Drafts of a model whose
 /// vocabulary is another are translated.
 class DrafterStack {

@@ -8,8 +8,6 @@ namespace {
 
 /// Rows per pass when a cache catches up with a prompt.
 constexpr int64_t kCatchUpRows = 512;
-/// From so many tokens on, what is new is a prompt and not a step.
-constexpr int64_t kPromptRows = 80;
 
 /// Brings a sequence back to what is verified of it.
 class Verified {
@@ -85,7 +83,8 @@ void NeuralDrafter::observe(const Sequence& sequence) {
   const std::span<const int32_t> tokens(sequence.tokens.data(), sequence.tokens.size() - 1);
   if (view_ != nullptr) show(tokens, *sequence.cache);
   const int64_t first = own == nullptr ? 0 : cache_.first_unknown(sequence);
-  if (own == nullptr || static_cast<int64_t>(tokens.size()) - first < kPromptRows || !knows(sequence)) return;
+  if (own == nullptr || static_cast<int64_t>(tokens.size()) - first < kPromptTokens || !knows(sequence))
+    return;
   take_in(tokens, first, *own);
   cache_.hold_own(sequence.tokens);
 }

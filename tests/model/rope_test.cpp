@@ -15,6 +15,24 @@ ModelConfig config(int32_t head_dim, float theta) {
   return result;
 }
 
+/// The cosine and the sine of a pair at a position.
+struct Angle {
+  int64_t position;
+  size_t pair;
+  double cosine;
+  double sine;
+};
+
+void expect_angles(const RotaryEmbedding& rope, double tolerance, const std::vector<Angle>& angles) {
+  std::vector<float> cosine(static_cast<size_t>(rope.half()));
+  std::vector<float> sine(static_cast<size_t>(rope.half()));
+  for (const Angle& e : angles) {
+    rope.angles(e.position, cosine.data(), sine.data());
+    EXPECT_NEAR(cosine[e.pair], e.cosine, tolerance) << e.position << " " << e.pair;
+    EXPECT_NEAR(sine[e.pair], e.sine, tolerance) << e.position << " " << e.pair;
+  }
+}
+
 TEST(RotaryEmbedding, FrequenciesFallGeometrically) {
   const RotaryEmbedding rope(config(64, 10000.0f));
   ASSERT_EQ(rope.half(), 32);
@@ -135,25 +153,14 @@ TEST(RotaryEmbedding, YarnsBoundsCanBeMoved) {
 
 TEST(RotaryEmbedding, YarnsAttentionFactorMultipliesCosinesAndSines) {
   const RotaryEmbedding rope(yarn_config(128, 1e6f, 4.0f, 32768, {.attention_factor = 1.138629436111989f}));
-  struct Angle {
-    int64_t position;
-    size_t pair;
-    double cosine;
-    double sine;
-  };
-  std::vector<float> cosine(64);
-  std::vector<float> sine(64);
-  for (const Angle& e : {Angle{0, 0, 1.138629436111989, 0.0}, Angle{0, 63, 1.138629436111989, 0.0},
-                         Angle{1000, 0, 0.6403413705180644, 0.9415093849684947},
-                         Angle{1000, 30, 0.5523071460119422, 0.9957076926713229},
-                         Angle{1000, 63, 1.1386293813180621, 0.0003532420600273801},
-                         Angle{100000, 0, -1.137901632645794, 0.04070463367655858},
-                         Angle{100000, 30, 1.058225562838858, -0.42028044319845337},
-                         Angle{100000, 63, 1.1380815407852716, 0.03531854052092713}}) {
-    rope.angles(e.position, cosine.data(), sine.data());
-    EXPECT_NEAR(cosine[e.pair], e.cosine, 2e-7) << e.position << " " << e.pair;
-    EXPECT_NEAR(sine[e.pair], e.sine, 2e-7) << e.position << " " << e.pair;
-  }
+  expect_angles(rope, 2e-7,
+                {Angle{0, 0, 1.138629436111989, 0.0}, Angle{0, 63, 1.138629436111989, 0.0},
+                 Angle{1000, 0, 0.6403413705180644, 0.9415093849684947},
+                 Angle{1000, 30, 0.5523071460119422, 0.9957076926713229},
+                 Angle{1000, 63, 1.1386293813180621, 0.0003532420600273801},
+                 Angle{100000, 0, -1.137901632645794, 0.04070463367655858},
+                 Angle{100000, 30, 1.058225562838858, -0.42028044319845337},
+                 Angle{100000, 63, 1.1380815407852716, 0.03531854052092713}});
 }
 
 TEST(RotaryEmbedding, DynamicScalingStretchesTheBaseWithTheRowsOwnPosition) {
@@ -162,34 +169,23 @@ TEST(RotaryEmbedding, DynamicScalingStretchesTheBaseWithTheRowsOwnPosition) {
   scaled.rope_scaling.factor = 2.0f;
   scaled.rope_scaling.original_context = 2048;
   const RotaryEmbedding rope(scaled);
-  struct Angle {
-    int64_t position;
-    size_t pair;
-    double cosine;
-    double sine;
-  };
-  std::vector<float> cosine(32);
-  std::vector<float> sine(32);
-  for (const Angle& e : {Angle{0, 0, 1.0, 0.0}, Angle{0, 31, 1.0, 0.0},
-                         Angle{2047, 0, 0.24971525821383958, -0.9683193119086263},
-                         Angle{2047, 1, -0.35735581459940624, 0.9339683194691321},
-                         Angle{2047, 16, -0.049627358062309994, 0.9987678035117848},
-                         Angle{2047, 31, 0.962973959215839, 0.26959442477946716},
-                         Angle{2048, 0, 0.9497343348236519, -0.31305701279012343},
-                         Angle{2048, 1, -0.8757434084134095, 0.48277684557201406},
-                         Angle{2048, 16, -0.049312798561087536, 0.9987833838716349},
-                         Angle{2048, 31, 0.9630098315329919, 0.2694662583159506},
-                         Angle{4095, 0, -0.0659759965580649, -0.9978212103769744},
-                         Angle{4095, 1, -0.19582332269762362, -0.9806391927144572},
-                         Angle{4095, 16, -0.32848201389252746, -0.9445102257514788},
-                         Angle{4095, 31, 0.9834790186848892, 0.18102215280624487},
-                         Angle{8191, 1, 0.7610079944550826, 0.648742500824058},
-                         Angle{8191, 16, 0.1567106705801004, -0.9876445543444945},
-                         Angle{8191, 31, 0.9878502767819085, 0.15540859262571932}}) {
-    rope.angles(e.position, cosine.data(), sine.data());
-    EXPECT_NEAR(cosine[e.pair], e.cosine, 1e-7) << e.position << " " << e.pair;
-    EXPECT_NEAR(sine[e.pair], e.sine, 1e-7) << e.position << " " << e.pair;
-  }
+  expect_angles(rope, 1e-7,
+                {Angle{0, 0, 1.0, 0.0}, Angle{0, 31, 1.0, 0.0},
+                 Angle{2047, 0, 0.24971525821383958, -0.9683193119086263},
+                 Angle{2047, 1, -0.35735581459940624, 0.9339683194691321},
+                 Angle{2047, 16, -0.049627358062309994, 0.9987678035117848},
+                 Angle{2047, 31, 0.962973959215839, 0.26959442477946716},
+                 Angle{2048, 0, 0.9497343348236519, -0.31305701279012343},
+                 Angle{2048, 1, -0.8757434084134095, 0.48277684557201406},
+                 Angle{2048, 16, -0.049312798561087536, 0.9987833838716349},
+                 Angle{2048, 31, 0.9630098315329919, 0.2694662583159506},
+                 Angle{4095, 0, -0.0659759965580649, -0.9978212103769744},
+                 Angle{4095, 1, -0.19582332269762362, -0.9806391927144572},
+                 Angle{4095, 16, -0.32848201389252746, -0.9445102257514788},
+                 Angle{4095, 31, 0.9834790186848892, 0.18102215280624487},
+                 Angle{8191, 1, 0.7610079944550826, 0.648742500824058},
+                 Angle{8191, 16, 0.1567106705801004, -0.9876445543444945},
+                 Angle{8191, 31, 0.9878502767819085, 0.15540859262571932}});
 }
 
 TEST(RotaryEmbedding, DynamicScalingLeavesTheOriginalContextAsItIs) {

@@ -10,7 +10,6 @@ namespace {
 
 // A query row is two rows of bytes, one after the other in the sums as in the rows.
 
-constexpr int64_t kTileInner = 64;
 constexpr int64_t kTileBytes = 1024;
 
 /// Brings the tiles of a storage into bytes.
@@ -18,12 +17,12 @@ template <int kStorage>
 struct CodeTiles {
   /// Tiles of bytes are multiplied where they lie.
   static constexpr bool kUnpacked = kStorage != kCodesBytes;
-  static constexpr int64_t kBytes = generic::code_tile_bytes(kStorage);
+  static constexpr int64_t kBytes = code_tile_bytes(kStorage);
 
   const CodeProduct& p;
 
   VERBATIM_INLINE int64_t place(int64_t panel, int64_t tile) const {
-    return (panel * (p.k / kTileInner) + tile) * kBytes;
+    return (panel * (p.k / kCodeTileInner) + tile) * kBytes;
   }
   VERBATIM_INLINE void unpack(int64_t panel, int64_t tile, uint8_t* out) const {
     const int64_t at = place(panel, tile);
@@ -75,7 +74,7 @@ struct alignas(4096) Stage {
 template <int kStorage, int kPanels>
 void few_rows(const CodeProduct& p, int64_t row, int64_t rows, int64_t first, int64_t end) {
   const CodeTiles<kStorage> codes{p};
-  const int64_t tiles = p.k / kTileInner;
+  const int64_t tiles = p.k / kCodeTileInner;
   const int8_t* const a = p.a + row * 2 * p.k;
   Stage<kPanels, kPanels> stage;
   const auto each = [](auto&& work) __attribute__((always_inline)) {
@@ -94,7 +93,7 @@ void few_rows(const CodeProduct& p, int64_t row, int64_t rows, int64_t first, in
       const bool last = tile + 1 == tiles;
       const int64_t next_panel = last ? panel + kPanels : panel;
       const int64_t next_tile = last ? 0 : tile + 1;
-      tile_load<4>(a + tile * kTileInner, p.k);
+      tile_load<4>(a + tile * kCodeTileInner, p.k);
       each([&]<int kPanel>() __attribute__((always_inline)) {
         constexpr int kWeights = 5 + kPanel % 3;
         if (next_panel < end) codes.unpack(next_panel + kPanel, next_tile, stage.bytes[half ^ 1][kPanel]);
@@ -114,7 +113,7 @@ void few_rows(const CodeProduct& p, int64_t row, int64_t rows, int64_t first, in
 template <int kStorage, int kTiles>
 void many_rows(const CodeProduct& p, int64_t row, int64_t rows) {
   const CodeTiles<kStorage> codes{p};
-  const int64_t tiles = p.k / kTileInner;
+  const int64_t tiles = p.k / kCodeTileInner;
   const int8_t* const a = p.a + row * 2 * p.k;
   Stage<1, kTiles> stage;
   const auto each = [](auto&& work) __attribute__((always_inline)) {
@@ -135,7 +134,7 @@ void many_rows(const CodeProduct& p, int64_t row, int64_t rows) {
       tile_load<5>(codes.bytes(panel, tile, stage.bytes[half][0]), 64);
       each([&]<int kTile>() __attribute__((always_inline)) {
         constexpr int kA = kTile + 1 == kTiles ? 7 : 6;
-        tile_load<kA>(a + kTile * kTileRows * p.k + tile * kTileInner, p.k);
+        tile_load<kA>(a + kTile * kTileRows * p.k + tile * kCodeTileInner, p.k);
         tile_dot_int8<kTile, kA, 5, true>();
       });
       half ^= 1;

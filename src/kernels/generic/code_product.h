@@ -4,11 +4,6 @@
 
 namespace verbatim::generic {
 
-/// Bytes of codes for 64 inner dimensions of a panel, in a plane.
-inline constexpr int64_t code_tile_bytes(int storage) {
-  return storage == kCodesBytes ? 1024 : 512;
-}
-
 /// Products with the codes of quantized keys and values. `Dot` is the instruction set's, as in integer.h,
 /// with
 ///   kCodeStreams                    how many panels are multiplied side by side
@@ -62,7 +57,7 @@ struct CodeMicro {
         for (auto& plane_sums : row_sums) plane_sums[0] = plane_sums[1] = Dot::start(0);
       }
     }
-    const int64_t panel_bytes = p.k / 64 * code_tile_bytes(kStorage);
+    const int64_t panel_bytes = p.k / kCodeTileInner * code_tile_bytes(kStorage);
     const int8_t* const a = p.a + row * 2 * p.k;
     for (int64_t step = 0; step < p.k / 16; ++step) {  // four quads: what a partial sum takes
       for (int j = 0; j < kPanelBlock; ++j) {
