@@ -40,6 +40,37 @@ struct Step {
   int64_t next = -1;  ///< the chunk that is looked at after this one, stored the same way; -1: none
 };
 
+/// Fetching a chunk of codes goes on while the one before is attended to, at the pace of its parts: this says
+/// which share of their time the parts take, roughly, as measured with AMX and heads of 128.
+class FetchPlan {
+ public:
+  /// `bytes`: of a plane of codes, keys and values.
+  FetchPlan(int64_t queries, int64_t bytes)
+      // Beside the little that a single query computes, asking takes longer than it saves.
+      : queries_(queries == 1 ? 0 : queries), bytes_(bytes) {}
+
+  /// How many bytes are fetched while the queries are folded, before either product; beside it; and while the
+  /// probabilities of one query are computed.
+  int64_t folding() const { return part(kFold * queries_); }
+  int64_t product() const { return part(kProduct); }
+  int64_t softmax() const { return queries_ == 0 ? 0 : part(kSoftmax); }
+  /// How many of them come before the probabilities, and before the values.
+  int64_t before_softmax() const { return folding() + product(); }
+  int64_t before_values() const { return before_softmax() + softmax() * queries_; }
+
+ private:
+  static constexpr int64_t kProduct = 4;  // with keys or with values, for any few queries
+  static constexpr int64_t kFold = 1;     // of a query before either
+  static constexpr int64_t kSoftmax = 2;  // of a query
+
+  int64_t part(int64_t work) const {
+    return bytes_ * work / (2 * kProduct + (2 * kFold + kSoftmax) * queries_);
+  }
+
+  int64_t queries_;
+  int64_t bytes_;
+};
+
 /// One attention of a block: the loops over queries around the products.
 class Attending {
  public:
@@ -54,7 +85,9 @@ class Attending {
     BFloat16* const probabilities = scratch_.probabilities.data() + first_query * kAttentionChunk;
     float* const sums = scratch_.sums.data() + first_query * block_.width;
     score(step, queries, block_.queries + first_query * block_.width, scores);
+    const SoftmaxAhead ahead = softmax_ahead(step, queries);
     for (int64_t q = 0; q < queries; ++q) {
+      ahead.fetch(q);
       const Range range = visible(step.first_row + q / block_.group);
       BFloat16* const weights = probabilities + q * kAttentionChunk;
       if (range.first >=
@@ -65,7 +98,7 @@ class Attending {
       const float correction = kernel_.softmax_chunk(
           scores + q * kAttentionChunk, step.extent, range.first, range.end, block_.scale,
           &scratch_.states[static_cast<size_t>(first_query + q)], weights);
-      kernel_.scale(sums + q * block_.width, block_.width, correction);
+      if (correction != 1.0f) kernel_.scale(sums + q * block_.width, block_.width, correction);
     }
     add_values(step, queries, probabilities, sums);
   }
@@ -91,7 +124,7 @@ class Attending {
       const CodedChunks& coded = step.cache.coded;
       if (step.next >= 0) prefetch_scales(coded, step.next);
       coded_product(a, block_.width, queries, coded.keys(step.chunk), scores, kAttentionChunk, false,
-                    scratch_.codes, codes_ahead(step, 0));
+                    scratch_.codes, codes_ahead(step, queries, 0));
       return;
     }
     const int64_t width = step.cache.width;
@@ -106,7 +139,7 @@ class Attending {
     if (step.coded) {
       const CodedChunks& coded = step.cache.coded;
       coded_product(a, kAttentionChunk, queries, coded.values(step.chunk), sums, block_.width, true,
-                    scratch_.codes, codes_ahead(step, 1));
+                    scratch_.codes, codes_ahead(step, queries, 1));
       return;
     }
     const Panels values{step.cache.values, step.cache.f16_values, place(step.cache, step.chunk),
@@ -115,25 +148,48 @@ class Attending {
            block_.width, true);
   }
 
-  /// What is fetched beside the keys of a chunk (half 0) or its values (half 1), which take `bytes` each: the
-  /// next chunk, of as many.
-  static FetchAhead ahead(const void* next, int64_t bytes, int half) {
+  /// The next chunk, keys and values, which take `bytes` each, from `position` on.
+  static FetchAhead ahead(const void* next, int64_t bytes, int64_t position) {
     const auto blocks = static_cast<uint64_t>(2 * bytes / FetchAhead::kFetchBlock);
     if (!std::has_single_bit(blocks)) return {};
-    return {static_cast<const char*>(next), std::countr_zero(blocks), half * bytes};
+    return {static_cast<const char*>(next), std::countr_zero(blocks), position};
   }
-  static CodesAhead codes_ahead(const Step& step, int half) {
+  /// The next chunk of codes, from `position` on.
+  static CodesAhead codes_from(const Step& step, int64_t position) {
     if (step.next < 0) return {};
     const CodedChunks& coded = step.cache.coded;
     const int64_t bytes = coded.layout.code_bytes();
-    CodesAhead fetched{ahead(coded.record(step.next), bytes, half), {}};
-    if (coded.lower != nullptr) fetched.lower = ahead(coded.lower_record(step.next), bytes, half);
+    CodesAhead fetched{ahead(coded.record(step.next), bytes, position), {}};
+    if (coded.lower != nullptr) fetched.lower = ahead(coded.lower_record(step.next), bytes, position);
     return fetched;
+  }
+  /// What is fetched beside the product with the keys of a chunk (half 0) or with its values (half 1).
+  static CodesAhead codes_ahead(const Step& step, int64_t queries, int half) {
+    const int64_t bytes = step.cache.coded.layout.code_bytes();
+    const FetchPlan plan(queries, 2 * bytes);
+    CodesAhead fetched = codes_from(step, half == 0 ? 0 : plan.before_values());
+    fetched.folding = plan.folding();
+    fetched.codes.rate = fetched.lower.rate = ceil_div(plan.product() * FetchAhead::kEvenly, bytes);
+    return fetched;
+  }
+  struct SoftmaxAhead {
+    CodesAhead codes;
+    int64_t bytes;  ///< for each query
+    void fetch(int64_t query) const {
+      for (const FetchAhead* const plane : {&codes.codes, &codes.lower}) {
+        plane->fetch(plane->position + query * bytes, plane->position + (query + 1) * bytes);
+      }
+    }
+  };
+  static SoftmaxAhead softmax_ahead(const Step& step, int64_t queries) {
+    if (!step.coded) return {};
+    const FetchPlan plan(queries, 2 * step.cache.coded.layout.code_bytes());
+    return {codes_from(step, plan.before_softmax()), plan.softmax()};
   }
   static FetchAhead panels_ahead(const Step& step, int half) {
     if (step.next < 0 || step.cache.keys == nullptr) return {};
-    return ahead(step.cache.keys + place(step.cache, step.next),
-                 kAttentionChunk * step.cache.width * int64_t{sizeof(BFloat16)}, half);
+    const int64_t bytes = kAttentionChunk * step.cache.width * int64_t{sizeof(BFloat16)};
+    return ahead(step.cache.keys + place(step.cache, step.next), bytes, half * bytes);
   }
 
   struct Sizes {

@@ -14,83 +14,83 @@ float code_unit(CodeStorage storage) {
   return storage == kCodesBoth ? 1.0f / 16 : 1.0f;
 }
 
-/// Fetching that goes on `offset` bytes further.
-FetchAhead from_offset(FetchAhead ahead, int64_t offset) {
-  ahead.position += offset;
+/// What is taken from a code, as a part of its scale, because lower halves are stored with 8 added.
+float code_shift(CodeStorage storage) {
+  return storage == kCodesBoth ? 0.5f : 0.0f;
+}
+
+/// What to fetch beside group `group` of `groups`, each of `bytes` bytes of codes.
+CodesAhead beside_group(CodesAhead ahead, int64_t group, int64_t groups, int64_t bytes) {
+  ahead.folding /= groups;
+  for (FetchAhead* const plane : {&ahead.codes, &ahead.lower}) {
+    plane->position += group * (ahead.folding + bytes * plane->rate / FetchAhead::kEvenly);
+  }
   return ahead;
 }
 
-/// The sum of a row times a vector of scales and zero points, for codes of zero.
-float constant_of(const BFloat16* a, const CodedMatrix& matrix, const BFloat16* scales,
-                  const BFloat16* zeros) {
-  const float sum = kernels().dot(a, zeros, matrix.k);
-  return matrix.storage == kCodesBoth ? sum - 0.5f * kernels().dot(a, scales, matrix.k) : sum;
+/// Folds rows and scales, writes the products with the codes of the columns from `column` on to the scratch.
+void fold_and_multiply(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix,
+                       int64_t column, int64_t columns, const BFloat16* scales, const BFloat16* zeros,
+                       CodeScratch& scratch, CodesAhead ahead) {
+  const KernelTable& kernel = kernels();
+  const int64_t k = matrix.k;
+  const float unit = code_unit(matrix.storage);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (const FetchAhead* const plane : {&ahead.codes, &ahead.lower}) {
+      plane->fetch(plane->position + ahead.folding * r / rows,
+                   plane->position + ahead.folding * (r + 1) / rows);
+    }
+    const auto i = static_cast<size_t>(r);
+    const Folded row = kernel.fold(a + r * a_stride, scales, zeros, k, scratch.folded.data() + r * 2 * k);
+    scratch.steps[i] = row.step * unit;
+    scratch.scales[i] = row.scales;
+    scratch.zeros[i] = row.zeros;
+  }
+  ahead.codes.position += ahead.folding;
+  ahead.lower.position += ahead.folding;
+  const int64_t offset = column / kPanelWidth * k / kCodeTileInner * code_tile_bytes(matrix.storage);
+  kernel.code_product[matrix.storage]({.a = scratch.folded.data(),
+                                       .rows = rows,
+                                       .codes = matrix.codes + offset,
+                                       .lower = matrix.lower == nullptr ? nullptr : matrix.lower + offset,
+                                       .panel_count = columns / kPanelWidth,
+                                       .k = k,
+                                       .c = scratch.products.data(),
+                                       .c_stride = columns,
+                                       .ahead = ahead.codes,
+                                       .ahead_lower = ahead.lower});
 }
 
 /// One group of columns, whose inner dimensions have scales: these go into the rows.
 void group_product(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix,
                    int64_t group, float* c, int64_t c_stride, bool accumulate, CodeScratch& scratch,
                    const CodesAhead& ahead) {
-  const KernelTable& kernel = kernels();
   const int64_t k = matrix.k;
-  const BFloat16* const scales = matrix.scales + group * k;
-  const BFloat16* const zeros = matrix.zeros + group * k;
+  const int64_t first = group * matrix.group;
+  fold_and_multiply(a, a_stride, rows, matrix, first, matrix.group, matrix.scales + group * k,
+                    matrix.zeros + group * k, scratch, ahead);
   for (int64_t r = 0; r < rows; ++r) {
     const auto i = static_cast<size_t>(r);
-    scratch.steps[i] = kernel.fold(a + r * a_stride, scales, k, scratch.folded.data() + r * 2 * k);
-    scratch.constants[i] = constant_of(a + r * a_stride, matrix, scales, zeros);
-  }
-  const int64_t first_panel = group * matrix.group / kPanelWidth;
-  const int64_t offset = first_panel * k / kCodeTileInner * code_tile_bytes(matrix.storage);
-  kernel.code_product[matrix.storage]({.a = scratch.folded.data(),
-                                       .rows = rows,
-                                       .codes = matrix.codes + offset,
-                                       .lower = matrix.lower == nullptr ? nullptr : matrix.lower + offset,
-                                       .panel_count = matrix.group / kPanelWidth,
-                                       .k = k,
-                                       .c = scratch.products.data(),
-                                       .c_stride = matrix.group,
-                                       .ahead = from_offset(ahead.codes, offset),
-                                       .ahead_lower = from_offset(ahead.lower, offset)});
-  const float unit = code_unit(matrix.storage);
-  for (int64_t r = 0; r < rows; ++r) {
-    const auto i = static_cast<size_t>(r);
-    kernel.unfold(scratch.products.data() + r * matrix.group, matrix.group, scratch.steps[i] * unit,
-                  scratch.constants[i], accumulate, c + r * c_stride + group * matrix.group);
+    const float constant = scratch.zeros[i] - code_shift(matrix.storage) * scratch.scales[i];
+    kernels().unfold(scratch.products.data() + r * matrix.group, matrix.group, scratch.steps[i], constant,
+                     accumulate, c + r * c_stride + first);
   }
 }
 
 /// Columns with a scale each: these multiply the sums.
 void column_product(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix, float* c,
                     int64_t c_stride, bool accumulate, CodeScratch& scratch, const CodesAhead& ahead) {
-  const KernelTable& kernel = kernels();
-  const int64_t k = matrix.k;
-  for (int64_t r = 0; r < rows; ++r) {
-    const auto i = static_cast<size_t>(r);
-    scratch.steps[i] =
-        kernel.fold(a + r * a_stride, scratch.ones.data(), k, scratch.folded.data() + r * 2 * k);
-    scratch.constants[i] = kernel.dot(a + r * a_stride, scratch.ones.data(), k);
-  }
-  kernel.code_product[matrix.storage]({.a = scratch.folded.data(),
-                                       .rows = rows,
-                                       .codes = matrix.codes,
-                                       .lower = matrix.lower,
-                                       .panel_count = matrix.columns / kPanelWidth,
-                                       .k = k,
-                                       .c = scratch.products.data(),
-                                       .c_stride = matrix.columns,
-                                       .ahead = ahead.codes,
-                                       .ahead_lower = ahead.lower});
-  const float unit = code_unit(matrix.storage);
-  const float shift = matrix.storage == kCodesBoth ? 0.5f : 0.0f;
+  const BFloat16* const ones = scratch.ones.data();
+  fold_and_multiply(a, a_stride, rows, matrix, 0, matrix.columns, ones, ones, scratch, ahead);
+  const float shift = code_shift(matrix.storage);
   for (int64_t r = 0; r < rows; ++r) {
     const auto i = static_cast<size_t>(r);
     const int32_t* const products = scratch.products.data() + r * matrix.columns;
     float* const out = c + r * c_stride;
     for (int64_t j = 0; j < matrix.columns; ++j) {
       const float scale = to_float(matrix.scales[j]);
-      const float sum = static_cast<float>(products[j]) * (scratch.steps[i] * unit) * scale +
-                        (to_float(matrix.zeros[j]) - shift * scale) * scratch.constants[i];
+      const float sum = static_cast<float>(products[j]) * scratch.steps[i] * scale +
+                        (to_float(matrix.zeros[j]) - shift * scale) * scratch.scales[i];
       out[j] = accumulate ? out[j] + sum : sum;
     }
   }
@@ -102,7 +102,8 @@ void CodeScratch::reserve(int64_t rows, int64_t k, int64_t columns) {
   folded.reserve(static_cast<size_t>(rows * 2 * k));
   products.reserve(static_cast<size_t>(rows * columns));
   steps.reserve(static_cast<size_t>(rows));
-  constants.reserve(static_cast<size_t>(rows));
+  scales.reserve(static_cast<size_t>(rows));
+  zeros.reserve(static_cast<size_t>(rows));
   if (static_cast<size_t>(k) <= ones.size()) return;
   ones.reserve(static_cast<size_t>(k));
   std::fill_n(ones.data(), k, to_bfloat16(1.0f));
@@ -114,8 +115,11 @@ void coded_product(const BFloat16* a, int64_t a_stride, int64_t rows, const Code
     column_product(a, a_stride, rows, matrix, c, c_stride, accumulate, scratch, ahead);
     return;
   }
-  for (int64_t group = 0; group < matrix.columns / matrix.group; ++group) {
-    group_product(a, a_stride, rows, matrix, group, c, c_stride, accumulate, scratch, ahead);
+  const int64_t groups = matrix.columns / matrix.group;
+  const int64_t bytes = matrix.group * matrix.k / (matrix.storage == kCodesBytes ? 1 : 2);
+  for (int64_t group = 0; group < groups; ++group) {
+    group_product(a, a_stride, rows, matrix, group, c, c_stride, accumulate, scratch,
+                  beside_group(ahead, group, groups, bytes));
   }
 }
 

@@ -28,7 +28,8 @@ struct CodeScratch {
   Buffer<int8_t> folded;     // [rows][2][k]
   Buffer<int32_t> products;  // [rows][columns]
   Buffer<float> steps;       // [rows]
-  Buffer<float> constants;   // [rows]
+  Buffer<float> scales;      // [rows], see Folded
+  Buffer<float> zeros;       // [rows]
   Buffer<BFloat16> ones;     // [k]
 
   void reserve(int64_t rows, int64_t k, int64_t columns);
@@ -38,6 +39,7 @@ struct CodeScratch {
 struct CodesAhead {
   FetchAhead codes;
   FetchAhead lower;
+  int64_t folding = 0;  ///< so many bytes of each while rows are folded, before what goes beside the products
 };
 
 /// c = a · matrix for `rows` rows of BF16, added to what c holds if `accumulate`. An output is one sum of

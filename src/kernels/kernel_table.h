@@ -19,21 +19,28 @@ inline constexpr int64_t kPanelWidth = 16;
 /// Inner dimensions are padded with zeros to a multiple of this; also the group size of MXFP4.
 inline constexpr int64_t kInnerStep = 32;
 
-/// Memory that will be read after what a product reads, to be fetched beside it: as many bytes for as many.
-/// It is fetched in blocks of a page side by side, for a core that asks for one place after the other waits
-/// most of the time: a hardware prefetcher starts anew in every page.
+/// Memory that will be read after what a product reads, to be fetched beside it. It is fetched in blocks of a
+/// page side by side, for a core that asks for one place after the other waits most of the time: a hardware
+/// prefetcher starts anew in every page.
 struct FetchAhead {
   const char* from = nullptr;  ///< or null: nothing
   int shift = 0;               ///< 2^shift blocks of kFetchBlock bytes
-  int64_t position = 0;        ///< how much of them has been fetched beside other products
+  int64_t position = 0;        ///< how many bytes of them were fetched before this product
+  int64_t rate = kEvenly;      ///< kEvenly: as many bytes as are read; half of that: half as many
 
   static constexpr int64_t kFetchBlock = 4096;
+  static constexpr int kEvenlyBits = 8;
+  static constexpr int64_t kEvenly = 1 << kEvenlyBits;
 
   /// Fetches what belongs beside bytes at .. at + bytes - 1 of what is read.
   VERBATIM_INLINE void beside(int64_t at, int64_t bytes) const {
+    fetch(position + (at * rate >> kEvenlyBits), position + ((at + bytes) * rate >> kEvenlyBits));
+  }
+  /// Fetches the bytes begin .. end - 1, in the order in which they are fetched.
+  VERBATIM_INLINE void fetch(int64_t begin, int64_t end) const {
     if (from == nullptr) return;
-    const int64_t end = (position + at + bytes) >> shift;
-    for (int64_t line = (((position + at) >> shift) + 63) & ~int64_t{63}; line < end; line += 64) {
+    end >>= shift;
+    for (int64_t line = ((begin >> shift) + 63) & ~int64_t{63}; line < end; line += 64) {
       for (int64_t block = 0; block < int64_t{1} << shift; ++block) {
         __builtin_prefetch(from + block * kFetchBlock + line, 0, 2);
       }
@@ -210,6 +217,15 @@ struct CodeProduct {
 };
 /// So that sums over 256 codes stay within 31 bits.
 inline constexpr int32_t kLargestFold = 32000;
+inline constexpr int64_t kMostFolded = 256;
+
+/// What becomes of a row of numbers x beside their codes.
+struct Folded {
+  float step;    ///< a code times this is x · scale: the largest magnitude over kLargestFold; where no
+                 ///< magnitude reaches 2^-100, codes and step are 0
+  float scales;  ///< Σ x[i] · scales[i]
+  float zeros;   ///< Σ x[i] · zeros[i]
+};
 
 struct KernelTable {
   const char* name;  ///< for people: "avx512 (vnni, bf16)"
@@ -245,19 +261,16 @@ struct KernelTable {
   /// Rotates the pairs (x[i], x[half + i]) by the angles whose cosine and sine are given; any `half`.
   void (*rotate)(float* x, const float* cosine, const float* sine, int64_t half);
   /// Takes a chunk of n scores (a multiple of 32) into a running softmax: scores outside visible_begin ..
-  /// visible_end - 1 count as minus infinity, the others are multiplied by `scale`. Writes probabilities
-  /// relative to the new maximum in BF16 (their rounded values are what is summed), and returns the factor by
-  /// which what was gathered before must shrink.
+  /// visible_end - 1 become minus infinity, the others are multiplied by `scale`, which is positive. Writes
+  /// probabilities relative to the new maximum in BF16 (their rounded values are what is summed), and returns
+  /// the factor by which what was gathered before must shrink.
   float (*softmax_chunk)(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,
                          SoftmaxState* state, BFloat16* probabilities);
 
   void (*code_product[kCodeStorages])(const CodeProduct&);
-  /// x · scales, n numbers (a multiple of 16), as codes for a CodeProduct: [2][n]. Returns the step, by which
-  /// a code is multiplied to give the number: the largest magnitude over kLargestFold. Where no magnitude
-  /// reaches 2^-100, codes and step are 0. The same on every instruction set, as the next two are.
-  float (*fold)(const BFloat16* x, const BFloat16* scales, int64_t n, int8_t* codes);
-  /// Σ x[i] · y[i], n a multiple of 16.
-  float (*dot)(const BFloat16* x, const BFloat16* y, int64_t n);
+  /// x · scales, n numbers (a multiple of 64, at most kMostFolded), as codes for a CodeProduct: [2][n]. The
+  /// same on every instruction set, as the next one is.
+  Folded (*fold)(const BFloat16* x, const BFloat16* scales, const BFloat16* zeros, int64_t n, int8_t* codes);
   /// out = products · step + constant, added to what out holds if `accumulate`; n a multiple of 16.
   void (*unfold)(const int32_t* products, int64_t n, float step, float constant, bool accumulate, float* out);
 

@@ -128,5 +128,25 @@ TEST_P(Elementwise, SoftmaxOverChunksIsCloseToTheReference) {
   }
 }
 
+// The scalar path rounds twice where the others multiply and add at once.
+TEST_P(Elementwise, SoftmaxIsTheSameOnEveryPathWithFusedOperations) {
+  if (GetParam().name == "scalar") GTEST_SKIP() << "this path has none";
+  const KernelTable& least = *machine_paths()[1].table;
+  for (const float deviation : {1.0f, 30.0f, 1e4f}) {
+    const std::vector<float> scores = test::random_floats(128, 8, deviation);
+    SoftmaxState state{0.5f * deviation, 3.0f};
+    SoftmaxState expected_state = state;
+    std::vector<float> mine = scores;
+    std::vector<float> theirs = scores;
+    std::vector<BFloat16> probabilities(128);
+    std::vector<BFloat16> expected(128);
+    EXPECT_EQ(kernel_.softmax_chunk(mine.data(), 128, 3, 125, 0.7f, &state, probabilities.data()),
+              least.softmax_chunk(theirs.data(), 128, 3, 125, 0.7f, &expected_state, expected.data()));
+    EXPECT_EQ(state.maximum, expected_state.maximum);
+    EXPECT_EQ(state.sum, expected_state.sum);
+    for (size_t i = 0; i < 128; ++i) ASSERT_EQ(probabilities[i].bits, expected[i].bits) << scores[i];
+  }
+}
+
 }  // namespace
 }  // namespace verbatim

@@ -65,6 +65,9 @@ struct F32x16 {
     return {_mm256_cvtepi32_ps(_mm256_loadu_si256(halves)),
             _mm256_cvtepi32_ps(_mm256_loadu_si256(halves + 1))};
   }
+  VERBATIM_INLINE static void store_two_int8(const F32x16 (&values)[4], int8_t* upper, int8_t* lower) {
+    for (int i = 0; i < 4; ++i) values[i].store_two_int8(upper + 16 * i, lower + 16 * i);
+  }
   VERBATIM_INLINE void store_two_int8(int8_t* upper, int8_t* lower) const {
     const __m256i packed = _mm256_packs_epi32(_mm256_cvtps_epi32(low), _mm256_cvtps_epi32(high));
     const __m256i words = _mm256_permute4x64_epi64(packed, 0xd8);
@@ -114,12 +117,12 @@ VERBATIM_INLINE F32x16 round(const F32x16& a) {
   constexpr int kMode = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
   return {_mm256_round_ps(a.low, kMode), _mm256_round_ps(a.high, kMode)};
 }
-VERBATIM_INLINE F32x16 scale_by_power(const F32x16& a, const F32x16& n) {
+VERBATIM_INLINE F32x16 scale_by_power(const F32x16& a, const F32x16& shifted) {
   const auto scaled = [](__m256 value, __m256 power) {
-    const __m256i exponent = _mm256_slli_epi32(_mm256_cvtps_epi32(power), 23);
+    const __m256i exponent = _mm256_slli_epi32(_mm256_castps_si256(power), 23);
     return _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(value), exponent));
   };
-  return {scaled(a.low, n.low), scaled(a.high, n.high)};
+  return {scaled(a.low, shifted.low), scaled(a.high, shifted.high)};
 }
 VERBATIM_INLINE F32x16 zero_where_below(const F32x16& a, const F32x16& x, const F32x16& limit) {
   return {_mm256_andnot_ps(_mm256_cmp_ps(x.low, limit.low, _CMP_LT_OQ), a.low),

@@ -1,5 +1,7 @@
+#include "kernels/avx512/vector.h"
 #include "kernels/avx512/vnni_dot.h"
 #include "kernels/generic/code_product.h"
+#include "kernels/generic/elementwise.h"
 #include "kernels/generic/integer.h"
 #include "kernels/generic/panel_loop.h"
 #include "kernels/isa_tables.h"
@@ -49,6 +51,15 @@ void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product) {
   generic::for_each_block<DotProductMicro>(product);
 }
 
+/// Gives the bits of generic::PlainRounding wherever that one is asked.
+struct ProcessorRounding {
+  VERBATIM_INLINE static F32x16 store(F32x16 value, BFloat16* to) {
+    const __m256i bits = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(value.lanes));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bits);
+    return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
+  }
+};
+
 int64_t multiply_registers(int64_t steps, float* out) {
   constexpr int kSums = 12;  // more than the latency of a dot product times those begun per cycle
   const __m512bh ones = reinterpret_cast<__m512bh>(_mm512_set1_epi16(0x3f80));
@@ -71,6 +82,7 @@ const KernelTable& vnni_bf16_table() {
     t.panels_bf16 = panels_bf16;
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
     generic::fill_code_product<VnniDot>(t.code_product);
+    t.softmax_chunk = generic::softmax_chunk<F32x16, ProcessorRounding>;
     t.multiply_registers = multiply_registers;
     return t;
   }();

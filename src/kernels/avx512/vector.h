@@ -47,11 +47,23 @@ struct F32x16 {
   VERBATIM_INLINE static F32x16 from_integers(const int32_t* from) {
     return {_mm512_cvtepi32_ps(_mm512_loadu_si512(from))};
   }
-  VERBATIM_INLINE void store_two_int8(int8_t* upper, int8_t* lower) const {
-    const __m512i values = _mm512_cvtps_epi32(lanes);
-    const __m512i uppers = _mm512_srai_epi32(_mm512_add_epi32(values, _mm512_set1_epi32(128)), 8);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(upper), _mm512_cvtepi32_epi8(uppers));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(lower), _mm512_cvtepi32_epi8(values));
+  VERBATIM_INLINE static void store_two_int8(const F32x16 (&values)[4], int8_t* upper, int8_t* lower) {
+    const auto words = [&](int i) {
+      return _mm512_packs_epi32(_mm512_cvtps_epi32(values[i].lanes), _mm512_cvtps_epi32(values[i + 1].lanes));
+    };
+    // Packing leaves quarters of each vector side by side: in order they are every fourth.
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const auto store = [&](__m512i first, __m512i second, int8_t* to) {
+      _mm512_storeu_si512(to, _mm512_permutexvar_epi32(order, _mm512_packs_epi16(first, second)));
+    };
+    const __m512i first = words(0);
+    const __m512i second = words(2);
+    const auto upper_byte = [](__m512i w) {
+      return _mm512_srai_epi16(_mm512_add_epi16(w, _mm512_set1_epi16(128)), 8);
+    };
+    const auto lower_byte = [](__m512i w) { return _mm512_srai_epi16(_mm512_slli_epi16(w, 8), 8); };
+    store(upper_byte(first), upper_byte(second), upper);
+    store(lower_byte(first), lower_byte(second), lower);
   }
   VERBATIM_INLINE void store_int8_quads(int8_t* to) const {
     const __m128i bytes = _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(lanes));
@@ -87,8 +99,8 @@ VERBATIM_INLINE F32x16 absolute(F32x16 a) {
 VERBATIM_INLINE F32x16 round(F32x16 a) {
   return {_mm512_roundscale_ps(a.lanes, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
 }
-VERBATIM_INLINE F32x16 scale_by_power(F32x16 a, F32x16 n) {
-  const __m512i exponent = _mm512_slli_epi32(_mm512_cvtps_epi32(n.lanes), 23);
+VERBATIM_INLINE F32x16 scale_by_power(F32x16 a, F32x16 shifted) {
+  const __m512i exponent = _mm512_slli_epi32(_mm512_castps_si512(shifted.lanes), 23);
   return {_mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a.lanes), exponent))};
 }
 VERBATIM_INLINE F32x16 zero_where_below(F32x16 a, F32x16 x, F32x16 limit) {

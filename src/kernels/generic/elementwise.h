@@ -7,12 +7,15 @@ namespace verbatim::generic {
 // Element-wise kernels over V, sixteen floats of an instruction set. Reductions go through sixteen running
 // values and one fixed tree, so their order depends on the length of the row alone.
 
-/// e^x within a few units in the last place; 0 below the smallest normal result, never more than e^88.
+/// e^x within a few units in the last place, for x no more than 88; 0 below the smallest normal result.
 template <typename V>
-[[gnu::always_inline]] inline V exponential(V x) {
+VERBATIM_INLINE V exponential(V x) {
   const V lowest = V::set(-87.0f);
-  const V clamped = min(max(x, lowest), V::set(88.0f));
-  const V n = round(clamped * V::set(1.44269504088896341f));
+  const V clamped = max(x, lowest);
+  // The sum's last bit is worth one, so that adding rounds to whole numbers.
+  const V magic = V::set(12582912.0f);  // 1.5 · 2^23
+  const V shifted = fma(clamped, V::set(1.44269504088896341f), magic);
+  const V n = shifted - magic;
   // ln 2 in two parts, the first exact in few bits, keeps the remainder accurate.
   V r = fma(n, V::set(-0.693359375f), clamped);
   r = fma(n, V::set(2.12194440e-4f), r);
@@ -23,7 +26,7 @@ template <typename V>
   polynomial = fma(polynomial, r, V::set(1.6666665459e-1f));
   polynomial = fma(polynomial, r, V::set(5.0000001201e-1f));
   const V result = fma(polynomial * r, r, r + V::set(1.0f));
-  return zero_where_below(scale_by_power(result, n), x, lowest);
+  return zero_where_below(scale_by_power(result, shifted), x, lowest);
 }
 
 template <typename V>
@@ -91,7 +94,7 @@ void silu_gate(const float* gate, const float* up, int64_t n, float* out) {
   const V one = V::set(1.0f);
   for (int64_t i = 0; i < n; i += 16) {
     const V g = V::load(gate + i);
-    (g / (one + exponential(V::set(0.0f) - g)) * V::load(up + i)).store(out + i);
+    (g / (one + exponential(min(V::set(0.0f) - g, V::set(88.0f)))) * V::load(up + i)).store(out + i);
   }
 }
 
@@ -124,32 +127,35 @@ void rotate(float* x, const float* cosine, const float* sine, int64_t half) {
   }
 }
 
+/// Rounds to BF16 as every instruction set can.
 template <typename V>
+struct PlainRounding {
+  /// Stores a number that is no subnormal, and returns what was stored.
+  VERBATIM_INLINE static V store(V value, BFloat16* to) {
+    value.store(to);
+    return V::load(to);
+  }
+};
+
+template <typename V, typename Rounding = PlainRounding<V>>
 float softmax_chunk(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,
                     SoftmaxState* state, BFloat16* probabilities) {
   constexpr float kMinusInfinity = -__builtin_inff();
+  for (int64_t i = 0; i < visible_begin; ++i) scores[i] = kMinusInfinity;
+  for (int64_t i = visible_end; i < n; ++i) scores[i] = kMinusInfinity;
+  const V factor = V::set(scale);
   V largest = V::set(kMinusInfinity);
-  for (int64_t i = 0; i < n; i += 16) {
-    V value = V::load(scores + i) * V::set(scale);
-    if (i < visible_begin || i + 16 > visible_end) {
-      value.store(scores + i);
-      for (int64_t j = i; j < i + 16; ++j) {
-        if (j < visible_begin || j >= visible_end) scores[j] = kMinusInfinity;
-      }
-      value = V::load(scores + i);
-    } else {
-      value.store(scores + i);
-    }
-    largest = max(largest, value);
-  }
+  for (int64_t i = 0; i < n; i += 16) largest = max(largest, V::load(scores + i) * factor);
+  const float before = state->maximum;
   const float chunk_maximum = reduce_max(largest);
-  const float maximum = state->maximum > chunk_maximum ? state->maximum : chunk_maximum;
+  const float maximum = before > chunk_maximum ? before : chunk_maximum;
+  const V peak = V::set(maximum);
   V total = V::set(0.0f);
   for (int64_t i = 0; i < n; i += 16) {
-    exponential(V::load(scores + i) - V::set(maximum)).store(probabilities + i);
-    total = total + V::load(probabilities + i);
+    // Results of exponential() are zero or normal.
+    total = total + Rounding::store(exponential(V::load(scores + i) * factor - peak), probabilities + i);
   }
-  const float correction = reduce_first(exponential(V::set(state->maximum - maximum)));
+  const float correction = before == maximum ? 1.0f : reduce_first(exponential(V::set(before - maximum)));
   state->sum = state->sum * correction + reduce_add(total);
   state->maximum = maximum;
   return correction;

@@ -10,30 +10,38 @@ namespace verbatim::generic {
 
 /// KernelTable::fold. A number that is not finite has some code or other.
 template <typename V>
-float fold(const BFloat16* x, const BFloat16* scales, int64_t n, int8_t* codes) {
+Folded fold(const BFloat16* x, const BFloat16* scales, const BFloat16* zeros, int64_t n, int8_t* codes) {
+  alignas(64) float products[kMostFolded];
   V largest = V::set(0.0f);
-  for (int64_t i = 0; i < n; i += 16) largest = max(largest, absolute(V::load(x + i) * V::load(scales + i)));
+  V scaled = V::set(0.0f);
+  V shifted = V::set(0.0f);
+  for (int64_t i = 0; i < n; i += 16) {
+    const V value = V::load(x + i);
+    const V product = value * V::load(scales + i);  // exact, as fma() with a zero point is up to the sum
+    product.store(products + i);
+    largest = max(largest, absolute(product));
+    scaled = scaled + product;
+    shifted = fma(value, V::load(zeros + i), shifted);
+  }
   const float magnitude = reduce_max(largest);
+  Folded folded{0.0f, reduce_add(scaled), reduce_add(shifted)};
   constexpr float kSmallest = 0x1p-100f;  // below, the factor would not be finite
   if (magnitude < kSmallest) {
     __builtin_memset(codes, 0, static_cast<size_t>(2 * n));
-    return 0.0f;
+    return folded;
   }
   constexpr float kLimit = kLargestFold;
   const V factor = V::set(kLimit / magnitude);
-  for (int64_t i = 0; i < n; i += 16) {
-    const V value = round(V::load(x + i) * V::load(scales + i) * factor);
-    min(max(value, V::set(-kLimit)), V::set(kLimit)).store_two_int8(codes + i, codes + n + i);
+  for (int64_t i = 0; i < n; i += 64) {
+    V values[4];
+    for (int j = 0; j < 4; ++j) {
+      const V value = V::load(products + i + 16 * j) * factor;
+      values[j] = min(max(value, V::set(-kLimit)), V::set(kLimit));
+    }
+    V::store_two_int8(values, codes + i, codes + n + i);
   }
-  return magnitude / kLimit;
-}
-
-/// KernelTable::dot. The products are exact.
-template <typename V>
-float dot(const BFloat16* x, const BFloat16* y, int64_t n) {
-  V sum = V::set(0.0f);
-  for (int64_t i = 0; i < n; i += 16) sum = fma(V::load(x + i), V::load(y + i), sum);
-  return reduce_add(sum);
+  folded.step = magnitude / kLimit;
+  return folded;
 }
 
 /// KernelTable::unfold.

@@ -36,7 +36,6 @@ KernelTable make_table(const char* name) {
   table.softmax_chunk = softmax_chunk<V>;
   fill_code_product<Dot>(table.code_product);
   table.fold = fold<V>;
-  table.dot = dot<V>;
   table.unfold = unfold<V>;
   table.read_all = read_all<V>;
   table.multiply_registers = multiply_registers<V>;

@@ -58,14 +58,9 @@ struct F32x16 {
     for (int i = 0; i < 16; ++i) v.lane[i] = static_cast<float>(from[i]);
     return v;
   }
-  /// The lanes hold integers from -32000 to 32000, written as 256 · upper + lower.
-  VERBATIM_INLINE void store_two_int8(int8_t* upper, int8_t* lower) const {
-    for (int i = 0; i < 16; ++i) {
-      const int32_t value = static_cast<int32_t>(lane[i]);
-      lower[i] = static_cast<int8_t>(value & 255);
-      upper[i] = static_cast<int8_t>((value + 128) >> 8);
-    }
-  }
+  /// The lanes hold numbers from -32000 to 32000, which are rounded to the nearest integers, ties to even,
+  /// and written as 256 · upper + lower: 64 of each.
+  VERBATIM_INLINE static void store_two_int8(const F32x16 (&values)[4], int8_t* upper, int8_t* lower);
   /// The lanes hold integers from -127 to 127. The second and the third of every four change places.
   VERBATIM_INLINE void store_int8_quads(int8_t* to) const {
     constexpr int kOrder[4] = {0, 2, 1, 3};
@@ -105,13 +100,12 @@ VERBATIM_INLINE F32x16 round(const F32x16& a) {
   return (a + magic) - magic;
 }
 
-/// a · 2^n for integers n in -126 .. 127 and results in the normal range.
-VERBATIM_INLINE F32x16 scale_by_power(const F32x16& a, const F32x16& n) {
+/// a · 2^n for integers n in -126 .. 127, given as n + 1.5 · 2^23, and results in the normal range.
+VERBATIM_INLINE F32x16 scale_by_power(const F32x16& a, const F32x16& shifted) {
   F32x16 v;
   for (int i = 0; i < 16; ++i) {
-    const int32_t exponent = static_cast<int32_t>(n.lane[i]);
-    v.lane[i] =
-        std::bit_cast<float>(std::bit_cast<uint32_t>(a.lane[i]) + (static_cast<uint32_t>(exponent) << 23));
+    const uint32_t exponent = std::bit_cast<uint32_t>(shifted.lane[i]) << 23;
+    v.lane[i] = std::bit_cast<float>(std::bit_cast<uint32_t>(a.lane[i]) + exponent);
   }
   return v;
 }
@@ -139,6 +133,14 @@ VERBATIM_INLINE float reduce_max(F32x16 v) {
 
 VERBATIM_INLINE float reduce_first(const F32x16& v) {
   return v.lane[0];
+}
+
+VERBATIM_INLINE void F32x16::store_two_int8(const F32x16 (&values)[4], int8_t* upper, int8_t* lower) {
+  for (int i = 0; i < 64; ++i) {
+    const int32_t value = static_cast<int32_t>(round(values[i / 16]).lane[i % 16]);
+    lower[i] = static_cast<int8_t>(value & 255);
+    upper[i] = static_cast<int8_t>((value + 128) >> 8);
+  }
 }
 
 }  // namespace verbatim::scalar
