@@ -59,6 +59,7 @@ void NeuralDrafter::propose(Sequence& sequence, Sampler& sampler, const DraftLim
                             Draft& draft) {
   const Stopwatch watch(stats.seconds);
   const Verified back(sequence);
+  pass_rows_.clear();
   const int64_t most = std::min<int64_t>(limits.length, room);
   if (!knows(sequence)) return;
   if (grow_trees_ && inner_ == nullptr && limits.breadth > 1) {
@@ -115,6 +116,7 @@ Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, c
   take_in(tokens.first(static_cast<size_t>(first + early)), first, cache);
   first += early;
   ++stats.passes;
+  pass_rows_.push_back(std::ssize(tokens) - first + following.size());
   return evaluator_->evaluate(tokens, first, following, kind_, cache);
 }
 

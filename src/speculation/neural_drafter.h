@@ -75,6 +75,9 @@ class NeuralDrafter : public Drafter {
                Draft& draft) override;
   void observe(const Sequence& sequence) override;
 
+  /// How many rows each pass of the last propose() had: the first one takes in what was accepted since.
+  const std::vector<int64_t>& pass_rows() const { return pass_rows_; }
+
  private:
   /// A token that may join the draft.
   struct Candidate {
@@ -116,6 +119,7 @@ class NeuralDrafter : public Drafter {
   std::vector<Candidate> candidates_;  // of a tree: a heap by path probability
   std::vector<int32_t> in_slots_;      // of a tree: the nodes whose keys and values lie after the sequence's
   std::vector<int32_t> path_;
+  std::vector<int64_t> pass_rows_;
 };
 
 }  // namespace verbatim

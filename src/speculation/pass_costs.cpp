@@ -28,7 +28,8 @@ constexpr int64_t kContext = 128;
 constexpr double kSecondsPerSize = 0.25;
 constexpr int kMostRounds = 5;
 
-/// How much one pass changes the idea of how busy the machine is.
+/// How much one pass changes the idea of how busy the machine is, but for the first ones, which count more:
+/// the costs may have been measured long ago.
 constexpr double kScaleRate = 0.1;
 
 double now() {
@@ -73,7 +74,7 @@ void PassCosts::observe(int64_t rows, double seconds) {
   if (expected <= 0.0) return;
   // A single pass that was interrupted must not count for ten.
   const double ratio = std::clamp(seconds / expected, 0.25, 4.0);
-  scale_ += kScaleRate * (ratio - scale_);
+  scale_ += std::max(kScaleRate, 1.0 / static_cast<double>(++observed_ + 1)) * (ratio - scale_);
 }
 
 PassCosts measure_pass_costs(Evaluator& evaluator, const PassKind& kind,

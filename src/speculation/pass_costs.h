@@ -35,6 +35,7 @@ class PassCosts {
 
   std::array<double, kRows.size()> seconds_{};
   double scale_ = 1.0;
+  int64_t observed_ = 0;  // passes
 };
 
 /// Times passes over kRows rows at the positions of a short context, in a cache of its own: the median of a

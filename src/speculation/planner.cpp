@@ -102,6 +102,7 @@ void Planner::add_plan(std::optional<size_t> outer, std::optional<size_t> inner)
   if (outer) {
     plan.tokens = kFirstTokens;
     plan.draft_seconds = pass_seconds(*outer);
+    plan.step_seconds = FadingLine(plan.draft_seconds);
     if (inner) {
       plan.name += " <- " + std::string(kind_name(recipe_.levels[*inner].kind));
       plan.draft_seconds /= kInnerGain;
@@ -180,7 +181,7 @@ void Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room,
   limits.path_threshold = threshold(rate * costs_.target.row(kUsualRows));
   limits.leaf_threshold = limits.path_threshold;
   ngram_draft_.calibration = &worth_[*ngrams_];
-  const Stopwatch watch(seconds_drafting_);
+  const Stopwatch watch(seconds_ngrams_);
   drafters_->level(*ngrams_).propose(sequence, sampler, limits, room, ngram_draft_);
 }
 
@@ -197,7 +198,8 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   ngram_draft_.clear();
   outer_draft_.clear();
   ngrams_offered_ = false;
-  seconds_drafting_ = 0;
+  seconds_ngrams_ = 0;
+  seconds_outer_ = 0;
   current_ = 0;
   if (room < 1) return;
   const size_t best = best_plan();
@@ -226,7 +228,7 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   // What nobody has measured yet must not cost much to find out.
   if (model && network == nullptr && plan.uses == 0) limits.length = std::min(limits.length, 2);
   {
-    const Stopwatch watch(seconds_drafting_);
+    const Stopwatch watch(seconds_outer_);
     drafter.propose(sequence, sampler, limits, room, outer_draft_);
   }
   draft.nodes = outer_draft_.nodes;
@@ -304,38 +306,54 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   costs_.target.observe(rows, seconds_verify);
   learn_plain(rows, seconds_verify);
   for (Plan& plan : plans_) ++plan.unused;
-  if (ngrams_) judge(ngram_draft_, appended, worth_[*ngrams_]);
+  if (ngrams_) learn_ngrams(appended);
   if (current_ == plans_.size()) return;
   Plan& plan = plans_[current_];
   plan.unused = 0;
-  if (plan.outer) learn_plan(plan, draft, appended.size(), seconds_draft, seconds_verify);
+  if (plan.outer) learn_plan(plan, draft, appended.size(), seconds);
   if (plan.outer) judge(outer_draft_, appended, worth_[*plan.outer]);
   plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);
 }
 
-void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double seconds_draft,
-                         double seconds_verify) {
+void Planner::learn_ngrams(std::span<const int32_t> appended) {
+  judge(ngram_draft_, appended, worth_[*ngrams_]);
+  expected_draft_ += ngram_seconds_;
+  ngram_seconds_ += kRate * (seconds_ngrams_ - ngram_seconds_);
+}
+
+/// The passes of the last draft, counted as passes over one row of the same cost.
+double Planner::passes_of(size_t level) const {
+  const NeuralDrafter* const network = drafters_->network(level);
+  if (network == nullptr || !costs_.levels[level]) {
+    return static_cast<double>(drafters_->level(level).stats.passes - passes_before_);
+  }
+  const PassCosts& costs = *costs_.levels[level];
+  double seconds = 0;
+  for (const int64_t rows : network->pass_rows()) seconds += costs.of(rows);
+  return seconds / costs.of(1);
+}
+
+/// What the plan's drafter took, for its passes and for each token.
+void Planner::learn_drafting(Plan& plan, double rate) {
+  const double passes = passes_of(*plan.outer);
+  if (passes == 0) return;
+  const double expected = plan.step_seconds.of(passes);
+  const double seconds = std::min(seconds_outer_, kLongestStep * expected);
+  expected_draft_ += expected;
+  plan.step_seconds.observe(passes, seconds);
+  const bool tree = recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
+  const auto tokens = static_cast<double>(tree ? outer_draft_.size() : depth_of(outer_draft_));
+  if (tokens > 0) plan.draft_seconds += rate * (seconds / tokens - plan.draft_seconds);
+  if (!plan.inner && costs_.levels[*plan.outer]) costs_.levels[*plan.outer]->observe(1, seconds / passes);
+}
+
+void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double seconds_step) {
   // The first steps count more: what is expected before them is a guess.
   const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 1));
-  const int64_t passes = drafters_->level(*plan.outer).stats.passes - passes_before_;
-  const bool tree = recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
-  if (tree || !plan.inner) {
-    expected_draft_ += pass_seconds(*plan.outer) * static_cast<double>(passes);
-    if (passes > 0 && costs_.levels[*plan.outer]) {
-      costs_.levels[*plan.outer]->observe(1, seconds_draft / static_cast<double>(passes));
-    }
-  } else {
-    expected_draft_ += plan.draft_seconds * depth_of(outer_draft_);
-  }
-  if (outer_draft_.size() > 0) {
-    const double per_token =
-        seconds_draft / static_cast<double>(tree ? outer_draft_.size() : depth_of(outer_draft_));
-    plan.draft_seconds +=
-        rate * (std::min(per_token, kLongestStep * plan.draft_seconds) - plan.draft_seconds);
-  }
+  learn_drafting(plan, rate);
   // Half of what was expected and half of what came: the first is less noisy, the second true.
   const double tokens = 0.5 * expected_tokens(draft) + 0.5 * static_cast<double>(appended);
-  const double seconds = std::min(seconds_draft + seconds_verify, kLongestStep * plan.seconds);
+  const double seconds = std::min(seconds_step, kLongestStep * plan.seconds);
   plan.tokens += rate * (tokens - plan.tokens);
   plan.seconds += rate * (seconds - plan.seconds);
   // Plans with the same outer drafter say the same; only what they take differs.

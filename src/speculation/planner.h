@@ -6,6 +6,7 @@
 
 #include "speculation/acceptance.h"
 #include "speculation/drafter_stack.h"
+#include "speculation/fading_line.h"
 #include "speculation/pass_costs.h"
 
 namespace verbatim {
@@ -41,7 +42,7 @@ class Planner {
   void begin();
   const std::vector<PlanStats>& chosen() const { return chosen_; }
   /// What of the last propose() the drafters took; the rest was planning.
-  double seconds_drafting() const { return seconds_drafting_; }
+  double seconds_drafting() const { return seconds_ngrams_ + seconds_outer_; }
   double expected_draft() const { return expected_draft_; }
   double expected_verify() const { return expected_verify_; }
 
@@ -53,6 +54,7 @@ class Planner {
     double tokens = 0;            // per step, averaged
     double seconds = 0;           // likewise
     double draft_seconds = 0;     // per drafted token deep, averaged
+    FadingLine step_seconds{0};   // of drafting, by passes of the outer drafter
     int64_t unused = 0;           // steps since it was chosen
     int64_t uses = 0;
     int64_t interval = 16;  // steps between trials while it loses
@@ -65,14 +67,16 @@ class Planner {
   size_t best_plan() const;
   size_t pick() const;
   void learn_plain(int64_t rows, double seconds_verify);
-  void learn_plan(Plan& plan, const Draft& draft, size_t appended, double seconds_draft,
-                  double seconds_verify);
+  void learn_ngrams(std::span<const int32_t> appended);
+  void learn_drafting(Plan& plan, double rate);
+  void learn_plan(Plan& plan, const Draft& draft, size_t appended, double seconds_step);
   void credit(std::span<const int32_t> appended);
   DraftLimits outer_limits(const Plan& plan) const;
   DraftLimits inner_limits(const Plan& plan) const;
   void propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate);
   void take_ngrams(double rate, Draft& draft);
   double pass_seconds(size_t level) const;
+  double passes_of(size_t level) const;
   void prune(Draft& draft, double rate) const;
 
   Recipe recipe_;
@@ -86,9 +90,11 @@ class Planner {
   size_t current_ = 0;              // the plan of this step; plans_.size(): n-grams
   int64_t passes_before_ = 0;
   bool ngrams_offered_ = false;  // whether the draft of this step has what they said
-  double seconds_drafting_ = 0;
-  double seconds_ = 0;  // of all steps
-  double lost_ = 0;     // of these, what trials of losing plans took too long
+  double seconds_ngrams_ = 0;    // of the last propose(): asking n-grams,
+  double seconds_outer_ = 0;     // and drafting with a network
+  double ngram_seconds_ = 0;     // of a step, averaged
+  double seconds_ = 0;           // of all steps
+  double lost_ = 0;              // of these, what trials of losing plans took too long
   double expected_draft_ = 0;
   double expected_verify_ = 0;
   std::vector<PlanStats> chosen_;
