@@ -8,6 +8,7 @@
 #include "bench_decode_setup.h"
 #include "checkpoint/new_folder.h"
 #include "commands.h"
+#include "context_acceptance.h"
 #include "context_bench.h"
 #include "plot.h"
 
@@ -21,6 +22,7 @@ struct Options {
   DecodeBenchOptions decode;
   std::vector<std::string> recipes = {"quantspec", "quantspec-kv", "quantspec-weights"};
   ContextBenchPlan plan{.contexts = {4096, 16384, 32768, 65536}, .lengths = {1, 2, 3, 4, 6}};
+  std::string acceptance;  ///< a file to take it from
   std::string folder;
 };
 
@@ -53,6 +55,17 @@ ContextAcceptance acceptance_of(const Stats& stats) {
   return acceptance;
 }
 
+/// What an earlier run found for the recipes, and before it nothing for plain decoding.
+std::vector<ContextAcceptance> acceptances(const Options& options, const std::vector<Recipe>& recipes) {
+  std::vector<std::string> names;
+  for (const Recipe& recipe : recipes) names.push_back(recipe.name);
+  std::vector<ContextAcceptance> all =
+      read_acceptance(options.acceptance, names, options.plan.lengths.back());
+  all.insert(all.begin(), ContextAcceptance{});
+  return all;
+}
+
+/// What the text that was decoded shows, of every case.
 std::vector<ContextAcceptance> acceptances(const DecodeMeasurement& measured) {
   std::vector<ContextAcceptance> all;
   for (size_t at = 0; at < measured.cases.size(); ++at) {
@@ -75,14 +88,16 @@ Plot figure(const Options& options, const DecodeMeasurement& measured,
   Plot plot;
   plot.title = "Speed over plain decoding with a BF16 cache";
   plot.subtitle = fmt::format("costs of {} ({} weights) with random keys and values; acceptance on {}",
-                              options.decode.model, measured.weights, measured.sets.front().name);
+                              options.decode.model, measured.weights,
+                              options.acceptance.empty() ? measured.sets.front().name : options.acceptance);
   plot.x_label = "context";
   plot.y_label = "speedup";
   plot.logarithmic_x = true;
   plot.lowest_y = 0.0;
   plot.level = 1.0;
   plot.level_name = "plain";
-  for (const std::string& recipe : options.recipes) {
+  for (size_t at = 1; at < measured.cases.size(); ++at) {
+    const std::string& recipe = measured.cases[at].recipe.name;
     PlotSeries& series = plot.series.emplace_back(PlotSeries{.name = recipe, .points = {}});
     for (const ContextResult& result : results) {
       if (result.recipe == recipe)
@@ -96,6 +111,7 @@ ordered_json to_json(const Options& options, const DecodeMeasurement& measured,
                      const std::vector<ContextAcceptance>& acceptance,
                      const std::vector<ContextResult>& results) {
   ordered_json object = conditions_json(options.decode, measured);
+  object["acceptance_from"] = options.acceptance.empty() ? "prompts" : options.acceptance;
   object["acceptance"] = ordered_json::array();
   for (size_t at = 1; at < measured.cases.size(); ++at) {
     object["acceptance"].push_back(
@@ -121,7 +137,8 @@ ordered_json to_json(const Options& options, const DecodeMeasurement& measured,
 void print_text(const Options& options, const DecodeMeasurement& measured,
                 const std::vector<ContextAcceptance>& acceptance, const std::vector<ContextResult>& results) {
   std::string out = conditions_text(options.decode, measured);
-  out += "\nacceptance on real text, by depth (the share of drafts that is kept at least so far)\n";
+  out += fmt::format("\nacceptance {}, by depth (the share of drafts that is kept at least so far)\n",
+                     options.acceptance.empty() ? "on real text" : "from " + options.acceptance);
   for (size_t at = 1; at < measured.cases.size(); ++at) {
     out += fmt::format("  {:<20}", measured.cases[at].recipe.name);
     for (const double share : acceptance[at].survival) out += fmt::format("{:>8.3f}", share);
@@ -148,8 +165,14 @@ void bench(Options& options) {
   const InterruptGuard guard;
   std::optional<NewFolder> folder;
   if (!options.folder.empty()) folder.emplace(options.folder);
-  const DecodeMeasurement measured = measure_decoding(options.decode, measured_recipes(options));
-  const std::vector<ContextAcceptance> acceptance = acceptances(measured);
+  if (options.acceptance.empty() == options.decode.prompt_files.empty()) {
+    fail(ErrorKind::kUsage, "either --prompts or --acceptance says how often drafts are kept");
+  }
+  const std::vector<Recipe> recipes = measured_recipes(options);
+  std::vector<ContextAcceptance> acceptance;
+  if (!options.acceptance.empty()) acceptance = acceptances(options, recipes);
+  const DecodeMeasurement measured = measure_decoding(options.decode, recipes);
+  if (acceptance.empty()) acceptance = acceptances(measured);
   const std::vector<ContextResult> results =
       bench_contexts(measured.cases, acceptance, options.plan,
                      [](double fraction) { show_progress("measuring contexts", fraction); });
@@ -185,13 +208,18 @@ void add_bench_context(CLI::App& bench_group) {
       ->capture_default_str();
   command->add_option("-o,--output", options->folder, "The directory to make for the figure");
   add_decode_bench(*command, options->decode);
+  command->get_option("--prompts")->required(false);
+  command->add_option("--acceptance", options->acceptance,
+                      "A contexts.json to take the acceptance from, for a model without text of its own");
   command->footer(
       "What passes cost does not depend on what keys and values are, so these are random; how often drafts "
       "are\n"
-      "kept is measured on the prompts, within the model's own context.\n"
+      "kept is measured on the prompts, within the model's own context, or taken from an earlier "
+      "measurement.\n"
       "Examples:\n"
       "  verbatim bench context big --prompts code.jsonl --limit 8 -o figures\n"
-      "  verbatim bench context big --prompts code.jsonl --contexts 4096,131072 --json");
+      "  verbatim bench context big --prompts code.jsonl --contexts 4096,131072 --json\n"
+      "  verbatim bench context random --acceptance figures/contexts.json -o random-figures");
   command->callback([options] { bench(*options); });
 }
 

@@ -109,6 +109,7 @@ DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vecto
   for (const PromptSet& set : prompts) {
     measured.sets.push_back(encode_prompts(set, model, options.generate.max_tokens));
   }
+  if (measured.sets.empty()) return measured;
   DecodeRunOptions run{.generate = options.generate,
                        .threads = measured.threads,
                        .perplexity = options.perplexity,

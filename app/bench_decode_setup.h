@@ -34,9 +34,9 @@ struct DecodeMeasurement {
   std::vector<std::vector<DecodeResult>> results;  ///< [set][case]
 };
 
-/// Measures recipes beside plain decoding, which comes first among the cases. Throws Error(kUsage) when two
-/// recipes or two prompt files have the same name; CLI::RuntimeError when Ctrl-C ended it, for which the
-/// caller holds an InterruptGuard.
+/// Measures recipes beside plain decoding, which comes first among the cases; without prompt files they are
+/// loaded and nothing is decoded. Throws Error(kUsage) when two recipes or two prompt files have the same
+/// name; CLI::RuntimeError when Ctrl-C ended it, for which the caller holds an InterruptGuard.
 DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vector<Recipe> recipes);
 
 /// "model", "weights", "cpu", ...

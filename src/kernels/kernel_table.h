@@ -261,7 +261,7 @@ struct KernelTable {
   /// Rotates the pairs (x[i], x[half + i]) by the angles whose cosine and sine are given; any `half`.
   void (*rotate)(float* x, const float* cosine, const float* sine, int64_t half);
   /// Takes a chunk of n scores (a multiple of 32) into a running softmax: scores outside visible_begin ..
-  /// visible_end - 1 become minus infinity, the others are multiplied by `scale`, which is positive. Writes
+  /// visible_end - 1 become minus infinity, the others count times `scale`, which is positive. Writes
   /// probabilities relative to the new maximum in BF16 (their rounded values are what is summed), and returns
   /// the factor by which what was gathered before must shrink.
   float (*softmax_chunk)(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,

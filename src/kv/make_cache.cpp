@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "kernels/kernel_table.h"
 #include "kv/dense.h"
 #include "kv/hierarchical.h"
 #include "kv/int8.h"
@@ -22,7 +23,7 @@ constexpr std::pair<Kind, std::string_view> kNames[] = {
 constexpr int32_t kLeastBuffer = 2 * kAttentionChunk;
 constexpr int32_t kLargestBuffer = 1 << 16;
 /// So that sums of products with codes stay within 31 bits (CodeProduct).
-constexpr int64_t kLargestCodedHead = 256;
+constexpr int64_t kLargestCodedHead = kMostFolded;
 
 void read_option(CacheOptions& options, std::string_view text, const std::string& where) {
   const size_t equals = text.find('=');

@@ -4,9 +4,9 @@
 
 namespace verbatim {
 
-/// A line y = begin + slope · x through observations of which older ones count less and less, fitted by least
-/// squares. Learns what something takes that consists of a varying number of equal parts and of what comes
-/// with the first.
+/// A line y = begin + slope · x, neither of them below zero, through observations of which older ones count
+/// less and less, fitted by least squares. Learns what something takes that consists of a varying number of
+/// equal parts and of what comes with the first.
 class FadingLine {
  public:
   /// Until something is observed, y = slope · x.
@@ -22,7 +22,7 @@ class FadingLine {
     // same x.
     const double weight = weight_ + kNearZero;
     const double determinant = weight * xx_ - x_ * x_;
-    const double begin = std::max(0.0, (xx_ * y_ - x_ * xy_) / determinant);
+    const double begin = std::clamp((xx_ * y_ - x_ * xy_) / determinant, 0.0, xy_ / x_);
     return begin + (xy_ - x_ * begin) / xx_ * x;
   }
 

@@ -66,6 +66,44 @@ TEST(BenchContext, MeasuresAcceptanceOnTextAndCostsAtAnyLength) {
   EXPECT_TRUE(std::filesystem::exists(figures / "contexts.json"));
 }
 
+TEST(BenchContext, TakesAcceptanceFromAnEarlierRun) {
+  SKIP_WITHOUT(test::default_model());
+  const test::TemporaryFolder folder;
+  const auto run = [&](const std::string& text, const char* lengths) {
+    const auto file = folder.write("contexts.json", text);
+    return run_program({"bench", "context", test::default_model(), "--recipes", "quantspec", "--acceptance",
+                        file, "--contexts", "300", "--lengths", lengths, "--seconds", "0", "--json"});
+  };
+  const std::string known = R"({"acceptance": [{"recipe": "other", "survival_by_depth": []},
+      {"recipe": "quantspec", "survival_by_depth": [1, 0.5]}]})";
+  const RunResult result = run(known, "2");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json object = json::parse(result.out);
+  EXPECT_EQ(object["results"].at(0)["tokens_per_step"], 2.5);
+  EXPECT_EQ(object["acceptance"].at(0)["survival_by_depth"], (std::vector<double>{1.0, 0.5}));
+
+  const auto expect_refused = [&](const std::string& text, const char* lengths, const char* what) {
+    const RunResult refused = run(text, lengths);
+    EXPECT_NE(refused.exit_code, 0) << text;
+    ASSERT_EQ(lines_of(refused.err).size(), 1u) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr(what));
+  };
+  expect_refused(known, "1,3", "2 tokens deep where 3");
+  expect_refused("{}", "1", "holds no acceptance");
+  expect_refused(R"({"acceptance": [3, {"recipe": 4}]})", "1", "quantspec is not there");
+  expect_refused(R"({"acceptance": [{"recipe": "quantspec"}]})", "1", "survival_by_depth is missing");
+  expect_refused(R"({"acceptance": [{"recipe": "quantspec", "survival_by_depth": [2]}]})", "1",
+                 "from 0 to 1");
+  expect_refused("[", "1", "contexts.json");
+}
+
+TEST(BenchContext, WantsEitherPromptsOrAcceptance) {
+  SKIP_WITHOUT(test::default_model());
+  const RunResult result = run_program({"bench", "context", test::default_model()});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--acceptance"));
+}
+
 TEST(BenchContext, TakesOnlyRecipesThatDraftWithTheModelItself) {
   SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;

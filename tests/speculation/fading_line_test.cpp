@@ -35,6 +35,15 @@ TEST(FadingLine, ForgetsWhatIsLongAgo) {
   for (double x = 1.0; x < 5.0; ++x) EXPECT_NEAR(line.of(x), 2.0 * x, 0.01) << x;
 }
 
+TEST(FadingLine, NeverFalls) {
+  FadingLine line(1.0);
+  line.observe(2.0, 0.5);
+  EXPECT_GT(line.of(16.0), 0.0);
+  EXPECT_GE(line.of(16.0), line.of(1.0));
+  for (int i = 0; i < 20; ++i) line.observe(1 + i % 4, 10.0 - 2.0 * (i % 4));
+  EXPECT_GE(line.of(16.0), line.of(1.0));
+}
+
 TEST(FadingLine, NeverBeginsBelowZero) {
   FadingLine line(1.0);
   for (int i = 0; i < 100; ++i) line.observe(1 + i % 3, 5.0 * (1 + i % 3) - 3.0);

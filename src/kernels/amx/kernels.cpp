@@ -19,11 +19,13 @@ void integer_by_rows(const Int8Rows& a, const IntegerPanels& weights, float* c, 
 }
 
 /// Up to so many rows, products with codes from memory are quicker on vectors.
-constexpr int64_t kCodeVectorRows = 1;
+constexpr int64_t code_vector_rows(int storage) {
+  return storage == kCodesBytes ? 2 : 1;
+}
 
 template <int kStorage, void (*kTiles)(const CodeProduct&)>
 void codes_by_rows(const CodeProduct& p) {
-  if (p.rows > kCodeVectorRows) {
+  if (p.rows > code_vector_rows(kStorage)) {
     kTiles(p);
   } else {
     avx512::vnni_bf16_table().code_product[kStorage](p);

@@ -152,7 +152,7 @@ float softmax_chunk(float* scores, int64_t n, int64_t visible_begin, int64_t vis
   const V peak = V::set(maximum);
   V total = V::set(0.0f);
   for (int64_t i = 0; i < n; i += 16) {
-    // Results of exponential() are zero or normal.
+    // Of finite scores: what exponential() gives is zero or normal.
     total = total + Rounding::store(exponential(V::load(scores + i) * factor - peak), probabilities + i);
   }
   const float correction = before == maximum ? 1.0f : reduce_first(exponential(V::set(before - maximum)));
