@@ -4,12 +4,15 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "app_support.h"
 #include "bandwidth_sweep.h"
+#include "base/available_memory.h"
 #include "base/cpu.h"
 #include "base/matrix.h"
 #include "commands.h"
+#include "engine/memory_check.h"
 #include "filled_cache.h"
 #include "kernels/dispatch.h"
 
@@ -119,14 +122,28 @@ struct Result {
   double speedup;  ///< over BF16
 };
 
+/// Refuses a context whose caches do not fit into memory together.
+void require_room(const CacheShape& shape, int64_t context) {
+  ContextMemory memory{.tokens = context};
+  std::set<std::string> counted;
+  for (const Kind& kind : kKinds) {
+    if (counted.insert(kind.cache).second) {
+      memory.cache += cache_bytes(parse_cache(kind.cache, "bench"), shape, context);
+    }
+  }
+  require_memory(memory, available_memory());
+}
+
 /// Measures all ways to read one context, for each number of query heads.
 void measure(const Options& options, int64_t context, BandwidthSweep& sweep, ThreadTeam& team,
              std::vector<Result>& results) {
   CacheShape shape{1, options.kv_heads, options.head_dim};
+  require_room(shape, context);
   // So many layers that even four bits of all of them are more than the last-level cache holds.
   const int64_t upper_bytes = make_cache(parse_cache("hierarchical", "bench"), shape, context)
                                   ->bytes_read(context, CacheReading::kDraft);
   shape.layers = options.quick ? 1 : std::max<int64_t>(1, default_working_set() / 2 / upper_bytes);
+  require_room(shape, context);
   std::vector<std::pair<std::string, std::unique_ptr<KvCache>>> caches;
   const auto cache = [&](const std::string& name) -> const KvCache& {
     const auto found = std::find_if(caches.begin(), caches.end(), [&](auto& c) { return c.first == name; });

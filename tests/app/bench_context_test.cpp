@@ -38,6 +38,14 @@ TEST(BenchAttention, ComparesEveryCacheWithBf16) {
             (std::set<std::string>{"bf16 full", "hierarchical draft", "hierarchical full", "int8 full"}));
 }
 
+TEST(BenchAttention, RefusesContextsThatDoNotFit) {
+  const RunResult result = run_program(
+      {"bench", "attention", "--quick", "--contexts", "4194304", "--kv-heads", "256", "--head-dim", "256"});
+  EXPECT_EQ(result.exit_code, 3);
+  ASSERT_EQ(lines_of(result.err).size(), 1u) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("4194304 tokens takes"));
+}
+
 TEST(BenchContext, MeasuresAcceptanceOnTextAndCostsAtAnyLength) {
   SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
