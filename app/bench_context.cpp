@@ -159,15 +159,15 @@ void print_text(const Options& options, const DecodeMeasurement& measured,
 }
 
 void bench(Options& options) {
+  if (options.acceptance.empty() == options.decode.prompt_files.empty()) {
+    fail(ErrorKind::kUsage, "either --prompts or --acceptance says how often drafts are kept");
+  }
   std::sort(options.plan.contexts.begin(), options.plan.contexts.end());
   std::sort(options.plan.lengths.begin(), options.plan.lengths.end());
   options.plan.threads = options.decode.threads;
   const InterruptGuard guard;
   std::optional<NewFolder> folder;
   if (!options.folder.empty()) folder.emplace(options.folder);
-  if (options.acceptance.empty() == options.decode.prompt_files.empty()) {
-    fail(ErrorKind::kUsage, "either --prompts or --acceptance says how often drafts are kept");
-  }
   const std::vector<Recipe> recipes = measured_recipes(options);
   std::vector<ContextAcceptance> acceptance;
   if (!options.acceptance.empty()) acceptance = acceptances(options, recipes);

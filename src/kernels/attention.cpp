@@ -175,11 +175,7 @@ class Attending {
   struct SoftmaxAhead {
     CodesAhead codes;
     int64_t bytes;  ///< for each query
-    void fetch(int64_t query) const {
-      for (const FetchAhead* const plane : {&codes.codes, &codes.lower}) {
-        plane->fetch(plane->position + query * bytes, plane->position + (query + 1) * bytes);
-      }
-    }
+    void fetch(int64_t query) const { codes.fetch(query * bytes, (query + 1) * bytes); }
   };
   static SoftmaxAhead softmax_ahead(const Step& step, int64_t queries) {
     if (!step.coded) return {};

@@ -36,10 +36,7 @@ void fold_and_multiply(const BFloat16* a, int64_t a_stride, int64_t rows, const 
   const int64_t k = matrix.k;
   const float unit = code_unit(matrix.storage);
   for (int64_t r = 0; r < rows; ++r) {
-    for (const FetchAhead* const plane : {&ahead.codes, &ahead.lower}) {
-      plane->fetch(plane->position + ahead.folding * r / rows,
-                   plane->position + ahead.folding * (r + 1) / rows);
-    }
+    ahead.fetch(ahead.folding * r / rows, ahead.folding * (r + 1) / rows);
     const auto i = static_cast<size_t>(r);
     const Folded row = kernel.fold(a + r * a_stride, scales, zeros, k, scratch.folded.data() + r * 2 * k);
     scratch.steps[i] = row.step * unit;

@@ -40,6 +40,12 @@ struct CodesAhead {
   FetchAhead codes;
   FetchAhead lower;
   int64_t folding = 0;  ///< so many bytes of each while rows are folded, before what goes beside the products
+
+  /// Fetches the bytes begin .. end - 1 of what is left of each plane.
+  void fetch(int64_t begin, int64_t end) const {
+    codes.fetch(codes.position + begin, codes.position + end);
+    lower.fetch(lower.position + begin, lower.position + end);
+  }
 };
 
 /// c = a · matrix for `rows` rows of BF16, added to what c holds if `accumulate`. An output is one sum of

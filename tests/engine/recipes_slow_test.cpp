@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(, RecipesOnPaths, testing::ValuesIn(machine_paths()),
 TEST_P(RecipesOnPaths, GiveThePlainTextOfRealPrompts) {
   SKIP_WITHOUT(shared_data());
   const bool slow = GetParam().name == "scalar";
-  const std::vector<std::string> prompts = real_prompts(slow ? 1 : 3, slow ? 30 : 120);
+  const std::vector<std::string> prompts = real_prompts(slow ? 1 : 4, slow ? 30 : 120);
   std::vector<Recipe> recipes = made_recipes(2500);
   if (slow) {
     recipes = {recipes[7], recipes[9]};
