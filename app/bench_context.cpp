@@ -129,7 +129,8 @@ ordered_json to_json(const Options& options, const DecodeMeasurement& measured,
                                  {"speedup", result.speedup},
                                  {"cache_bytes", result.cache_bytes},
                                  {"plain_cache_bytes", result.plain_cache_bytes},
-                                 {"weight_bytes", result.weight_bytes}});
+                                 {"weight_bytes", result.weight_bytes},
+                                 {"caches_in_turns", result.in_turns}});
   }
   return object;
 }
@@ -148,12 +149,17 @@ void print_text(const Options& options, const DecodeMeasurement& measured,
       "\ncosts with random keys and values; ms per pass\n  {:<20}{:>9}{:>8}{:>10}{:>10}{:>10}{:>10}"
       "{:>9}{:>11}{:>11}\n",
       "recipe", "context", "length", "plain", "draft", "verify", "tokens", "speedup", "cache", "BF16 cache");
+  bool one_after_another = false;
   for (const ContextResult& result : results) {
-    out += fmt::format("  {:<20}{:>9}{:>8}{:>10.1f}{:>10.1f}{:>10.1f}{:>10.2f}{:>9.2f}{:>11}{:>11}\n",
-                       result.recipe, result.context, result.length, result.plain * 1e3, result.draft * 1e3,
-                       result.verify * 1e3, result.tokens, result.speedup,
-                       human_bytes(static_cast<double>(result.cache_bytes)),
-                       human_bytes(static_cast<double>(result.plain_cache_bytes)));
+    one_after_another |= !result.in_turns;
+    out += fmt::format(
+        "  {:<20}{:>9}{:>8}{:>10.1f}{:>10.1f}{:>10.1f}{:>10.2f}{:>9.2f}{:>11}{:>11}{}\n", result.recipe,
+        result.context, result.length, result.plain * 1e3, result.draft * 1e3, result.verify * 1e3,
+        result.tokens, result.speedup, human_bytes(static_cast<double>(result.cache_bytes)),
+        human_bytes(static_cast<double>(result.plain_cache_bytes)), result.in_turns ? "" : " *");
+  }
+  if (one_after_another) {
+    out += "* the caches do not fit into memory together: one was measured after the other, not in turns\n";
   }
   write_out(out);
 }

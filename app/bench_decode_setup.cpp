@@ -123,30 +123,32 @@ DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vecto
 }
 
 ordered_json conditions_json(const DecodeBenchOptions& options, const DecodeMeasurement& measured) {
-  const SamplingOptions& sampling = options.generate.sampling;
-  ordered_json object = {{"model", options.model},
-                         {"weights", measured.weights},
-                         {"draft_model", nullptr},
-                         {"cpu", cpu_features().model_name},
-                         {"isa", kernels().name},
-                         {"threads", measured.threads},
-                         {"temperature", as_written(sampling.temperature)},
-                         {"top_k", sampling.top_k},
-                         {"top_p", as_written(sampling.top_p)},
-                         {"min_p", as_written(sampling.min_p)},
-                         {"repetition_penalty", as_written(sampling.repetition_penalty)},
-                         {"seed", sampling.seed},
-                         {"ignore_eos", options.generate.ignore_eos},
-                         {"tokens", options.generate.max_tokens}};
+  ordered_json object = {{"model", options.model}, {"weights", measured.weights},
+                         {"draft_model", nullptr}, {"cpu", cpu_features().model_name},
+                         {"isa", kernels().name},  {"threads", measured.threads}};
   if (!options.draft_model.empty()) object["draft_model"] = options.draft_model;
+  if (measured.sets.empty()) return object;
+  const SamplingOptions& sampling = options.generate.sampling;
+  object.update({{"temperature", as_written(sampling.temperature)},
+                 {"top_k", sampling.top_k},
+                 {"top_p", as_written(sampling.top_p)},
+                 {"min_p", as_written(sampling.min_p)},
+                 {"repetition_penalty", as_written(sampling.repetition_penalty)},
+                 {"seed", sampling.seed},
+                 {"ignore_eos", options.generate.ignore_eos},
+                 {"tokens", options.generate.max_tokens}});
   return object;
 }
 
 std::string conditions_text(const DecodeBenchOptions& options, const DecodeMeasurement& measured) {
-  return fmt::format("{}; {}; {} {}\n{}, {} weights; temperature {}, at most {} tokens for each prompt\n",
-                     cpu_features().model_name, kernels().name, measured.threads,
-                     measured.threads == 1 ? "thread" : "threads", one_line(options.model), measured.weights,
-                     options.generate.sampling.temperature, options.generate.max_tokens);
+  std::string out = fmt::format("{}; {}; {} {}\n{}, {} weights", cpu_features().model_name, kernels().name,
+                                measured.threads, measured.threads == 1 ? "thread" : "threads",
+                                one_line(options.model), measured.weights);
+  if (!measured.sets.empty()) {
+    out += fmt::format("; temperature {}, at most {} tokens for each prompt",
+                       options.generate.sampling.temperature, options.generate.max_tokens);
+  }
+  return out + "\n";
 }
 
 ordered_json result_json(const DecodeMeasurement& measured, size_t set, size_t at) {

@@ -39,7 +39,7 @@ struct DecodeMeasurement {
 /// name; CLI::RuntimeError when Ctrl-C ended it, for which the caller holds an InterruptGuard.
 DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vector<Recipe> recipes);
 
-/// "model", "weights", "cpu", ...
+/// "model", "weights", "cpu", ..., and where text was decoded its settings.
 nlohmann::ordered_json conditions_json(const DecodeBenchOptions& options, const DecodeMeasurement& measured);
 /// The same in two lines for people.
 std::string conditions_text(const DecodeBenchOptions& options, const DecodeMeasurement& measured);

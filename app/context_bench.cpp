@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <span>
 
 #include "bandwidth_sweep.h"
 #include "base/available_memory.h"
@@ -78,20 +80,16 @@ class Context {
 
   void measure(std::vector<ContextResult>& results) {
     const int64_t more = *std::max_element(plan_.lengths.begin(), plan_.lengths.end()) + 1;
-    // One cache at a time: two of a long context would not fit beside each other.
     std::vector<CacheOptions> kinds = {cases_.front().recipe.cache};
     for (const DecodeCase& one : cases_) {
       if (std::find(kinds.begin(), kinds.end(), one.recipe.cache) == kinds.end())
         kinds.push_back(one.recipe.cache);
     }
-    for (const CacheOptions& kind : kinds) {
-      ContextMemory memory;
-      memory.tokens = context_;
-      memory.cache = cache_bytes(kind, shape_of(cases_.front()), context_ + more);
-      require_memory(memory, available_memory());
-      const std::unique_ptr<KvCache> cache =
-          filled_cache(kind, shape_of(cases_.front()), context_, more, team_);
-      measure_with(kind, *cache);
+    in_turns_ = kinds.size() == 1 || fits(kinds, more);
+    if (in_turns_) {
+      measure_with(kinds, more);
+    } else {
+      for (const CacheOptions& kind : kinds) measure_with({&kind, 1}, more);
     }
     for (size_t i = 1; i < cases_.size(); ++i) results.push_back(best(i));
   }
@@ -102,11 +100,33 @@ class Context {
     std::vector<double> verify;  // by the plan's lengths
   };
 
-  void measure_with(const CacheOptions& kind, KvCache& cache) {
+  /// Keys and values of the context and `more` positions in every one of these caches.
+  ContextMemory memory(std::span<const CacheOptions> kinds, int64_t more) const {
+    ContextMemory memory;
+    memory.tokens = context_;
+    for (const CacheOptions& kind : kinds) {
+      memory.cache += cache_bytes(kind, shape_of(cases_.front()), context_ + more);
+    }
+    return memory;
+  }
+  bool fits(std::span<const CacheOptions> kinds, int64_t more) const {
+    const std::optional<int64_t> available = available_memory();
+    return !available || memory(kinds, more).wanted() <= *available;
+  }
+
+  /// The passes of the recipes that have one of these caches, in turns.
+  void measure_with(std::span<const CacheOptions> kinds, int64_t more) {
+    require_memory(memory(kinds, more), available_memory());
+    std::vector<std::unique_ptr<KvCache>> caches;
+    for (const CacheOptions& kind : kinds) {
+      caches.push_back(filled_cache(kind, shape_of(cases_.front()), context_, more, team_));
+    }
     std::vector<PassCase> passes;
     std::vector<size_t> of;  // the case of each
     for (size_t i = 0; i < cases_.size(); ++i) {
-      if (cases_[i].recipe.cache != kind) continue;
+      const auto kind = std::find(kinds.begin(), kinds.end(), cases_[i].recipe.cache);
+      if (kind == kinds.end()) continue;
+      KvCache& cache = *caches[static_cast<size_t>(kind - kinds.begin())];
       const Decoder& decoder = cases_[i].model.data().decoder;
       const auto add = [&](const PassKind& pass, int64_t rows) {
         passes.emplace_back(decoder, pass, cache, context_, rows, workspace_, team_);
@@ -121,7 +141,6 @@ class Context {
       add(drafting, 1);
       for (const int32_t length : plan_.lengths) add(Reading::kFull, length + 1);
     }
-    if (passes.empty()) return;
     run_in_turns(passes, plan_);
     costs_.resize(cases_.size());
     std::vector<size_t> taken(cases_.size(), 0);
@@ -167,7 +186,8 @@ class Context {
                          .draft = costs_[i].draft,
                          .cache_bytes = cache_bytes(one.recipe.cache, shape, context_) + copy,
                          .plain_cache_bytes = cache_bytes(cases_.front().recipe.cache, shape, context_),
-                         .weight_bytes = one.weight_bytes};
+                         .weight_bytes = one.weight_bytes,
+                         .in_turns = in_turns_};
     result.speedup = 0;
     for (size_t l = 0; l < plan_.lengths.size(); ++l) {
       const int32_t length = plan_.lengths[l];
@@ -191,6 +211,7 @@ class Context {
   DecoderWorkspace workspace_;
   std::vector<Costs> costs_;
   std::vector<std::unique_ptr<SparseCache>> views_;
+  bool in_turns_ = true;
 };
 
 }  // namespace

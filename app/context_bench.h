@@ -40,11 +40,14 @@ struct ContextResult {
   int64_t cache_bytes = 0;  ///< for the context
   int64_t plain_cache_bytes = 0;
   int64_t weight_bytes = 0;  ///< that the recipe holds
+  bool in_turns = true;      ///< all caches were measured in turns; otherwise one after the other
 };
 
 /// Measures what passes cost at every context, with caches that hold random keys and values: costs do not
-/// depend on them. cases[0] is plain. Throws Error(kMachine) when the caches of a context do not fit into
-/// memory. `progress` hears the fraction that is done.
+/// depend on them. cases[0] is plain. The passes of all recipes take turns, so that a machine whose speed
+/// drifts treats them alike; only where the caches of a context do not fit into memory beside each other,
+/// those of one cache after those of another. Throws Error(kMachine) when one of them does not fit alone.
+/// `progress` hears the fraction that is done.
 std::vector<ContextResult> bench_contexts(const std::vector<DecodeCase>& cases,
                                           const std::vector<ContextAcceptance>& acceptance,
                                           const ContextBenchPlan& plan,

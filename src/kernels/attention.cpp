@@ -41,7 +41,7 @@ struct Step {
 };
 
 /// Fetching a chunk of codes goes on while the one before is attended to, at the pace of its parts: this says
-/// which share of their time the parts take, roughly, as measured with AMX and heads of 128.
+/// how long the parts take beside each other, roughly, as measured with AMX and heads of 128.
 class FetchPlan {
  public:
   /// `bytes`: of a plane of codes, keys and values.
@@ -59,9 +59,9 @@ class FetchPlan {
   int64_t before_values() const { return before_softmax() + softmax() * queries_; }
 
  private:
-  static constexpr int64_t kProduct = 4;  // with keys or with values, for any few queries
-  static constexpr int64_t kFold = 1;     // of a query before either
-  static constexpr int64_t kSoftmax = 2;  // of a query
+  static constexpr int64_t kProduct = 12;  // with keys or with values, for any few queries
+  static constexpr int64_t kFold = 1;      // of a query before either
+  static constexpr int64_t kSoftmax = 2;   // of a query
 
   int64_t part(int64_t work) const {
     return bytes_ * work / (2 * kProduct + (2 * kFold + kSoftmax) * queries_);

@@ -66,6 +66,7 @@ TEST(BenchContext, MeasuresAcceptanceOnTextAndCostsAtAnyLength) {
       EXPECT_GT(one[field], 0.0);
     }
     EXPECT_GE(one["tokens_per_step"], 1.0);
+    EXPECT_EQ(one["caches_in_turns"], true);
     if (one["context"] == 9000) {
       EXPECT_LT(one["cache_bytes"].get<double>(), 0.7 * one["plain_cache_bytes"].get<double>());
     }
@@ -89,6 +90,7 @@ TEST(BenchContext, TakesAcceptanceFromAnEarlierRun) {
   const json object = json::parse(result.out);
   EXPECT_EQ(object["results"].at(0)["tokens_per_step"], 2.5);
   EXPECT_EQ(object["acceptance"].at(0)["survival_by_depth"], (std::vector<double>{1.0, 0.5}));
+  EXPECT_FALSE(object.contains("temperature")) << "nothing was decoded";
 
   const auto expect_refused = [&](const std::string& text, const char* lengths, const char* what) {
     const RunResult refused = run(text, lengths);
