@@ -47,6 +47,7 @@ class Scorer {
     sequence_.tokens = tokens;
     sequence_.cache->set_length(0);
   }
+  int64_t most_rows() const { return sequence_.cache->most_rows(); }
   Matrix<const float> evaluate(int64_t first, int64_t end, int64_t logits) {
     const std::span<const int32_t> tokens(sequence_.tokens.data(), static_cast<size_t>(end));
     return evaluator_.evaluate(tokens, first, logits, kind_, *sequence_.cache);
@@ -66,8 +67,10 @@ void score_window(const std::vector<int32_t>& window, int64_t first_scored, Scor
   if (other != nullptr) other->begin(window);
   // The row of a token predicts the next one, so that the last has nothing left to say.
   const auto rows = static_cast<int64_t>(window.size()) - 1;
-  for (int64_t first = 0; first < rows; first += kPassRows) {
-    const int64_t end = std::min(rows, first + kPassRows);
+  const int64_t most =
+      std::min({kPassRows, scorer.most_rows(), other != nullptr ? other->most_rows() : kPassRows});
+  for (int64_t first = 0; first < rows; first += most) {
+    const int64_t end = std::min(rows, first + most);
     const int64_t wanted = std::clamp<int64_t>(end - (first_scored - 1), 0, end - first);
     const Matrix<const float> logits = scorer.evaluate(first, end, wanted);
     const Matrix<const float> others =

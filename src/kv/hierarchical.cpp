@@ -8,8 +8,9 @@ namespace verbatim {
 
 namespace {
 
-/// The most rows that a pass may have: what the ring of recent chunks makes room for beside the buffer.
-constexpr int64_t kMostRows = 512;
+/// The most rows that a pass may have: what the ring of recent chunks makes room for beside the buffer. The
+/// ring is the larger the more there are; passes over a prompt are bound by arithmetic from fewer on.
+constexpr int64_t kMostRows = 256;
 
 /// The channels of a value that share a scale: as many as asked for where these divide the width.
 int64_t value_group(int64_t group, int64_t width) {
