@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "formats/products.h"
 #include "formats/tile_codes.h"
@@ -65,54 +66,87 @@ void multiply_unpacked(void (*kernel)(const PanelProduct<A, Weight>&), const Til
   });
 }
 
-/// Through KernelTable::tile_product.
-void multiply_through_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, Matrix<float> y,
-                            const LinearWorkspace& workspace, ThreadTeam& team) {
+/// Calls multiply(product) with each member's share of the panels.
+template <typename Multiply>
+void share_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, Matrix<float> y,
+                 const LinearWorkspace& workspace, ThreadTeam& team, Multiply&& multiply) {
   team.run([&](int member, int size) {
     const int64_t begin = panels * member / size;
     const int64_t end = panels * (member + 1) / size;
     if (begin == end) return;
-    kernels().tile_product({.a = a.data,
-                            .a_stride = a.stride,
-                            .rows = a.rows,
-                            .weights = view.panels,
-                            .first_panel = begin,
-                            .panel_count = end - begin,
-                            .c = y.data + begin * kPanelWidth,
-                            .c_stride = y.stride,
-                            .scratch = scratch_of(workspace, member),
-                            .sums = workspace.products.data() + member * workspace.products_stride,
-                            .reading = view.reading});
+    multiply(TileProduct{.a = a.data,
+                         .a_stride = a.stride,
+                         .rows = a.rows,
+                         .weights = view.panels,
+                         .first_panel = begin,
+                         .panel_count = end - begin,
+                         .c = y.data + begin * kPanelWidth,
+                         .c_stride = y.stride,
+                         .scratch = scratch_of(workspace, member),
+                         .sums = workspace.products.data() + member * workspace.products_stride,
+                         .reading = view.reading});
   });
 }
 
-/// The scales and zero points of sixteen columns in a scale group.
-struct ColumnScales {
-  std::array<float, kPanelWidth> scale;
-  std::array<float, kPanelWidth> zero;
+/// Through KernelTable::tile_product.
+void multiply_through_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, Matrix<float> y,
+                            const LinearWorkspace& workspace, ThreadTeam& team) {
+  share_tiles(view, panels, a, y, workspace, team, kernels().tile_product);
+}
+
+/// What multiply_scaled_late() reads beside the codes, by scale group.
+struct GroupScales {
+  const Float16* scales;    ///< [panel][groups][16]
+  const uint8_t* zeros;     ///< likewise, or null
+  const float* group_sums;  ///< with zeros: Σ x of each row's groups, [rows][groups]
+  int64_t groups;
+
+  int64_t index(int64_t panel, int64_t group) const { return (panel * groups + group) * kPanelWidth; }
 };
 
-ColumnScales column_scales(const PackedMatrix& store, int64_t panel, int64_t tile) {
-  const int64_t column = panel * kPanelWidth;
-  const int64_t k = tile * kInnerStep;
-  const int64_t index =
-      store.format == Format::kInt8 ? tile_scale_index(store, column, k) : scale_index(store, column, k);
-  const Float16* const scales = store.plane(1).as<const Float16>() + index;
-  ColumnScales result{};
-  for (size_t i = 0; i < kPanelWidth; ++i) {
-    result.scale[i] = to_float(scales[i]);
-    if (store.format == Format::kInt4Asymmetric) {
-      result.zero[i] =
-          static_cast<float>(store.plane(2).as<const uint8_t>()[index + static_cast<int64_t>(i)]);
+/// Σ x of each group, one input after the other; the chains of several groups at a time.
+void sum_groups(std::span<const BFloat16> x, std::span<float> sums) {
+  constexpr size_t kChains = 8;
+  constexpr size_t kGroup = kScaleGroup;
+  size_t group = 0;
+  for (; (group + kChains) * kGroup <= x.size(); group += kChains) {
+    std::array<float, kChains> chains{};
+    for (size_t i = 0; i < kGroup; ++i) {
+      for (size_t j = 0; j < kChains; ++j) chains[j] += to_float(x[(group + j) * kGroup + i]);
     }
+    std::ranges::copy(chains, sums.begin() + static_cast<int64_t>(group));
   }
+  for (; group < sums.size(); ++group) {
+    float sum = 0.0f;
+    for (size_t i = group * kGroup; i < std::min(x.size(), (group + 1) * kGroup); ++i) sum += to_float(x[i]);
+    sums[group] = sum;
+  }
+}
+
+GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, LinearWorkspace& workspace,
+                         ThreadTeam& team) {
+  GroupScales result{store.plane(1).as<const Float16>(), nullptr, nullptr,
+                     store.format == Format::kInt8 ? store.tiles() : scale_groups(store)};
+  if (store.format != Format::kInt4Asymmetric) return result;
+  float* const sums = workspace.scales.data();
+  team.split(a.rows, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      sum_groups({a.row(r), static_cast<size_t>(a.columns)},
+                 {sums + r * result.groups, static_cast<size_t>(result.groups)});
+    }
+  });
+  result.zeros = store.plane(2).as<const uint8_t>();
+  result.group_sums = sums;
   return result;
 }
 
-float sum_of(const BFloat16* x, int64_t count) {
-  float sum = 0.0f;
-  for (int64_t i = 0; i < count; ++i) sum += to_float(x[i]);
-  return sum;
+/// Through KernelTable::scaled_product.
+void multiply_scaled_tiles(const TileView& view, int64_t panels, const GroupScales& scales,
+                           Matrix<const BFloat16> a, Matrix<float> y, const LinearWorkspace& workspace,
+                           ThreadTeam& team) {
+  share_tiles(view, panels, a, y, workspace, team, [&](const TileProduct& product) {
+    kernels().scaled_product({product, scales.zeros, scales.group_sums});
+  });
 }
 
 }  // namespace
@@ -138,25 +172,16 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
   const KernelTable& kernel = kernels();
   const TileView view = tile_view(store, reading);
   const Matrix<const BFloat16> a = to_bf16(x, workspace, team);
+  const GroupScales scales = group_scales(store, a, workspace, team);
+  if (kernel.scaled_product != nullptr) {
+    multiply_scaled_tiles(view, store.panels(), scales, a, y, workspace, team);
+    return;
+  }
   const int64_t step = store.format == Format::kInt8 ? 1 : kTilesPerScaleGroup;
   constexpr int64_t kWidth = kPanels * kPanelWidth;
   team.run([&](int member, int size) {
     uint16_t* const scratch = scratch_of(workspace, member);
     float* const products = workspace.products.data() + member * workspace.products_stride;
-    const auto scale_and_add = [&](int64_t panel, int64_t j, int64_t tile, int64_t tiles) {
-      const ColumnScales columns = column_scales(store, panel + j, tile);
-      for (int64_t r = 0; r < x.rows; ++r) {
-        const float* const product = products + r * kWidth + j * kPanelWidth;
-        float* const c = y.row(r) + (panel + j) * kPanelWidth;
-        const float sum = store.format == Format::kInt4Asymmetric
-                              ? sum_of(a.row(r) + tile * kInnerStep, tiles * kInnerStep)
-                              : 0.0f;
-        for (size_t i = 0; i < kPanelWidth; ++i) {
-          const float scaled = columns.scale[i] * (product[i] - columns.zero[i] * sum);
-          c[i] = tile == 0 ? scaled : c[i] + scaled;
-        }
-      }
-    };
     unpack_blocks(view, store.panels() * member / size, store.panels() * (member + 1) / size, step, scratch,
                   [&](int64_t panel, int64_t count, int64_t tile, int64_t tiles) {
                     kernel.panels_bf16({.a = a.data + tile * kInnerStep,
@@ -169,7 +194,21 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
                                         .c = products,
                                         .c_stride = kWidth,
                                         .accumulate = false});
-                    for (int64_t j = 0; j < count; ++j) scale_and_add(panel, j, tile, tiles);
+                    const int64_t group = tile / step;
+                    for (int64_t j = 0; j < count; ++j) {
+                      const int64_t index = scales.index(panel + j, group);
+                      const bool zeros = scales.zeros != nullptr;
+                      kernel.add_scaled({.products = products + j * kPanelWidth,
+                                         .products_stride = kWidth,
+                                         .rows = a.rows,
+                                         .scales = scales.scales + index,
+                                         .zeros = zeros ? scales.zeros + index : nullptr,
+                                         .group_sums = zeros ? scales.group_sums + group : nullptr,
+                                         .group_sums_stride = scales.groups,
+                                         .c = y.data + (panel + j) * kPanelWidth,
+                                         .c_stride = y.stride,
+                                         .accumulate = tile > 0});
+                    }
                   });
   });
 }

@@ -145,6 +145,29 @@ inline constexpr int64_t kTileScratchPanels = 4;
 inline constexpr int64_t kManyRowsPanels = 16;
 inline constexpr int64_t kManyRowsScratch = 256 * (kManyRowsPanels + 1) * kPanelWidth;
 
+/// What the products of rows with the codes of a scale group add to the results for a panel's columns:
+/// c += scale · (product - zero · Σ activations), each operation rounded; stored, if not `accumulate`.
+struct ScaledGroup {
+  const float* products;  ///< [rows][products_stride]
+  int64_t products_stride;
+  int64_t rows;
+  const Float16* scales;    ///< 16
+  const uint8_t* zeros;     ///< 16, or null
+  const float* group_sums;  ///< with zeros: of a row's activations in the group, one after the other
+  int64_t group_sums_stride;
+  float* c;
+  int64_t c_stride;
+  bool accumulate;
+};
+
+/// c = a · weights through unpacked tiles whose groups are scaled after the product, one group after the
+/// other.
+struct ScaledProduct {
+  TileProduct tiles;        ///< kTileInt4, kTileInt4Asymmetric or kTileInt8; scales are F16
+  const uint8_t* zeros;     ///< [panel][group][16]: kTileInt4Asymmetric
+  const float* group_sums;  ///< [rows][groups], of the activations, one after the other: likewise
+};
+
 /// Up to so many rows, integer products on vectors are quicker than tiles, where a machine has both.
 inline constexpr int64_t kIntegerVectorRows = 4;
 
@@ -237,6 +260,9 @@ struct KernelTable {
   /// For readings that unpack to BF16. Null where unpacking blocks and calling panels_bf16 is all there is to
   /// do.
   void (*tile_product)(const TileProduct&);
+  void (*add_scaled)(const ScaledGroup&);
+  /// Null where unpacking, calling panels_bf16 and add_scaled() group by group is all there is to do.
+  void (*scaled_product)(const ScaledProduct&);
   /// c = activations · weights in integers per group of 32, scaled late: c += float(dot) · scale_w ·
   /// scale_a, the groups in order. The same bits on every instruction set.
   void (*integer_product[kIntegerKinds])(const Int8Rows& a, const IntegerPanels& weights, float* c,

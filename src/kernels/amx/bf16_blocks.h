@@ -53,6 +53,18 @@ VERBATIM_INLINE void configure_tall(RowTiles rows) {
   config.load();
 }
 
+/// Up to sixteen rows in the order of tiles, [tile][rows][32]: rows far apart would each be in a page, and
+/// sets of the cache, of their own.
+VERBATIM_INLINE BFloat16* gather_rows(const TileProduct& p) {
+  BFloat16* out = reinterpret_cast<BFloat16*>(p.scratch);
+  for (int64_t t = 0; t < p.weights.tiles; ++t) {
+    for (int64_t r = 0; r < p.rows; ++r, out += kInnerStep) {
+      _mm512_storeu_si512(out, _mm512_loadu_si512(p.a + r * p.a_stride + t * kInnerStep));
+    }
+  }
+  return reinterpret_cast<BFloat16*>(p.scratch);
+}
+
 /// Sums that start from what c holds, or from zero.
 template <int kTile>
 VERBATIM_INLINE void begin(const float* c, int64_t c_bytes, bool accumulate) {

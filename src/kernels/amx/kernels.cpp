@@ -58,6 +58,7 @@ const KernelTable& table() {
     t.name = "amx (int8, bf16)";
     t.panels_bf16 = panels_bf16;
     t.tile_product = tile_product;
+    t.scaled_product = scaled_product;
     t.integer_product[kIntegerMxfp4] = integer_mxfp4;
     t.integer_product[kIntegerBsfp] = integer_bsfp;
     t.integer_product[kIntegerInt4] = integer_by_rows<kIntegerInt4, integer_int4>;

@@ -8,6 +8,7 @@ void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product);
 /// The same bits, blocked for the caches; without `accumulate`. `scratch` holds kManyRowsScratch sums.
 void many_rows_bf16(const PanelProduct<BFloat16, BFloat16>& product, float* scratch);
 void tile_product(const TileProduct& product);
+void scaled_product(const ScaledProduct& product);
 
 /// On vectors, for any number of rows.
 void integer_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);

@@ -120,18 +120,6 @@ void tall(const Source& source, const TileProduct& p) {
   }
 }
 
-/// Up to sixteen rows in the order of tiles, [tile][rows][32]: rows far apart would each be in a page, and
-/// sets of the cache, of their own.
-BFloat16* gather_rows(const TileProduct& p) {
-  BFloat16* out = reinterpret_cast<BFloat16*>(p.scratch);
-  for (int64_t t = 0; t < p.weights.tiles; ++t) {
-    for (int64_t r = 0; r < p.rows; ++r, out += kInnerStep) {
-      _mm512_storeu_si512(out, _mm512_loadu_si512(p.a + r * p.a_stride + t * kInnerStep));
-    }
-  }
-  return reinterpret_cast<BFloat16*>(p.scratch);
-}
-
 template <typename Source>
 void one_row_tile(const Source& source, const TileProduct& p) {
   configure_wide(static_cast<int>(p.rows));
@@ -237,7 +225,7 @@ void tile_product(const TileProduct& p) {
     case kTileMxbf16Full:
       return multiply<Mxbf16FullTile, true>(p);
     default:
-      return;  // the others are scaled after the product, which is not done here
+      return;  // the others are scaled after the product: scaled_product()
   }
 }
 

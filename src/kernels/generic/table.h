@@ -7,6 +7,7 @@
 #include "kernels/generic/multiply_registers.h"
 #include "kernels/generic/panels_float.h"
 #include "kernels/generic/read_all.h"
+#include "kernels/generic/scaled.h"
 #include "kernels/generic/squeeze.h"
 #include "kernels/generic/tiles.h"
 
@@ -22,6 +23,7 @@ KernelTable make_table(const char* name) {
   table.panels_f16 = panels_f16<V>;
   table.panels_f32 = panels_f32<V>;
   fill_unpack<W>(table.unpack_tiles);
+  table.add_scaled = add_scaled<V>;
   fill_integer<V, Dot>(table.integer_product);
   table.squeeze3 = squeeze_product<V, Squeeze3<W>>;
   table.squeeze4 = squeeze_product<V, Squeeze4<W>>;
