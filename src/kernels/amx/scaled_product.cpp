@@ -1,4 +1,5 @@
 #include "kernels/amx/bf16_blocks.h"
+#include "kernels/amx/full_tiles.h"
 #include "kernels/amx/products.h"
 #include "kernels/avx512/vector.h"
 #include "kernels/avx512/words.h"
@@ -8,6 +9,23 @@
 namespace verbatim::amx {
 
 namespace {
+
+/// The bytes of magnitudes up to 128 in BF16, by their lower seven bits: the first place is that of 128, and
+/// zero is told from it by what it is.
+struct Int8Bytes {
+  alignas(64) uint8_t upper[128];
+  alignas(64) uint8_t lower[128];
+};
+constexpr Int8Bytes int8_bytes() {
+  Int8Bytes bytes{};
+  for (int i = 0; i < 128; ++i) {
+    const uint16_t bits = to_bfloat16(i == 0 ? 128.0f : static_cast<float>(i)).bits;
+    bytes.upper[i] = static_cast<uint8_t>(bits >> 8);
+    bytes.lower[i] = static_cast<uint8_t>(bits & 255);
+  }
+  return bytes;
+}
+constexpr Int8Bytes kInt8Bf16 = int8_bytes();
 
 /// The codes of a reading, as BF16.
 template <TileReading kReading>
@@ -36,20 +54,20 @@ struct Codes {
  private:
   static constexpr int64_t kPrefetchBytes = 2048;
 
-  /// Bytes 0 and 2 of each quad are its first pair, bytes 1 and 3 its second.
-  VERBATIM_INLINE static void unpack_quad(__m512i quads, uint16_t* out) {
-    const __m512i first = _mm512_slli_epi32(quads, 24);
-    const __m512i second = _mm512_slli_epi32(quads, 16);
-    const __m512i third = _mm512_slli_epi32(quads, 8);
-    _mm512_store_si512(out, pair(first, third));
-    _mm512_store_si512(out + generic::kBlockWords, pair(second, quads));
-  }
-  /// The bytes on top of the lanes, in BF16: the upper halves of floats.
-  VERBATIM_INLINE static __m512i pair(__m512i low, __m512i high) {
-    const auto floats = [](__m512i lanes) {
-      return _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_srai_epi32(lanes, 24)));
-    };
-    return _mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(floats(low), 16), floats(high));
+  /// Bytes 0 and 2 of each quad are its first pair, bytes 1 and 3 its second: the low and the high bytes of
+  /// words. Permutations of bytes are looked up with, for the conversion of integers to floats takes several
+  /// times as many operations.
+  VERBATIM_INLINE static void unpack_quad(__m512i codes, uint16_t* out) {
+    const __m512i magnitudes = _mm512_abs_epi8(codes);
+    const __m512i swapped = _mm512_shldi_epi16(magnitudes, magnitudes, 8);
+    const __m512i lower = _mm512_permutex2var_epi8(_mm512_load_si512(kInt8Bf16.lower), swapped,
+                                                   _mm512_load_si512(kInt8Bf16.lower + 64));
+    const __m512i unsigned_upper = _mm512_maskz_permutex2var_epi8(
+        _mm512_test_epi8_mask(codes, codes), _mm512_load_si512(kInt8Bf16.upper), magnitudes,
+        _mm512_load_si512(kInt8Bf16.upper + 64));
+    const __m512i upper = choose(_mm512_set1_epi8(127), unsigned_upper, codes);  // the sign is the code's
+    _mm512_store_si512(out, join_second(upper, lower));
+    _mm512_store_si512(out + generic::kBlockWords, join_first(upper, lower));
   }
 };
 
