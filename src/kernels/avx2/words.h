@@ -99,13 +99,13 @@ struct U16x32 {
             look_up(table, 0, _mm256_and_si256(index.high, mask))};
   }
   VERBATIM_INLINE static __m256i to_bf16(__m256i codes) {
-    const __m256i words = _mm256_srai_epi16(_mm256_slli_epi16(codes, 8), 8);
-    const auto upper_half = [](__m128i eight) {
-      const __m256 floats = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(eight));
-      return _mm256_srli_epi32(_mm256_castps_si256(floats), 16);
+    // BF16 is the upper half of a float, and so the lanes of odd words are in place.
+    const auto floats = [](__m256i on_top) {
+      return _mm256_castps_si256(_mm256_cvtepi32_ps(_mm256_srai_epi32(on_top, 24)));
     };
-    return low_words(upper_half(_mm256_castsi256_si128(words)),
-                     upper_half(_mm256_extracti128_si256(words, 1)));
+    const __m256i even = floats(_mm256_slli_epi32(codes, 24));
+    const __m256i odd = floats(_mm256_slli_epi32(codes, 8));
+    return _mm256_blend_epi16(_mm256_srli_epi32(even, 16), odd, 0xaa);
   }
   VERBATIM_INLINE static U16x32 int8_to_bf16(const U16x32& codes) {
     return {to_bf16(codes.low), to_bf16(codes.high)};

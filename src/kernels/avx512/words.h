@@ -46,15 +46,14 @@ struct U16x32 {
     return {_mm512_permutexvar_epi16(index.lanes, table.entries)};
   }
   VERBATIM_INLINE static U16x32 look_up16(Table table, U16x32 index) { return look_up32(table, index); }
-  VERBATIM_INLINE static __m256i to_bf16(__m256i words) {
-    const __m512 floats = _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(words));
-    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(floats), 16));
-  }
   VERBATIM_INLINE static U16x32 int8_to_bf16(U16x32 codes) {
-    const __m512i words = _mm512_srai_epi16(_mm512_slli_epi16(codes.lanes, 8), 8);
-    const __m256i low = to_bf16(_mm512_castsi512_si256(words));
-    const __m256i high = to_bf16(_mm512_extracti64x4_epi64(words, 1));
-    return {_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)};
+    // BF16 is the upper half of a float, and so the lanes of odd words are in place.
+    const auto floats = [](__m512i on_top) {
+      return _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_srai_epi32(on_top, 24)));
+    };
+    const __m512i even = floats(_mm512_slli_epi32(codes.lanes, 24));
+    const __m512i odd = floats(_mm512_slli_epi32(codes.lanes, 8));
+    return {_mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(even, 16), odd)};
   }
 };
 

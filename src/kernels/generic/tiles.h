@@ -279,6 +279,7 @@ void unpack_int8_tiles(const TilePanels& panels, int64_t panel, int64_t first, i
   const int64_t index = panel * panels.tiles + first;
   for (int64_t quad = 0; quad < count * 8; ++quad) {
     const uint8_t* const codes = panels.codes + (index * 8 + quad) * 64;
+    __builtin_prefetch(codes + 2 * kPrefetchTiles * kCodeBytes);
     // Bytes 0 and 2 of a quad are its first pair, bytes 1 and 3 its second.
     const W words = W::load(codes);
     W::int8_to_bf16(words & W::set(0x00ff)).store(out + quad * 2 * kBlockWords);
