@@ -85,6 +85,12 @@ TEST_F(Generate, JsonTellsEverythingAndTheNumbersAgree) {
                             "levels",
                             "depths",
                             "lengths",
+                            "expected_seconds_draft",
+                            "expected_seconds_verify",
+                            "table_seconds_draft",
+                            "table_seconds_verify",
+                            "seconds_draft_passes",
+                            "planning_percent",
                             "guarantee",
                             "peak_rss_bytes",
                             "finish_reason",
@@ -177,6 +183,12 @@ TEST_F(Generate, StatsAreTablesOnStandardErrorAlone) {
   for (const std::string& line : lines_of(result.err)) {
     EXPECT_FALSE(line.ends_with(' ')) << '"' << line << '"';
   }
+  const RunResult planned = generate({"-p", kPrompt, "-n", "12", "--recipe", "auto", "--stats"});
+  for (const char* part : {"\n  plan ", "\nexpected costs against those that came: draft ",
+                           "\nmeasured table against the same passes: draft ", "\nplanning took "}) {
+    EXPECT_THAT(planned.err, HasSubstr(part));
+    EXPECT_THAT(result.err, Not(HasSubstr(part)));
+  }
   const RunResult plain = generate({"-p", kPrompt, "-n", "3", "--recipe", "plain", "--stats"});
   EXPECT_THAT(plain.err, HasSubstr("2 steps of decoding with plain"));
   EXPECT_THAT(plain.err, Not(HasSubstr("depth")));
@@ -260,16 +272,21 @@ TEST_F(Generate, EndsBeforeAStopText) {
 TEST_F(Generate, CtrlCEndsItPromptlyAndCleanly) {
   RunOptions options;
   options.interrupt_on_output = true;
-  const RunResult result =
-      generate({"-p", kPrompt, "-n", "1000", "--ignore-eos", "--recipe", "plain"}, options);
-  EXPECT_EQ(result.exit_code, 130);
-  EXPECT_LT(result.seconds_after_interrupt, 20.0);
-  EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("cancelled"));
-  const RunResult whole = generate({"-p", kPrompt, "-n", "2", "--recipe", "plain"});
-  // It may have ended after the first token or some later one.
-  EXPECT_FALSE(result.out.empty());
-  EXPECT_TRUE(result.out.starts_with(whole.out) || whole.out.starts_with(result.out)) << result.out;
+  const auto with = [](const char* recipe, size_t tokens) -> std::vector<std::string> {
+    return {"-p", kPrompt, "-n", std::to_string(tokens), "--ignore-eos", "--recipe", recipe};
+  };
+  for (const char* recipe : {"plain", "ml-specqd", "auto"}) {
+    SCOPED_TRACE(recipe);
+    const RunResult result = generate(with(recipe, 1000), options);
+    EXPECT_EQ(result.exit_code, 130);
+    EXPECT_LT(result.seconds_after_interrupt, 20.0);
+    EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("cancelled"));
+    // It may have ended after the first token or some later one; none is shorter than a byte.
+    EXPECT_FALSE(result.out.empty());
+    const RunResult whole = generate(with("plain", std::min<size_t>(result.out.size() + 4, 1000)));
+    EXPECT_TRUE(whole.out.starts_with(result.out)) << result.out << "\nof\n" << whole.out;
+  }
 }
 
 TEST_F(Generate, MakesNothingOfNoTokens) {

@@ -62,6 +62,41 @@ TEST(RecipesOverRealPrompts, MadeOnesGiveThePlainText) {
   expect_plain_texts(made_recipes(2500), real_prompts(16, 160), 32, false);
 }
 
+/// Whether nodes were drafted beside each other: more of them than depths.
+bool drafted_trees(const Stats& stats) {
+  int64_t depths = 0;
+  for (const DepthStats& depth : stats.depths) depths += depth.drafted;
+  return stats.drafted > depths;
+}
+
+// The drafts of the first level as chains and as trees.
+TEST(RecipesOverRealPrompts, BuiltInOnesGiveThePlainTextWithTreesAndWithout) {
+  SKIP_WITHOUT(shared_data());
+  const Pair& measure = default_pair({"full"});
+  const std::string prompt = real_prompts(1, 220).front();
+  for (const float temperature : {0.0f, 0.7f}) {
+    const Asking asking{.sampling = {.temperature = temperature, .seed = 4}, .tokens = 16, .threads = 2};
+    const std::vector<int32_t> ids = measure.target.encode(prompt);
+    const GenerateResult plain = generate(measure, kPlainRecipe, ids, asking);
+    for (Recipe recipe : lossless_recipes()) {
+      for (const int32_t breadth : {1, 3}) {
+        DraftLevel& level = recipe.levels.front();
+        level.breadth = breadth;
+        level.nodes = breadth == 1 ? 0 : level.length + 12;
+        const GenerateResult result = generate(default_pair(recipe.formats()), recipe, ids, asking);
+        ASSERT_EQ(result.tokens, plain.tokens)
+            << recipe.name << ", breadth " << breadth << ", temperature " << temperature;
+        ASSERT_EQ(result.text, plain.text);
+        expect_consistent(result.stats, recipe);
+        // A planned recipe has trees of its own accord, or none.
+        if (!recipe.planned) {
+          EXPECT_EQ(drafted_trees(result.stats), breadth > 1) << recipe.name;
+        }
+      }
+    }
+  }
+}
+
 // Long enough for drafts to cross the borders of attention's chunks, and the model's own end of text.
 TEST(RecipesOverRealPrompts, ReachTheModelsOwnEndAlike) {
   SKIP_WITHOUT(shared_data());

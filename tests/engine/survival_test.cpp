@@ -10,30 +10,70 @@ using namespace test;  // NOLINT: the support of this very test
 
 const Recipe kPlainRecipe = load_recipe("plain");
 
-/// Every kind of drafter, plain decoding first.
-const std::vector<Recipe>& recipes() {
-  static const std::vector<Recipe> all = [] {
-    std::vector<Recipe> recipes = made_recipes(small_pair().target.vocab_size() * 7 / 8);
-    recipes.insert(recipes.begin(), kPlainRecipe);
-    for (const char* name : {"ml-specqd", "ml-specqd-2", "draft-model", "ngram", "early-exit", "auto"}) {
-      recipes.push_back(load_recipe(name));
-    }
-    return recipes;
-  }();
-  return all;
+/// A model and the recipes that its store serves, plain decoding first.
+struct Setting {
+  Pair pair;
+  std::vector<Recipe> recipes;
+};
+
+/// Every kind of drafter that needs no store of its own.
+std::vector<Recipe> all_kinds(const Model& target) {
+  std::vector<Recipe> recipes = made_recipes(target.vocab_size() * 7 / 8);
+  recipes.insert(recipes.begin(), kPlainRecipe);
+  for (const char* name :
+       {"ml-specqd", "ml-specqd-2", "draft-model", "ngram", "early-exit", "self-int4", "auto"}) {
+    recipes.push_back(load_recipe(name));
+  }
+  return recipes;
 }
 
-class Survival : public testing::Test {
- protected:
-  void SetUp() override { SKIP_WITHOUT(shared_data()); }
+const Setting& small_setting() {
+  static const Setting setting{small_pair(), all_kinds(small_pair().target)};
+  return setting;
+}
 
-  static Session new_session(int64_t capacity = 0, int32_t threads = 1) {
-    Session session(small_pair().target, capacity, threads);
-    session.set_draft_model(small_pair().draft);
+/// A trained model that says where a text ends, and drafts for itself.
+Setting trained(const std::vector<std::string>& formats, std::vector<Recipe> recipes) {
+  measure_apart();
+  const Model model = load_model(shared_models() / "draft", formats);
+  return {{model, model}, recipes.empty() ? all_kinds(model) : std::move(recipes)};
+}
+
+const Setting& trained_setting() {
+  static const Setting setting = trained({"full", "mxfp4", "int4"}, {});
+  return setting;
+}
+
+/// The stores that draft with some of the bits that verify.
+const Setting& mxbf16_setting() {
+  static const Setting setting =
+      trained({"mxbf16"}, {kPlainRecipe, load_recipe("nested"), load_recipe("auto")});
+  return setting;
+}
+
+const Setting& bsfp_setting() {
+  static const Setting setting = trained({"bsfp"}, {kPlainRecipe, load_recipe("speq")});
+  return setting;
+}
+
+using SettingParam = std::pair<const char*, const Setting& (*)()>;
+
+class Survival : public testing::TestWithParam<SettingParam> {
+ protected:
+  void SetUp() override {
+    SKIP_WITHOUT(shared_data());
+    if (GetParam().second != small_setting) SKIP_WITHOUT(shared_models());
+    setting_ = &GetParam().second();
+  }
+
+  const std::vector<Recipe>& recipes() const { return setting_->recipes; }
+  Session new_session(int64_t capacity = 0, int32_t threads = 1) const {
+    Session session(setting_->pair.target, capacity, threads);
+    session.set_draft_model(setting_->pair.draft);
     return session;
   }
-  static std::vector<int32_t> encode(const char* text) { return small_pair().target.encode(text); }
-  static std::vector<int32_t> story() { return encode("Once upon a time, there was a little cat. The cat"); }
+  std::vector<int32_t> encode(const char* text) const { return setting_->pair.target.encode(text); }
+  std::vector<int32_t> story() const { return encode("Once upon a time, there was a little cat. The cat"); }
   static GenerateOptions options(int64_t tokens, float temperature = 0.0f) {
     GenerateOptions options;
     options.max_tokens = tokens;
@@ -41,7 +81,7 @@ class Survival : public testing::Test {
     options.sampling = {.temperature = temperature, .seed = 5};
     return options;
   }
-  static GenerateResult plain(const std::vector<int32_t>& prompt, const GenerateOptions& options) {
+  GenerateResult plain(const std::vector<int32_t>& prompt, const GenerateOptions& options) const {
     return new_session().generate(prompt, options, kPlainRecipe);
   }
 
@@ -81,14 +121,25 @@ class Survival : public testing::Test {
     }
   }
 
-  int ended_in_drafts_ = 0;  // generations that ended before the last of the tokens that were verified
+  const Setting* setting_ = nullptr;
+  size_t ended_in_drafts_ = 0;  // generations that ended before the last of the tokens that were verified
 };
 
-TEST_F(Survival, AnyNumberOfTokensEndsInTheMiddleOfADraft) {
+std::string setting_name(const testing::TestParamInfo<SettingParam>& info) {
+  return info.param.first;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Survival,
+                         testing::Values(SettingParam{"small", small_setting},
+                                         SettingParam{"mxbf16", mxbf16_setting},
+                                         SettingParam{"bsfp", bsfp_setting}),
+                         setting_name);
+
+TEST_P(Survival, AnyNumberOfTokensEndsInTheMiddleOfADraft) {
   for (const int64_t tokens : {1, 2, 3, 7}) expect_alike(story(), options(tokens, 0.7f), true);
 }
 
-TEST_F(Survival, AStopStringInADraft) {
+TEST_P(Survival, AStopStringInADraft) {
   for (const float temperature : {0.0f, 0.9f}) {
     GenerateOptions asked = options(40, temperature);
     const std::string text = plain(story(), asked).text;
@@ -100,10 +151,10 @@ TEST_F(Survival, AStopStringInADraft) {
       }
     }
   }
-  EXPECT_GT(ended_in_drafts_, 20);
+  EXPECT_GE(ended_in_drafts_, recipes().size());
 }
 
-TEST_F(Survival, EndOfTextInADraft) {
+TEST_P(Survival, EndOfTextInADraft) {
   for (const float temperature : {0.0f, 0.9f}) {
     GenerateOptions asked = options(40, temperature);
     const std::vector<int32_t> tokens = plain(story(), asked).tokens;
@@ -113,17 +164,45 @@ TEST_F(Survival, EndOfTextInADraft) {
       if (HasFatalFailure()) return;
     }
   }
-  EXPECT_GT(ended_in_drafts_, 20);
+  EXPECT_GE(ended_in_drafts_, recipes().size());
 }
 
-TEST_F(Survival, TheContextsEndInADraft) {
+/// Texts that the model itself ends.
+class SurvivalOfTheEnd : public Survival {};
+
+INSTANTIATE_TEST_SUITE_P(, SurvivalOfTheEnd,
+                         testing::Values(SettingParam{"all_kinds", trained_setting},
+                                         SettingParam{"mxbf16", mxbf16_setting},
+                                         SettingParam{"bsfp", bsfp_setting}),
+                         setting_name);
+
+// The token that ends a text is drafted and kept, and with it the one that verification finds after it.
+TEST_P(SurvivalOfTheEnd, TheModelsOwnEndOfTextInADraft) {
+  const std::string answer =
+      "Question: Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in "
+      "May. How many clips did Natalia sell altogether?\nAnswer: Natalia sold 48/2 = 24 clips in May.\n"
+      "Natalia sold 48+24 = 72 clips altogether in April and May.\n#### 7";
+  const std::vector<std::pair<float, size_t>> asked_for = {{0.0f, 0}, {0.7f, 2}};
+  for (const auto& [temperature, left_out] : asked_for) {
+    GenerateOptions asked = options(40, temperature);
+    asked.ignore_eos = false;
+    const auto prompt = encode(answer.substr(0, answer.size() - left_out).c_str());
+    ASSERT_EQ(plain(prompt, asked).stats.finish, FinishReason::kEndOfSequence);
+    expect_alike(prompt, asked);
+    if (HasFatalFailure()) return;
+  }
+  // Not in those of n-grams, which cannot foresee it, nor where the planner does without drafts.
+  EXPECT_GE(ended_in_drafts_, asked_for.size() * (recipes().size() - 1) / 2);
+}
+
+TEST_P(Survival, TheContextsEndInADraft) {
   const auto prompt = static_cast<int64_t>(story().size());
   for (const int64_t room : {1, 2, 3, 6, 20}) {
     expect_alike(story(), options(100, 0.7f), true, prompt + room);
     if (HasFatalFailure()) return;
   }
   // The whole context of the model, the tokens before it evaluated in one go.
-  const int64_t context = small_pair().target.context();
+  const int64_t context = setting_->pair.target.context();
   std::vector<int32_t> long_prompt;
   while (static_cast<int64_t>(long_prompt.size()) < context - 11) {
     long_prompt.push_back(story()[long_prompt.size() % story().size()]);
@@ -131,7 +210,7 @@ TEST_F(Survival, TheContextsEndInADraft) {
   expect_alike(long_prompt, options(100), true, context);
 }
 
-TEST_F(Survival, CancellingBetweenStepsAndGoingOn) {
+TEST_P(Survival, CancellingBetweenStepsAndGoingOn) {
   for (const float temperature : {0.0f, 0.9f}) {
     const std::vector<int32_t> expected = plain(story(), options(40, temperature)).tokens;
     for (const Recipe& recipe : recipes()) {
@@ -153,7 +232,7 @@ TEST_F(Survival, CancellingBetweenStepsAndGoingOn) {
   }
 }
 
-TEST_F(Survival, CancellingInTheMiddleOfAStepAndGoingOn) {
+TEST_P(Survival, CancellingInTheMiddleOfAStepAndGoingOn) {
   for (const float temperature : {0.0f, 0.9f}) {
     const GenerateResult expected = plain(story(), options(40, temperature));
     for (const Recipe& recipe : recipes()) {
@@ -179,7 +258,7 @@ TEST_F(Survival, CancellingInTheMiddleOfAStepAndGoingOn) {
   }
 }
 
-TEST_F(Survival, CancellingAPromptAndGoingOn) {
+TEST_P(Survival, CancellingAPromptAndGoingOn) {
   const std::vector<int32_t> expected = plain(story(), options(20)).tokens;
   for (const Recipe& recipe : recipes()) {
     Session session = new_session();
@@ -193,7 +272,7 @@ TEST_F(Survival, CancellingAPromptAndGoingOn) {
 }
 
 // Drafters keep caches and counts of their own; none of that may outlive the tokens it came from.
-TEST_F(Survival, ASequenceCutShortAndAnotherPrompt) {
+TEST_P(Survival, ASequenceCutShortAndAnotherPrompt) {
   const std::vector<int32_t> other = encode(" big dog. The dog and the bird");
   const GenerateOptions asked = options(24, 0.7f);
   for (const Recipe& recipe : recipes()) {
@@ -211,7 +290,7 @@ TEST_F(Survival, ASequenceCutShortAndAnotherPrompt) {
   }
 }
 
-TEST_F(Survival, TheSameTextOverAndOver) {
+TEST_P(Survival, TheSameTextOverAndOver) {
   const GenerateOptions asked = options(30, 0.7f);
   const std::vector<int32_t> expected = plain(story(), asked).tokens;
   for (const Recipe& recipe : recipes()) {
@@ -227,7 +306,7 @@ TEST_F(Survival, TheSameTextOverAndOver) {
   }
 }
 
-TEST_F(Survival, AnotherRecipeAndOtherSamplingInEveryCall) {
+TEST_P(Survival, AnotherRecipeAndOtherSamplingInEveryCall) {
   const std::vector<SamplingOptions> sampling = various_sampling();
   const std::vector<int32_t> between = encode(" Then Tom said:");
   for (size_t shift = 0; shift < 3; ++shift) {
@@ -247,7 +326,7 @@ TEST_F(Survival, AnotherRecipeAndOtherSamplingInEveryCall) {
   }
 }
 
-TEST_F(Survival, SettingsChangeBetweenCallsOfOneRecipe) {
+TEST_P(Survival, SettingsChangeBetweenCallsOfOneRecipe) {
   for (const Recipe& recipe : recipes()) {
     Session session = new_session();
     Session reference = new_session();
@@ -262,7 +341,12 @@ TEST_F(Survival, SettingsChangeBetweenCallsOfOneRecipe) {
   }
 }
 
-TEST_F(Survival, AnotherDraftModelBetweenCalls) {
+class SurvivalOfDraftModels : public Survival {};
+
+INSTANTIATE_TEST_SUITE_P(, SurvivalOfDraftModels, testing::Values(SettingParam{"small", small_setting}),
+                         setting_name);
+
+TEST_P(SurvivalOfDraftModels, AnotherDraftModelBetweenCalls) {
   const GenerateOptions asked = options(15);
   Session reference = new_session();
   Session session = new_session();
@@ -277,7 +361,7 @@ TEST_F(Survival, AnotherDraftModelBetweenCalls) {
 }
 
 // An error in the middle of it all leaves the sequence as it was.
-TEST_F(Survival, ACallThatFailsLeavesTheSessionAsItWas) {
+TEST_P(Survival, ACallThatFailsLeavesTheSessionAsItWas) {
   Session session = new_session();
   Session reference = new_session();
   session.generate(story(), options(10), load_recipe("draft-model"));

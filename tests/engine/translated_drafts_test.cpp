@@ -96,6 +96,11 @@ class TranslatedDrafts : public testing::Test {
     test::write_with_vocabulary(model, test::shuffled_vocabulary(model, longer_pieces, 3), folder);
     return test::load_model(folder);
   }
+  Model with_llama2_vocabulary() {
+    const fs::path folder = folder_.path() / std::to_string(++folders_);
+    test::write_onto_vocabulary(little(), llama2(), folder);
+    return test::load_model(folder);
+  }
   /// A model of random weights with a real vocabulary and rows to spare.
   Model random_model(const fs::path& tokenizer, int32_t rows, uint32_t seed) {
     const fs::path folder = folder_.path() / std::to_string(++folders_);
@@ -164,6 +169,24 @@ TEST_F(TranslatedDrafts, ServeTheDefaultModel) {
     const Stats stats =
         expect_plain_text(model, draft, chain(), model.encode(prompts()[0]), options(temperature, 40));
     EXPECT_GT(stats.accepted, 0);
+  }
+}
+
+// A trained model that speaks with the pieces of llama-2's 32000 that are among its own 4096, on either side.
+TEST_F(TranslatedDrafts, FromAndToTheVocabularyOfLlama2ArePartlyKept) {
+  const Model with_llama2 = with_llama2_vocabulary();
+  ASSERT_EQ(with_llama2.vocab_size(), 32000);
+  const Model target = test::load_model(test::default_model());
+  const Model little_draft = test::load_model(little());
+  for (const float temperature : {0.0f, 0.7f, 1.2f}) {
+    SCOPED_TRACE(temperature);
+    const auto expect_some_kept = [&](const Model& model, const Model& draft, const std::string& prompt) {
+      const Stats stats =
+          expect_plain_text(model, draft, chain(), model.encode(prompt), options(temperature, 32));
+      EXPECT_GT(stats.accepted, 0) << prompt;
+    };
+    expect_some_kept(target, with_llama2, prompts()[0]);
+    expect_some_kept(with_llama2, little_draft, prompts()[1]);
   }
 }
 

@@ -146,6 +146,32 @@ TEST_F(AcceptanceTest, BildWithoutToleranceKeepsCertaintiesAndTheModelsOwnChoice
   EXPECT_TRUE(verdict.rejected);
 }
 
+// Tolerance is measured on the model's whole distribution: what is outside the nucleus may be kept. What goes
+// in the place of a draft is drawn from the nucleus.
+TEST_F(AcceptanceTest, BildTakesFromTheNucleusWhatItWritesItself) {
+  recipe_.acceptance = Recipe::Acceptance::kBild;
+  Draft draft;
+  draft.add(1, kRoot, 0.9f);
+  const After after = {{kRoot, {{6, 0.55f}, {5, 0.38f}, {1, 0.06f}, {2, 0.01f}}}, {0, {{3, 1.0f}}}};
+  constexpr int kRounds = 4000;
+  std::map<int32_t, int> counts;
+  for (int round = 0; round < kRounds; ++round) {
+    sampler_ = Sampler({.temperature = 1.0f, .top_p = 0.9f, .seed = static_cast<uint64_t>(round)});
+    recipe_.rollback = 2.0f;  // 0.1353 and more
+    Tokens tokens = {7};
+    EXPECT_TRUE(verify(draft, after, tokens).rejected);
+    ++counts[tokens[1]];
+
+    recipe_.rollback = 3.0f;  // 0.0498 and more
+    tokens = {7};
+    EXPECT_FALSE(verify(draft, after, tokens).rejected);
+    EXPECT_EQ(tokens, (Tokens{7, 1, 3}));
+  }
+  EXPECT_EQ(counts.size(), 2u);
+  EXPECT_NEAR(counts[6] / double{kRounds}, 0.55 / 0.93, 0.03);
+  EXPECT_NEAR(counts[5] / double{kRounds}, 0.38 / 0.93, 0.03);
+}
+
 TEST_F(AcceptanceTest, RejectionAtTemperatureZeroIsExact) {
   recipe_.acceptance = Recipe::Acceptance::kRejection;
   Draft draft;

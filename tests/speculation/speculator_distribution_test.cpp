@@ -229,38 +229,44 @@ TEST_F(SpeculatedDistribution, ADraftModelOfNonsenseChangesNothing) {
 /// A small model writes and the large one corrects, for a whole text.
 class Bild : public SpeculatedDistribution {
  protected:
-  Stats write(float rollback, float threshold, Tokens& text, float temperature = 0.0f, int32_t length = 4) {
-    DraftLevel level = test::model_level("full", length);
+  Stats write(float rollback, float threshold, Tokens& text, const SamplingOptions& sampling = {}) {
+    DraftLevel level = test::model_level("full", 4);
     level.threshold = threshold;
     Recipe recipe = test::recipe_of("bild", {level});
     recipe.acceptance = Recipe::Acceptance::kBild;
     recipe.rollback = rollback;
     Stats stats;
-    generate(recipe, {.temperature = temperature}, 1, [&](const Tokens& tokens, const Stats& counted) {
+    generate(recipe, sampling, 1, [&](const Tokens& tokens, const Stats& counted) {
       text = tokens;
       stats = counted;
     });
     return stats;
   }
-  Tokens plain(float temperature = 0.0f) {
+  Tokens plain(const SamplingOptions& sampling = {}) {
     Tokens text;
-    generate(test::recipe_of("plain", {}), {.temperature = temperature}, 1,
+    generate(test::recipe_of("plain", {}), sampling, 1,
              [&](const Tokens& tokens, const Stats&) { text = tokens; });
     return text;
   }
+
+  /// Greedy, from the whole distribution, and from the nucleus.
+  const std::vector<SamplingOptions> settings_ = {
+      {}, {.temperature = 0.8f}, {.temperature = 0.8f, .top_p = 0.9f}};
 };
 
 TEST_F(Bild, WithoutToleranceTheTextIsTheModels) {
-  Tokens text;
-  const Stats stats = write(0.0f, 0.0f, text);
-  EXPECT_EQ(text, plain());
-  EXPECT_EQ(stats.fallbacks, 0);
+  for (const SamplingOptions& sampling : settings_) {
+    Tokens text;
+    const Stats stats = write(0.0f, 0.0f, text, sampling);
+    EXPECT_EQ(text, plain(sampling)) << sampling;
+    EXPECT_EQ(stats.fallbacks, 0);
+  }
 }
 
 TEST_F(Bild, WithEndlessToleranceNothingIsTakenBack) {
-  for (const float temperature : {0.0f, 0.8f}) {
+  for (const SamplingOptions& sampling : settings_) {
     Tokens text;
-    const Stats stats = write(1e6f, 0.0f, text, temperature);
+    const Stats stats = write(1e6f, 0.0f, text, sampling);
     EXPECT_EQ(stats.rollbacks, 0);
     EXPECT_EQ(stats.fallbacks, 0);
     EXPECT_GT(stats.drafted, 0);

@@ -12,8 +12,15 @@ namespace verbatim::test {
 void write_with_vocabulary(const std::filesystem::path& model, const std::vector<int32_t>& ids,
                            const std::filesystem::path& folder);
 
-/// For the above: the tokens of a model in another order, but for its first three (unknown, beginning, end);
-/// of those that are longer than a character only the first `most`, which a BPE vocabulary can do with.
+/// Writes a copy of a model that speaks with the vocabulary of another tokenizer.model, in the folder
+/// `tokenizer`. The rows of the pieces that both vocabularies have are the original's; to the others the copy
+/// is deaf (their embeddings are zero), and it finds them as unlikely as the token for the unknown.
+void write_onto_vocabulary(const std::filesystem::path& model, const std::filesystem::path& tokenizer,
+                           const std::filesystem::path& folder);
+
+/// For write_with_vocabulary: the tokens of a model in another order, but for its first three (unknown,
+/// beginning, end); of those that are longer than a character only the first `most`, which a BPE vocabulary
+/// can do with.
 std::vector<int32_t> shuffled_vocabulary(const std::filesystem::path& model, size_t most, uint32_t seed);
 
 /// Copies a tokenizer into the folder of a model that has none.
