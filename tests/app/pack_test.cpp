@@ -5,12 +5,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <thread>
 
+#include "container/load.h"
+#include "container/pack.h"
+#include "support/packed.h"
 #include "support/run_program.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
@@ -153,23 +159,94 @@ TEST(PackCommand, PlansWithWhatTheFileHolds) {
   expect_refused({"pack", file, "-o", folder.path() / "again.vbt"}, 1, {"packed already"});
 }
 
-TEST(PackCommand, TakesNoMoreMemoryThanItsWeights) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers take memory of their own";
-#endif
-  SKIP_WITHOUT(test::default_model());
+/// Sensitivities of all of a model's matrices, of very different sizes.
+std::vector<test::NamedTensor> made_up_sensitivities(const test::TinyModelOptions& options) {
+  std::vector<test::NamedTensor> tensors;
+  std::mt19937 generator(3);
+  std::normal_distribution<float> exponents(0.0f, 4.0f);
+  for (test::NamedTensor& tensor : test::tiny_tensors(options)) {
+    if (tensor.shape.size() != 2) continue;
+    for (float& value : tensor.values) value = std::exp2(exponents(generator));
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+/// The rows of some tensors, one below the other.
+std::vector<float> stacked(const std::vector<test::NamedTensor>& tensors,
+                           const std::vector<std::string>& names) {
+  std::vector<float> values;
+  for (const std::string& name : names) {
+    const auto tensor = std::ranges::find(tensors, name, &test::NamedTensor::name);
+    values.insert(values.end(), tensor->values.begin(), tensor->values.end());
+  }
+  return values;
+}
+
+TEST(PackCommand, GivesEveryWeightItsSensitivityFromTheFile) {
   const test::TemporaryFolder folder;
-  const std::string file = pack(folder, "model.vbt", {"--formats", "mxbf16,bf16,int4"});
-  const json result = generate(file, {"--formats", "mxbf16", "--recipe", "plain"});
-  const json inspected = json::parse(run_program({"inspect", file, "--json"}).out);
-  const json& packed = inspected["packed"];
-  const int64_t used = packed["formats"]["mxbf16"]["bytes"].get<int64_t>() +
-                       packed["embedding"]["bytes"].get<int64_t>() +
-                       packed["vectors"]["bytes"].get<int64_t>();
-  const int64_t tokens = result["prompt_tokens"].get<int64_t>() + result["generated_tokens"].get<int64_t>();
-  const int64_t cache = tokens * inspected["memory_bytes"]["kv_per_token"].get<int64_t>();
-  const double most = 1.05 * static_cast<double>(used + cache) + (64 << 20);
-  EXPECT_LE(result["peak_rss_bytes"].get<double>(), most);
+  const test::TinyModelOptions options;
+  const std::string model = folder.path() / "model";
+  test::write_tiny_llama(model, options);
+  const std::vector<test::NamedTensor> sensitivities = made_up_sensitivities(options);
+  const std::string file =
+      folder.write("fisher.safetensors", test::safetensors_file(sensitivities, DType::kF32));
+  const fs::path without = folder.path() / "without.vbt";
+  const fs::path with = folder.path() / "with.vbt";
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"pack", model, "-o", without, "--formats", "full,squeeze4"},
+        std::vector<std::string>{"pack", model, "-o", with, "--formats", "full,squeeze4", "--sensitivities",
+                                 file}}) {
+    const RunResult packed = run_program(arguments);
+    ASSERT_EQ(packed.exit_code, 0) << packed.err;
+  }
+  // The same model as a GGUF file, its heads' rows in another order than the file's.
+  test::write_tiny_gguf(folder.path() / "model.gguf", options);
+  Checkpoint gguf = open_checkpoint(folder.path() / "model.gguf");
+  ASSERT_TRUE(gguf.config.rope_interleaved);
+  gguf.tokenizer = {};  // it has no vocabulary
+  const SensitivityFile opened = open_sensitivities(file);
+  ThreadTeam team(2);
+  PackModelOptions packing;
+  packing.load.formats = {std::nullopt, Format::kSqueeze4};
+  packing.load.sensitivities = &opened;
+  const auto twin = pack_model(gguf, folder.path() / "twin.vbt", packing, team);
+
+  const Container plain = open_container(without);
+  const Container weighted = open_container(with);
+  DecoderWeights plain_weights = load_weights(plain, {});
+  DecoderWeights weights = load_weights(weighted, {});
+  DecoderWeights twin_weights = load_weights(*twin, {});
+  for (const StoredMatrix& matrix : weighted.header.matrices) {
+    SCOPED_TRACE(matrix.name);
+    const LinearWeight& weight = matrix_of(weights, matrix.name);
+    const LinearWeight& other = matrix_of(plain_weights, matrix.name);
+    ASSERT_EQ(weight.stores.size(), 2u);
+    EXPECT_TRUE(test::same_bytes(weight.stores[0], other.stores[0]));
+    EXPECT_FALSE(test::same_bytes(weight.stores[1], other.stores[1]));
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_TRUE(test::same_bytes(weight.stores[i], matrix_of(twin_weights, matrix.name).stores[i]));
+    }
+  }
+  // Matrices that are packed as one take each tensor's own.
+  const std::string layer = "model.layers.1.";
+  const std::pair<std::string, std::vector<std::string>> stacks[] = {
+      {"layers.1.qkv",
+       {layer + "self_attn.q_proj.weight", layer + "self_attn.k_proj.weight",
+        layer + "self_attn.v_proj.weight"}},
+      {"layers.1.gate_up", {layer + "mlp.gate_proj.weight", layer + "mlp.up_proj.weight"}}};
+  for (const auto& [name, parts] : stacks) {
+    std::vector<float> values = stacked(test::tiny_tensors(options), parts);
+    for (float& value : values) value = to_float(to_bfloat16(value));
+    const std::vector<float> importance = stacked(sensitivities, parts);
+    const int64_t k = options.hidden_size;
+    PackOptions direct;
+    direct.formats = {Format::kSqueeze4};
+    direct.sensitivities = test::rows_of(importance, k);
+    const PackResult expected =
+        pack_linear(static_cast<int64_t>(values.size()) / k, k, test::rows_of(values, k), direct, team);
+    EXPECT_TRUE(test::same_bytes(matrix_of(weights, name).stores[1], expected.weight.stores.front())) << name;
+  }
 }
 
 TEST(PackCommand, StartsAtOnce) {

@@ -18,5 +18,28 @@ TEST_P(LosslessFormats, SayWhatBf16SaysToRealPrompts) {
   }
 }
 
+// Many more prompts, where they cost least: each is tried from both formats. Whether with drafts, with how
+// many threads and at which temperature goes around, so that every kind of prompt meets every combination.
+TEST(LosslessFormatsOnTheFastestPath, SayWhatBf16SaysToManyRealPrompts) {
+  SKIP_WITHOUT(test::default_model());
+  SKIP_WITHOUT(test::shared_data());
+  const SelectedKernels selected(*machine_paths().back().table);
+  constexpr int64_t kTokens = 60;
+  const std::vector<std::string> prompts = real_prompts(40, 600);
+  ASSERT_EQ(prompts.size(), 40u);
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const bool drafts = i % 2 == 1;
+    const int threads = 1 + static_cast<int>(i / 2 % 2);
+    const float temperature = i / 4 % 2 == 0 ? 0.0f : 0.8f;
+    const GenerateResult expected = generate_in({"bf16", ""}, prompts[i], temperature, kTokens, 2);
+    ASSERT_EQ(expected.tokens.size(), static_cast<size_t>(kTokens));
+    for (const StoreRecipe& store : kStoreRecipes) {
+      if (store.draft_reading.empty() == drafts) continue;
+      expect_same_text(store, prompts[i], temperature, kTokens, threads, expected);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace verbatim

@@ -127,14 +127,19 @@ std::vector<Format> lossless_formats(Element element) {
   return {Format::kBsfp};
 }
 
-/// Every weight of the store has the bits of the plain store's.
-void expect_same_weights(const PackedMatrix& plain, const PackedMatrix& store) {
+/// Every weight of each store has the bits of the plain store's.
+void expect_same_weights(const PackedMatrix& plain, const std::vector<const PackedMatrix*>& stores) {
   for (int64_t n = 0; n < plain.columns; ++n) {
     const std::vector<float> expected = test::unpacked_column(plain, readings(plain.format).front(), n);
-    const std::vector<float> actual = test::unpacked_column(store, readings(store.format).front(), n);
-    for (size_t k = 0; k < expected.size(); ++k) {
-      ASSERT_EQ(std::bit_cast<uint32_t>(actual[k]), std::bit_cast<uint32_t>(expected[k]))
-          << format_name(store.format) << ", column " << n << ", input " << k;
+    for (const PackedMatrix* const store : stores) {
+      const std::vector<float> actual = test::unpacked_column(*store, readings(store->format).front(), n);
+      ASSERT_GE(actual.size(), expected.size());
+      // Millions of weights are compared: one by one only where there is something to say.
+      if (std::memcmp(actual.data(), expected.data(), expected.size() * sizeof(float)) == 0) continue;
+      for (size_t k = 0; k < expected.size(); ++k) {
+        ASSERT_EQ(std::bit_cast<uint32_t>(actual[k]), std::bit_cast<uint32_t>(expected[k]))
+            << format_name(store->format) << ", column " << n << ", input " << k;
+      }
     }
   }
 }
@@ -177,7 +182,7 @@ TEST(LosslessFormats, ReturnEveryBitPattern) {
     const PackedMatrix& plain = *weight.find(plain_format(source.element));
     for (const Format format : lossless_formats(source.element)) {
       ASSERT_NO_THROW(operations(format).validate(*weight.find(format)));
-      expect_same_weights(plain, *weight.find(format));
+      expect_same_weights(plain, {weight.find(format)});
       if (HasFatalFailure()) return;
     }
     // And those are the source's, but that a NaN may have become a quiet one.
@@ -266,16 +271,19 @@ TEST(LosslessFormats, HoldTheDefaultModelInFewBitsAndReturnIt) {
   double weights = 0.0;
   double bsfp = 0.0;
   double mxbf16 = 0.0;
+  int compared = 0;
   for_matrices([](const std::string&) { return true; }, {Format::kBf16, Format::kBsfp, Format::kMxbf16},
                [&](const MatrixSpec& spec, const LinearWeight& weight) {
                  SCOPED_TRACE(spec.name);
                  weights += static_cast<double>(spec.columns() * spec.k);
                  bsfp += 8.0 * static_cast<double>(weight.find(Format::kBsfp)->bytes());
                  mxbf16 += 8.0 * static_cast<double>(weight.find(Format::kMxbf16)->bytes());
-                 if (spec.name != "layers.0.qkv" && spec.name != "layers.5.gate_up") return;
-                 expect_same_weights(weight.stores[0], weight.stores[1]);
-                 expect_same_weights(weight.stores[0], weight.stores[2]);
+                 if (testing::Test::HasFatalFailure()) return;
+                 expect_same_weights(*weight.find(Format::kBf16),
+                                     {weight.find(Format::kBsfp), weight.find(Format::kMxbf16)});
+                 ++compared;
                });
+  EXPECT_EQ(compared, 33);
   std::cout << "bits per weight: bsfp " << bsfp / weights << ", mxbf16 " << mxbf16 / weights << "\n";
   EXPECT_LE(bsfp / weights, 13.2);
   EXPECT_LE(mxbf16 / weights, 12.9);

@@ -28,9 +28,10 @@ inline const Model& model_in(const std::string& format) {
   return models.emplace(format, load_model(default_model(), {format})).first->second;
 }
 
-inline GenerateResult generate_in(const StoreRecipe& store, const std::string& prompt, float temperature,
-                                  int64_t tokens, int threads) {
-  const Model& model = model_in(store.format);
+/// What a model says from a store, with what the recipe's drafts say on the way.
+inline GenerateResult generate_from(const Model& model, const StoreRecipe& store,
+                                    const std::vector<int32_t>& prompt, float temperature, int64_t tokens,
+                                    int threads) {
   Recipe recipe = load_recipe("plain");
   if (!store.draft_reading.empty()) {
     recipe = parse_recipe(
@@ -44,9 +45,27 @@ inline GenerateResult generate_in(const StoreRecipe& store, const std::string& p
   options.sampling.seed = 7;
   options.max_tokens = tokens;
   options.ignore_eos = true;
-  const std::vector<int32_t> ids = model.encode(prompt);
-  Session session(model, static_cast<int64_t>(ids.size()) + tokens, threads);
-  return session.generate(ids, options, recipe);
+  Session session(model, static_cast<int64_t>(prompt.size()) + tokens, threads);
+  return session.generate(prompt, options, recipe);
+}
+
+inline GenerateResult generate_in(const StoreRecipe& store, const std::string& prompt, float temperature,
+                                  int64_t tokens, int threads) {
+  const Model& model = model_in(store.format);
+  return generate_from(model, store, model.encode(prompt), temperature, tokens, threads);
+}
+
+/// One store recipe against what plain decoding in BF16 said.
+inline void expect_same_text(const StoreRecipe& store, const std::string& prompt, float temperature,
+                             int64_t tokens, int threads, const GenerateResult& expected) {
+  const GenerateResult result = generate_in(store, prompt, temperature, tokens, threads);
+  ASSERT_EQ(result.tokens, expected.tokens)
+      << store.format << " " << store.draft_reading << ", " << threads << " threads\nprompt: " << prompt;
+  ASSERT_EQ(result.text, expected.text);
+  if (!store.draft_reading.empty()) {
+    EXPECT_GT(result.stats.drafted, 0);
+    EXPECT_GT(result.stats.accepted, 0);
+  }
 }
 
 /// All the store recipes against plain decoding in BF16.
@@ -55,14 +74,8 @@ inline void expect_the_text_of_bf16(const std::string& prompt, float temperature
   ASSERT_EQ(expected.tokens.size(), static_cast<size_t>(tokens));
   for (const StoreRecipe& store : kStoreRecipes) {
     for (const int threads : {1, 2}) {
-      const GenerateResult result = generate_in(store, prompt, temperature, tokens, threads);
-      ASSERT_EQ(result.tokens, expected.tokens)
-          << store.format << " " << store.draft_reading << ", " << threads << " threads\nprompt: " << prompt;
-      ASSERT_EQ(result.text, expected.text);
-      if (!store.draft_reading.empty()) {
-        EXPECT_GT(result.stats.drafted, 0);
-        EXPECT_GT(result.stats.accepted, 0);
-      }
+      expect_same_text(store, prompt, temperature, tokens, threads, expected);
+      if (testing::Test::HasFatalFailure()) return;
     }
   }
 }
