@@ -90,18 +90,21 @@ void add_sampling(CLI::App& command, SamplingOptions& choice) {
   add("--seed", choice.seed, "The same seed gives the same text");
 }
 
-std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {
-  if (!formats.empty()) return formats;
+std::vector<std::string> formats_for(const Recipe& recipe, const std::string& model) {
   const bool packed = is_packed(model);
   // A planner takes what there is.
-  if (used.planned && packed) return {};
-  const std::vector<std::string> needed = used.formats();
+  if (recipe.planned && packed) return {};
+  const std::vector<std::string> needed = recipe.formats();
   const bool nested = std::find(needed.begin(), needed.end(), "mxbf16") != needed.end();
   // `mxbf16` holds weights in BF16 alone; the same drafts in a store of their own serve any.
-  if (used.planned && nested && !is_all_bf16(model)) return {"full", "mxfp4"};
+  if (recipe.planned && nested && !is_all_bf16(model)) return {"full", "mxfp4"};
   // Without drafts a packed file needs not be lossless: it is taken as it is then.
-  if (used.plain() && packed && !open_container(model).exact()) return {};
+  if (recipe.plain() && packed && !open_container(model).exact()) return {};
   return needed;
+}
+
+std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {
+  return formats.empty() ? formats_for(used, model) : formats;
 }
 
 Recipe chosen_recipe(const CommonOptions& options) {

@@ -25,9 +25,8 @@ void unite(Names& formats, const Names& more) {
   }
 }
 
-/// Recipes with the same key can share a copy of the model.
-Names sharing_key(const Recipe& recipe) {
-  Names formats = recipe.formats();
+/// Recipes that need formats with the same key can share a copy of the model.
+Names sharing_key(Names formats) {
   if (contains(formats, "full")) return {"full"};
   std::sort(formats.begin(), formats.end());
   return formats;
@@ -49,10 +48,13 @@ std::string draft_path(const Recipe& recipe, const std::string& given) {
   return path;
 }
 
-/// The bytes of the stores of a model in these formats.
+/// The bytes of the stores of a model in these formats; without any, of all its stores.
 int64_t stored_bytes(const Model& model, const Names& formats) {
   int64_t sum = 0;
   each_matrix(model.data().decoder.weights(), [&](const LinearWeight& weight) {
+    if (formats.empty()) {
+      for (const PackedMatrix& store : weight.stores) sum += store.bytes();
+    }
     std::vector<const PackedMatrix*> counted;
     for (const std::string& name : formats) {
       const PackedMatrix* const store =
@@ -69,10 +71,12 @@ int64_t stored_bytes(const Model& model, const Names& formats) {
 
 std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<Recipe>& recipes,
                                    const std::string& draft_model, int32_t threads) {
+  std::vector<Names> needed;                   // by recipe
   std::map<Names, Names> formats;              // by sharing key
   std::map<std::string, Names> draft_formats;  // by path
   for (const Recipe& recipe : recipes) {
-    unite(formats[sharing_key(recipe)], recipe.formats());
+    needed.push_back(formats_for(recipe, model));
+    unite(formats[sharing_key(needed.back())], needed.back());
     const std::string path = draft_path(recipe, draft_model);
     if (!path.empty()) unite(draft_formats[path], recipe.draft_model_formats());
   }
@@ -83,10 +87,11 @@ std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<R
     draft_models.emplace(path, load_model(path, names, threads));
   }
   std::vector<DecodeCase> cases;
-  for (const Recipe& recipe : recipes) {
-    DecodeCase& added = cases.emplace_back(
-        DecodeCase{.recipe = recipe, .model = models.at(sharing_key(recipe)), .draft_model = std::nullopt});
-    added.weight_bytes = stored_bytes(added.model, recipe.formats());
+  for (size_t i = 0; i < recipes.size(); ++i) {
+    const Recipe& recipe = recipes[i];
+    DecodeCase& added = cases.emplace_back(DecodeCase{
+        .recipe = recipe, .model = models.at(sharing_key(needed[i])), .draft_model = std::nullopt});
+    added.weight_bytes = stored_bytes(added.model, needed[i]);
     const std::string path = draft_path(recipe, draft_model);
     if (path.empty()) continue;
     added.draft_model = draft_models.at(path);

@@ -14,14 +14,14 @@ struct DecodeCase {
   Model model;
   std::optional<Model> draft_model;  ///< that another model drafts
   /// What the recipe would hold in memory by itself: all stores of the matrices that it needs, those of the
-  /// draft model too; no embeddings, keys or values.
+  /// draft model too; no embeddings, keys or values. A planner needs all that a packed file holds.
   int64_t weight_bytes = 0;
 };
 
-/// Loads what the recipes need, in their order. Those that verify with the model's own weights share one copy
-/// of them; every other set of formats is loaded by itself, for in such a copy verification reads the store
-/// that the drafts are nested in. `draft_model` replaces the draft models that recipes name; empty: it does
-/// not. Throws Error(kUsage) when a recipe lacks a draft model.
+/// Loads what the recipes need (formats_for()), in their order. Those that verify with the model's own
+/// weights share one copy of them; every other set of formats is loaded by itself, for in such a copy
+/// verification reads the store that the drafts are nested in. `draft_model` replaces the draft models that
+/// recipes name; empty: it does not. Throws Error(kUsage) when a recipe lacks a draft model.
 std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<Recipe>& recipes,
                                    const std::string& draft_model, int32_t threads);
 

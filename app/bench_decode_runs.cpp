@@ -27,6 +27,8 @@ void add(LevelStats& sum, const LevelStats& more) {
   sum.accepted += more.accepted;
   sum.passes += more.passes;
   sum.seconds += more.seconds;
+  sum.seconds_passes += more.seconds_passes;
+  sum.table_seconds += more.table_seconds;
 }
 
 void add(int64_t& sum, int64_t more) {
@@ -54,6 +56,11 @@ void add(Stats& sum, const Stats& more) {
   sum.seconds_verify += more.seconds_verify;
   sum.seconds_sampling += more.seconds_sampling;
   sum.seconds_planning += more.seconds_planning;
+  sum.expected_draft += more.expected_draft;
+  sum.expected_verify += more.expected_verify;
+  sum.table_seconds_draft += more.table_seconds_draft;
+  sum.table_seconds_verify += more.table_seconds_verify;
+  sum.seconds_draft_passes += more.seconds_draft_passes;
   add_each(sum.levels, more.levels);
   add_each(sum.depths, more.depths);
   add_each(sum.lengths, more.lengths);

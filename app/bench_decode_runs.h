@@ -47,9 +47,9 @@ struct DecodeRunOptions {
 /// Decodes every prompt with every case, of which the first is plain, and compares them: results[set][case].
 /// All cases do a prompt before the next one, each prompt beginning with another case, so that a machine
 /// whose speed drifts treats them alike; where there are many, plain runs several times in between, and each
-/// is compared with the nearest. A case keeps one session for the whole run, with whatever it learns on the
-/// way, as a server would, but every prompt starts from an empty cache. Before the first prompt each case
-/// decodes a few tokens that do not count. Nothing when generate.cancelled ended it.
+/// is compared with the nearest. Every prompt has a session of its own: nothing that was learnt from another
+/// one helps. Before the first prompt each case decodes a few tokens that do not count. Nothing when
+/// generate.cancelled ended it.
 std::optional<std::vector<std::vector<DecodeResult>>> run_cases(const std::vector<DecodeCase>& cases,
                                                                 const std::vector<TokenPrompts>& sets,
                                                                 const DecodeRunOptions& options);

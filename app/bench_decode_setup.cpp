@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/thread_team.h"
 #include "kernels/dispatch.h"
+#include "stats_report.h"
 
 namespace verbatim::app {
 
@@ -184,6 +185,7 @@ ordered_json result_json(const DecodeMeasurement& measured, size_t set, size_t a
                          {"depths", depths_json(total.depths)},
                          {"lengths", total.lengths}};
   if (result.perplexity > 0) object["perplexity"] = result.perplexity;
+  add_planning(object, total);
   return object;
 }
 

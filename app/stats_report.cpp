@@ -93,6 +93,10 @@ std::string plan_table(const Stats& stats) {
   table += fmt::format("expected costs against those that came: draft {:.3f}, verify {:.3f}\n",
                        of(stats.expected_draft, stats.seconds_draft),
                        of(stats.expected_verify, stats.seconds_verify));
+  table += fmt::format("measured table against the same passes: draft {:.3f}, verify {:.3f}\n",
+                       of(stats.table_seconds_draft, stats.seconds_draft_passes),
+                       of(stats.table_seconds_verify, stats.seconds_verify));
+  table += fmt::format("planning took {:.3f} % of decoding\n", stats.planning_percent());
   return table;
 }
 
@@ -142,8 +146,16 @@ void add_stats(ordered_json& object, const Stats& stats) {
   for (const PlanStats& plan : stats.plans) {
     object["plans"].push_back({{"name", plan.name}, {"steps", plan.steps}});
   }
+  add_planning(object, stats);
+}
+
+void add_planning(ordered_json& object, const Stats& stats) {
   object["expected_seconds_draft"] = stats.expected_draft;
   object["expected_seconds_verify"] = stats.expected_verify;
+  object["table_seconds_draft"] = stats.table_seconds_draft;
+  object["table_seconds_verify"] = stats.table_seconds_verify;
+  object["seconds_draft_passes"] = stats.seconds_draft_passes;
+  object["planning_percent"] = stats.planning_percent();
 }
 
 std::string stats_report(const Stats& stats, const Recipe& recipe) {

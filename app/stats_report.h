@@ -7,8 +7,11 @@
 
 namespace verbatim::app {
 
+/// Adds what a planner expected of drafts and passes, what its table of costs says of them, and what planning
+/// took, in the names of `generate --json`.
+void add_planning(nlohmann::ordered_json& object, const Stats& stats);
 /// Adds what a generation took to an object, in the names of `generate --json` (docs/command-line.md): from
-/// "tokens_per_second" to "lengths".
+/// "tokens_per_second" to "planning_percent".
 void add_stats(nlohmann::ordered_json& object, const Stats& stats);
 
 /// The same for people, in several lines that end with a line break: where the time went, how often drafts

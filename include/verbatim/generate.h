@@ -49,6 +49,10 @@ struct LevelStats {
   int64_t accepted = 0;  ///< of those, tokens that the level above kept
   int64_t passes = 0;    ///< evaluations of a model; 0 for n-grams
   double seconds = 0;    ///< with what the levels below it took
+  /// Under a planner whose table of costs has this level: what its passes took, without what surrounds them,
+  /// and what the table says of exactly these passes, as it was measured.
+  double seconds_passes = 0;
+  double table_seconds = 0;
 };
 
 /// How often the planner chose a way to draft: "plain", "self", "self <- ngram", ...
@@ -76,8 +80,13 @@ struct Stats {
   std::vector<DepthStats> depths;  ///< by depth
   std::vector<int64_t> lengths;    ///< steps by how many drafts they kept
   std::vector<PlanStats> plans;    ///< of recipes that are planned
-  double expected_draft = 0;       ///< what the planner's table of costs says that the drafts take
-  double expected_verify = 0;      ///< likewise the model's passes
+  double expected_draft = 0;   ///< what the planner expected that the drafts take, as it had learnt so far
+  double expected_verify = 0;  ///< likewise the model's passes
+  /// What the planner's table of costs, as it was measured and not as it was adjusted since, says of exactly
+  /// the passes that ran. 0 without a planner.
+  double table_seconds_draft = 0;   ///< of drafters: networks alone, but for those that are translated
+  double table_seconds_verify = 0;  ///< of the model: compare with seconds_verify
+  double seconds_draft_passes = 0;  ///< what the passes of table_seconds_draft took
   FinishReason finish = FinishReason::kLength;
 
   /// Accepted over drafted tokens; 0 when none was drafted.
@@ -86,6 +95,8 @@ struct Stats {
   double mean_accepted_length() const;
   /// Tokens after the first, per second of decoding; 0 when there are none.
   double tokens_per_second() const;
+  /// The planner's share of the decoding time, in percent.
+  double planning_percent() const;
   /// The decoding time that is neither drafting, verifying, sampling nor planning: text, bookkeeping.
   double seconds_overhead() const;
 };

@@ -9,8 +9,18 @@ bool holds(const ModelData& data, std::string_view reading) {
   return parsed == Reading::kFull || data.decoder.weights().head.find(reading_format(parsed)) != nullptr;
 }
 
-/// The recipe with the levels that there are. `mxfp4` and the drafts in `mxbf16` are the same numbers: one
-/// stands in for the other.
+/// What drafts in place of a reading that the model is not stored for: `mxbf16-draft` and `mxfp4-w4a8` are
+/// the same numbers, and drafts in `int4` are closer to the text than those in `bsfp` (docs/formats.md).
+/// Empty if there is nothing.
+std::string_view stand_in(const ModelData& data) {
+  for (const std::string_view reading :
+       {"mxbf16-draft", "mxfp4-w4a8", "int4-w4a8", "int4-asymmetric-w4a8", "bsfp-draft"}) {
+    if (holds(data, reading)) return reading;
+  }
+  return {};
+}
+
+/// The recipe with the levels that there are.
 Recipe with_what_there_is(const Recipe& recipe, const ModelData& data, const ModelData* draft_model) {
   Recipe used = recipe;
   used.levels.clear();
@@ -20,8 +30,8 @@ Recipe with_what_there_is(const Recipe& recipe, const ModelData& data, const Mod
       if (!holds(*draft_model, level.reading)) level.reading = "full";
     }
     if (level.kind == DraftLevel::Kind::kSelf && !holds(data, level.reading)) {
-      level.reading = holds(data, "mxbf16-draft") ? "mxbf16-draft" : "mxfp4-w4a8";
-      if (!holds(data, level.reading)) continue;
+      level.reading = stand_in(data);
+      if (level.reading.empty()) continue;
     }
     used.levels.push_back(level);
   }

@@ -9,9 +9,10 @@
 namespace verbatim {
 
 /// A speculator for a recipe over a model that `evaluator` evaluates. `draft_model` is what it may draft
-/// with, or null. A planned recipe goes without the levels that the model's formats or the lack of a draft
-/// model rule out; what its passes cost is looked up or measured, and `progress` hears of that. Throws
-/// Error(kUsage) when a recipe that is not planned needs what is not there.
+/// with, or null. A planned recipe drafts with another reading of four bits where the model lacks a level's,
+/// and goes without the levels that the model's formats or the lack of a draft model rule out; what its
+/// passes cost is looked up or measured, and `progress` hears of that. Throws Error(kUsage) when a recipe
+/// that is not planned needs what is not there.
 std::unique_ptr<Speculator> make_speculator(const Recipe& recipe, const ModelData& model,
                                             const ModelData* draft_model, Evaluator& evaluator,
                                             int64_t capacity, ThreadTeam& team,

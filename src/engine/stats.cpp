@@ -29,6 +29,10 @@ double Stats::mean_accepted_length() const {
   return static_cast<double>(accepted + target_passes) / static_cast<double>(target_passes);
 }
 
+double Stats::planning_percent() const {
+  return seconds_decode > 0 ? 100.0 * seconds_planning / seconds_decode : 0.0;
+}
+
 double Stats::seconds_overhead() const {
   const double known = seconds_draft + seconds_verify + seconds_sampling + seconds_planning;
   return std::max(0.0, seconds_decode - known);

@@ -116,7 +116,11 @@ Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, c
   take_in(tokens.first(static_cast<size_t>(first + early)), first, cache);
   first += early;
   ++stats.passes;
-  pass_rows_.push_back(std::ssize(tokens) - first + following.size());
+  const int64_t rows = std::ssize(tokens) - first + following.size();
+  pass_rows_.push_back(rows);
+  if (!table_) return evaluator_->evaluate(tokens, first, following, kind_, cache);
+  stats.table_seconds += table_->table(rows);
+  const Stopwatch watch(stats.seconds_passes);
   return evaluator_->evaluate(tokens, first, following, kind_, cache);
 }
 

@@ -8,6 +8,7 @@
 #include "kv/dense.h"
 #include "speculation/drafter.h"
 #include "speculation/evaluator.h"
+#include "speculation/pass_costs.h"
 
 namespace verbatim {
 
@@ -59,6 +60,8 @@ class NeuralDrafter : public Drafter {
     inner_limits_ = limits;
     inner_worth_ = worth;
   }
+  /// Compares its passes with this table from now on, in its statistics.
+  void set_table(const PassCosts& table) { table_ = table; }
   /// Keeps the memory of a head for fewer tokens that its PassKind points to.
   void own_head(std::unique_ptr<LinearWeight> head) {
     head_ = std::move(head);
@@ -120,6 +123,7 @@ class NeuralDrafter : public Drafter {
   std::vector<int32_t> in_slots_;      // of a tree: the nodes whose keys and values lie after the sequence's
   std::vector<int32_t> path_;
   std::vector<int64_t> pass_rows_;
+  std::optional<PassCosts> table_;
 };
 
 }  // namespace verbatim

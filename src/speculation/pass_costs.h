@@ -23,6 +23,8 @@ class PassCosts {
 
   /// Seconds of a pass over so many rows, between the measured numbers linearly, as the machine runs now.
   double of(int64_t rows) const;
+  /// The same as it was measured, whatever observe() heard since.
+  double table(int64_t rows) const;
   /// Seconds that a row more costs, at so many.
   double row(int64_t rows) const;
   /// Takes in what a pass has cost: longer contexts and busier machines make all of them dearer alike.
@@ -31,8 +33,6 @@ class PassCosts {
   const std::array<double, kRows.size()>& measured() const { return seconds_; }
 
  private:
-  double table(int64_t rows) const;
-
   std::array<double, kRows.size()> seconds_{};
   double scale_ = 1.0;
   int64_t observed_ = 0;  // passes

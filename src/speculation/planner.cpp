@@ -89,6 +89,10 @@ Planner::Planner(const Recipe& recipe, DrafterStack& drafters, PlanningCosts cos
       if (recipe_.levels[inner].kind != DraftLevel::Kind::kSelf) add_plan(i, inner);
     }
   }
+  for (size_t i = 0; i < recipe_.levels.size(); ++i) {
+    NeuralDrafter* const network = drafters_->network(i);
+    if (network != nullptr && costs_.levels[i]) network->set_table(*costs_.levels[i]);
+  }
   begin();
 }
 
@@ -118,6 +122,7 @@ void Planner::begin() {
   if (ngrams_) chosen_.push_back({"ngram", 0});
   expected_draft_ = 0;
   expected_verify_ = 0;
+  table_verify_ = 0;
 }
 
 double Planner::pass_seconds(size_t level) const {
@@ -303,6 +308,7 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   ++chosen_[current_].steps;
   credit(appended);
   expected_verify_ += costs_.target.of(rows);
+  table_verify_ += costs_.target.table(rows);
   costs_.target.observe(rows, seconds_verify);
   learn_plain(rows, seconds_verify);
   for (Plan& plan : plans_) ++plan.unused;

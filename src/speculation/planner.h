@@ -45,6 +45,9 @@ class Planner {
   double seconds_drafting() const { return seconds_ngrams_ + seconds_outer_; }
   double expected_draft() const { return expected_draft_; }
   double expected_verify() const { return expected_verify_; }
+  /// What the costs as they were measured say of the verifications. Those of drafts are in the statistics of
+  /// their levels.
+  double table_verify() const { return table_verify_; }
 
  private:
   struct Plan {
@@ -97,6 +100,7 @@ class Planner {
   double lost_ = 0;              // of these, what trials of losing plans took too long
   double expected_draft_ = 0;
   double expected_verify_ = 0;
+  double table_verify_ = 0;
   std::vector<PlanStats> chosen_;
 };
 

@@ -106,10 +106,14 @@ void Speculator::end(Stats& stats) const {
   if (drafters_->size() == 0) return;
   stats.levels.resize(drafters_->size());
   stats.draft_passes = 0;
+  stats.seconds_draft_passes = 0;
+  stats.table_seconds_draft = 0;
   for (size_t i = 0; i < drafters_->size(); ++i) {
     stats.levels[i] = drafters_->level(i).stats;
     stats.levels[i].level = recipe_.levels[i];
     stats.draft_passes += stats.levels[i].passes;
+    stats.seconds_draft_passes += stats.levels[i].seconds_passes;
+    stats.table_seconds_draft += stats.levels[i].table_seconds;
   }
   if (!planner_) {
     stats.levels.front().accepted = stats.accepted;
@@ -118,6 +122,7 @@ void Speculator::end(Stats& stats) const {
   stats.plans = planner_->chosen();
   stats.expected_draft = planner_->expected_draft();
   stats.expected_verify = planner_->expected_verify();
+  stats.table_seconds_verify = planner_->table_verify();
 }
 
 }  // namespace verbatim

@@ -109,6 +109,52 @@ TEST(BenchDecode, CountsTheWeightsThatEachRecipeNeeds) {
   EXPECT_LT(bytes["in-one-store"], 0.9 * bytes["plain"]);  // verifies from the store that it drafts from
 }
 
+/// What `auto` and `plain` did beside each other on a model that is not a checkpoint in BF16.
+void expect_planned(const fs::path& model, double bytes_to_plain) {
+  SCOPED_TRACE(model);
+  const test::TemporaryFolder folder;
+  const fs::path prompts = folder.write("some.jsonl", R"({"prompt": "Once upon a time"})");
+  const json results = bench_json({"bench", "decode", model, "--prompts", prompts, "--recipes", "auto", "-n",
+                                   "40", "--ignore-eos", "--threads", "2"})["results"];
+  ASSERT_EQ(results.size(), 2u);
+  const json& plain = results[0];
+  const json& planned = results[1];
+  EXPECT_EQ(planned["recipe"], "auto");
+  EXPECT_EQ(planned["identical"], true);
+  EXPECT_EQ(planned["generated_tokens"], 40);
+  EXPECT_NEAR(planned["weight_bytes"].get<double>() / plain["weight_bytes"].get<double>(), bytes_to_plain,
+              1e-3);
+  ASSERT_EQ(planned["levels"].size(), 2u);  // itself and n-grams
+  // Whether it drafts for itself depends on the machine.
+  const bool drafts = planned["levels"][0]["passes"] > 0;
+  EXPECT_EQ(planned["table_seconds_draft"] > 0.0, drafts);
+  EXPECT_EQ(planned["seconds_draft_passes"] > 0.0, drafts);
+  for (const char* field : {"expected_seconds_draft", "expected_seconds_verify", "table_seconds_verify"}) {
+    EXPECT_GT(planned[field], 0.0) << field;
+    EXPECT_EQ(plain[field], 0.0) << field;
+  }
+  EXPECT_LE(planned["seconds_draft_passes"], planned["seconds"]["draft"]);
+  EXPECT_NEAR(
+      planned["planning_percent"],
+      100.0 * planned["seconds"]["planning"].get<double>() / planned["seconds"]["decode"].get<double>(),
+      1e-6);
+}
+
+TEST(BenchDecode, PlansWithCopiesInMxfp4WhereWeightsAreNotInBf16) {
+  const auto model = test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
+  SKIP_WITHOUT(model);
+  expect_planned(model, 1 + 4.25 / 32);
+}
+
+TEST(BenchDecode, PlansWithWhatAPackedFileHolds) {
+  const auto model = test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
+  SKIP_WITHOUT(model);
+  const test::TemporaryFolder folder;
+  const fs::path packed = folder.path() / "both.vbt";
+  ASSERT_EQ(run_program({"pack", model, "-o", packed, "--formats", "full,mxfp4"}).exit_code, 0);
+  expect_planned(packed, 1 + 4.25 / 32);
+}
+
 TEST(BenchDecode, ScoresTheTextWhereARecipeMayChangeIt) {
   SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
