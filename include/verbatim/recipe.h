@@ -25,8 +25,8 @@ struct DraftLevel {
   std::string model;
   /// `self`: leave after so many layers (thesis §4.3, appendix C.2); 0 runs them all.
   int32_t layers = 0;
-  /// Draft only among the first so many tokens of the vocabulary (byte-pair vocabularies number the frequent
-  /// ones first), which makes the output matrix smaller; 0 takes all.
+  /// Draft only among so many tokens of the vocabulary, those that texts need most often, which makes the
+  /// output matrix smaller; 0 takes all.
   int32_t vocabulary = 0;
   /// `self`: what of the cache it reads: "full"; "draft", the upper halves of the codes (QuantSpec §4.2);
   /// "window", the beginning and the latest positions (StreamingLLM); "snapkv", those that the end of the

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "speculation/draft_vocabulary.h"
 #include "speculation/ngram_drafter.h"
 #include "speculation/sparse_levels.h"
 #include "speculation/translating_drafter.h"
@@ -40,6 +41,19 @@ int64_t translated_capacity(int64_t capacity, const ModelConfig& config) {
   return std::min<int64_t>(std::max(kTokensPerToken * capacity, kLeast), config.context);
 }
 
+/// Gives the drafter a head for `count` of the first `tokens` tokens, if the model has more.
+void reduce_head(NeuralDrafter& drafter, const LinearWeight& head, const Tokenizer* tokenizer, int32_t tokens,
+                 int32_t count, ThreadTeam& team) {
+  if (count >= head.columns) return;
+  std::vector<int32_t> chosen = draft_vocabulary(tokenizer, tokens, count);
+  if (chosen.empty() || chosen.back() == count - 1) {
+    drafter.own_head(std::make_unique<LinearWeight>(first_columns(head, count)));
+    return;
+  }
+  auto gathered = std::make_unique<LinearWeight>(draft_head(head, drafter.kind().reading, chosen, team));
+  drafter.own_head(std::move(gathered), std::move(chosen));
+}
+
 }  // namespace
 
 PassKind pass_kind(const DraftLevel& level, const std::string& where) {
@@ -70,9 +84,9 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     const bool translated = !self && needs_translation(recipe, model, draft_model);
     const int64_t positions = translated ? translated_capacity(capacity, decoder.config()) : capacity;
     // Rows that fill a vocabulary up are no tokens; and the model may have fewer of them than its drafter.
-    int64_t vocabulary =
-        translated ? draft_model.tokenizer->vocab_size() : model.decoder->config().vocab_size;
-    if (level.vocabulary > 0) vocabulary = std::min<int64_t>(vocabulary, level.vocabulary);
+    const int32_t tokens =
+        std::min(translated ? draft_model.tokenizer->vocab_size() : model.decoder->config().vocab_size,
+                 decoder.config().vocab_size);
     std::unique_ptr<NeuralDrafter> drafter;
     if (self) {
       drafter = std::make_unique<NeuralDrafter>(target, kind, DraftCache(), false);
@@ -87,9 +101,8 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
       drafter = std::make_unique<NeuralDrafter>(*draft_evaluator_, kind,
                                                 DraftCache(decoder.cache_shape(), positions), true);
     }
-    if (vocabulary < decoder.config().vocab_size) {
-      drafter->own_head(std::make_unique<LinearWeight>(first_columns(decoder.weights().head, vocabulary)));
-    }
+    reduce_head(*drafter, decoder.weights().head, (self ? model : draft_model).tokenizer.get(), tokens,
+                level.vocabulary > 0 ? std::min(tokens, level.vocabulary) : tokens, team);
     if (translated) {
       networks_.push_back(nullptr);
       drafters_.push_back(std::make_unique<TranslatingDrafter>(std::move(drafter), draft_model.tokenizer,

@@ -1,6 +1,7 @@
 #include "speculation/neural_drafter.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace verbatim {
 
@@ -124,9 +125,27 @@ Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, c
   return evaluator_->evaluate(tokens, first, following, kind_, cache);
 }
 
+void NeuralDrafter::own_head(std::unique_ptr<LinearWeight> head, std::vector<int32_t> tokens) {
+  head_ = std::move(head);
+  kind_.head = head_.get();
+  head_tokens_ = std::move(tokens);
+  const size_t size = head_tokens_.empty() ? 0 : static_cast<size_t>(head_tokens_.back()) + 1;
+  token_logits_.assign(size, -std::numeric_limits<float>::infinity());
+}
+
+/// Puts the logits of the head's columns where their tokens are: noise, penalties and ties go by token.
+std::span<const float> NeuralDrafter::by_token(std::span<const float> logits) {
+  if (head_tokens_.empty()) return logits;
+  for (size_t i = 0; i < head_tokens_.size(); ++i) {
+    token_logits_[static_cast<size_t>(head_tokens_[i])] = logits[i];
+  }
+  return token_logits_;
+}
+
 /// What may follow the sequence's tokens, given the logits after them: fills guesses_ and returns how many.
 size_t NeuralDrafter::guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler,
                             int32_t breadth, Draft& draft) {
+  logits = by_token(logits);
   const auto position = static_cast<int64_t>(sequence.tokens.size());
   const auto most = std::min<size_t>(static_cast<size_t>(std::max(breadth, 1)), guesses_.size());
   const size_t count = sampler.best(logits, position, sequence.tokens, {guesses_.data(), most});

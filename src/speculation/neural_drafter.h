@@ -62,11 +62,9 @@ class NeuralDrafter : public Drafter {
   }
   /// Compares its passes with this table from now on, in its statistics.
   void set_table(const PassCosts& table) { table_ = table; }
-  /// Keeps the memory of a head for fewer tokens that its PassKind points to.
-  void own_head(std::unique_ptr<LinearWeight> head) {
-    head_ = std::move(head);
-    kind_.head = head_.get();
-  }
+  /// Drafts with a head for fewer tokens, which its PassKind points to from now on: column i is tokens[i], in
+  /// ascending order or, without `tokens`, token i.
+  void own_head(std::unique_ptr<LinearWeight> head, std::vector<int32_t> tokens = {});
 
   /// Keeps the narrower view of the shared cache that its PassKind points to.
   void own_view(std::unique_ptr<SparseCache> view) {
@@ -104,6 +102,7 @@ class NeuralDrafter : public Drafter {
                     Draft& draft);
   void expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler, const DraftLimits& limits,
               Draft& draft);
+  std::span<const float> by_token(std::span<const float> logits);
   size_t guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler, int32_t breadth,
                Draft& draft);
   void observe_inner(int32_t parent, int32_t token);
@@ -113,6 +112,8 @@ class NeuralDrafter : public Drafter {
   DraftCache cache_;
   bool grow_trees_;
   std::unique_ptr<LinearWeight> head_;
+  std::vector<int32_t> head_tokens_;  // by column of head_; empty where they are the first
+  std::vector<float> token_logits_;   // by token, minus infinity for those that head_ lacks
   std::unique_ptr<SparseCache> view_;
   Drafter* inner_ = nullptr;
   DraftLimits inner_limits_;

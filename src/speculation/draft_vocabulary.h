@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/thread_team.h"
+#include "formats/linear.h"
+#include "text/tokenizer.h"
+
+namespace verbatim {
+
+/// The tokens that a draft with a reduced vocabulary chooses among: `count` of the tokens 0 .. tokens - 1, in
+/// ascending order, those that texts need most often first.
+///
+/// Byte-pair vocabularies number their pieces in the order in which training merged them, the frequent ones
+/// first. SentencePiece puts its alphabet behind them all, again the frequent characters first, and most
+/// texts consist of these at every other place (spaces, brackets, digits). So the choice is
+///   1. what ends a text, and the byte tokens of line breaks and tabs,
+///   2. the characters behind the longer pieces, up to a quarter of the count,
+///   3. all other pieces by number,
+/// and only if there is still room control tokens, other byte tokens and what has no text.
+/// Where there is no tokenizer (null), the choice is the first tokens.
+std::vector<int32_t> draft_vocabulary(const Tokenizer* tokenizer, int32_t tokens, int32_t count);
+
+/// An output matrix for these tokens alone, column i for tokens[i] < head.columns: the store that the reading
+/// reads, packed anew. Memory of its own. Throws Error(kUsage) when the store is not there.
+LinearWeight draft_head(const LinearWeight& head, Reading reading, std::span<const int32_t> tokens,
+                        ThreadTeam& team);
+
+}  // namespace verbatim
