@@ -1,4 +1,5 @@
 #include "support/lossless_formats.h"
+#include "support/synthetic_model.h"
 
 namespace verbatim {
 namespace {
@@ -12,6 +13,54 @@ INSTANTIATE_TEST_SUITE_P(, LosslessFormats,
 TEST_P(LosslessFormats, SayWhatBf16Says) {
   SKIP_WITHOUT(test::default_model());
   expect_the_text_of_bf16("def fibonacci(n):\n    \"\"\"", temperature_, slow_ ? 5 : 24);
+}
+
+/// A model in F16 that was never trained, with the default model's vocabulary.
+class LosslessFormatsOfF16 : public testing::TestWithParam<MachinePath> {
+ protected:
+  void SetUp() override {
+    TinyModelOptions options;
+    options.dtype = DType::kF16;
+    options.hidden_size = 64;
+    options.intermediate_size = 128;
+    options.heads = 2;
+    options.kv_heads = 1;
+    options.vocab_size = 4096;
+    SKIP_WITHOUT(default_model());
+    write_tiny_llama(folder_.path(), options);
+    std::filesystem::copy(default_model() / "tokenizer.model", folder_.path());
+  }
+  /// What the model says to two prompts at two temperatures.
+  std::vector<std::vector<int32_t>> texts(const Model& model, const StoreRecipe& store, int threads) {
+    std::vector<std::vector<int32_t>> all;
+    for (const std::vector<int32_t>& prompt :
+         {std::vector<int32_t>{1, 77, 3000}, std::vector<int32_t>(20, 123)}) {
+      for (const float temperature : {0.0f, 0.8f}) {
+        all.push_back(generate_from(model, store, prompt, temperature, 20, threads).tokens);
+        EXPECT_EQ(all.back().size(), 20u);
+      }
+    }
+    return all;
+  }
+  TemporaryFolder folder_;
+  SelectedKernels selected_{*GetParam().table};
+};
+
+INSTANTIATE_TEST_SUITE_P(, LosslessFormatsOfF16, testing::ValuesIn(machine_paths()),
+                         path_name<testing::TestParamInfo<MachinePath>>);
+
+TEST_P(LosslessFormatsOfF16, SayWhatF16Says) {
+  const std::vector<std::vector<int32_t>> expected =
+      texts(load_model(folder_.path(), {"f16"}), {"f16", ""}, 2);
+  const Model bsfp = load_model(folder_.path(), {"bsfp"});
+  for (const std::string reading : {"", "bsfp-draft"}) {
+    for (const int threads : {1, 2}) {
+      EXPECT_EQ(texts(bsfp, {"bsfp", reading}, threads), expected)
+          << reading << ", " << threads << " threads";
+    }
+  }
+  // These texts tell when bits are lost.
+  EXPECT_NE(texts(load_model(folder_.path(), {"bf16"}), {"bf16", ""}, 2), expected);
 }
 
 TEST(LosslessFormatsOfOtherTypes, AreRefusedInWordsThatHelp) {
