@@ -42,7 +42,8 @@ struct Kind {
 constexpr Kind kKinds[] = {{"bf16", "full", CacheReading::kFull},
                            {"hierarchical", "full", CacheReading::kFull},
                            {"hierarchical", "draft", CacheReading::kDraft},
-                           {"int8", "full", CacheReading::kFull}};
+                           {"int8", "full", CacheReading::kFull},
+                           {"f16", "full", CacheReading::kFull}};
 
 /// The attention of one row at the end of a context, in every layer of a cache: together the layers are more
 /// than the processor's caches hold.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "app_support.h"
 #include "base/error.h"
@@ -26,10 +27,10 @@ struct Options {
   std::string folder;
 };
 
-/// The recipes as they are measured: always drafting as deep as the longest length, so that every depth is
-/// seen on all text.
-std::vector<Recipe> measured_recipes(const Options& options) {
+/// The recipes as they come. Each one's own draft length joins the plan.
+std::vector<Recipe> shipped_recipes(Options& options) {
   std::vector<Recipe> recipes;
+  options.plan.shipped = {0};  // plain's
   for (const std::string& name : options.recipes) {
     Recipe& recipe = recipes.emplace_back(load_recipe(name));
     const bool fits = recipe.levels.size() == 1 && recipe.levels.front().kind == DraftLevel::Kind::kSelf;
@@ -38,6 +39,20 @@ std::vector<Recipe> measured_recipes(const Options& options) {
       fail(ErrorKind::kUsage, "the recipe {} is not of the kind that this measures: one level of kind self",
            recipe.name);
     }
+    const int32_t shipped = recipe.levels.front().length;
+    options.plan.shipped.push_back(shipped);
+    std::vector<int32_t>& lengths = options.plan.lengths;
+    if (std::find(lengths.begin(), lengths.end(), shipped) == lengths.end()) lengths.push_back(shipped);
+  }
+  std::sort(options.plan.lengths.begin(), options.plan.lengths.end());
+  return recipes;
+}
+
+/// The recipes as they are measured: always drafting as deep as the longest length, so that every depth is
+/// seen on all text.
+std::vector<Recipe> measured_recipes(Options& options) {
+  std::vector<Recipe> recipes = shipped_recipes(options);
+  for (Recipe& recipe : recipes) {
     DraftLevel& level = recipe.levels.front();
     level.length = *std::max_element(options.plan.lengths.begin(), options.plan.lengths.end());
     level.threshold = 0.0f;
@@ -79,6 +94,9 @@ std::vector<ContextAcceptance> acceptances(const DecodeMeasurement& measured) {
       }
     }
     all.push_back(acceptance_of(total));
+    std::vector<DecodeResult> of_case;
+    for (const std::vector<DecodeResult>& of_set : measured.results) of_case.push_back(of_set[at]);
+    all.back().share_beyond_buffer = share_beyond_buffer(measured.cases[at], measured.sets, of_case);
   }
   return all;
 }
@@ -114,8 +132,11 @@ ordered_json to_json(const Options& options, const DecodeMeasurement& measured,
   object["acceptance_from"] = options.acceptance.empty() ? "prompts" : options.acceptance;
   object["acceptance"] = ordered_json::array();
   for (size_t at = 1; at < measured.cases.size(); ++at) {
-    object["acceptance"].push_back(
-        {{"recipe", measured.cases[at].recipe.name}, {"survival_by_depth", acceptance[at].survival}});
+    object["acceptance"].push_back({{"recipe", measured.cases[at].recipe.name},
+                                    {"survival_by_depth", acceptance[at].survival},
+                                    {"share_beyond_buffer", nullptr}});
+    const std::optional<double> share = acceptance[at].share_beyond_buffer;
+    if (share) object["acceptance"].back()["share_beyond_buffer"] = *share;
   }
   object["results"] = ordered_json::array();
   for (const ContextResult& result : results) {
@@ -127,6 +148,8 @@ ordered_json to_json(const Options& options, const DecodeMeasurement& measured,
                                  {"seconds_draft", result.draft},
                                  {"seconds_verify", result.verify},
                                  {"speedup", result.speedup},
+                                 {"length_shipped", result.length_shipped},
+                                 {"speedup_shipped", result.speedup_shipped},
                                  {"cache_bytes", result.cache_bytes},
                                  {"plain_cache_bytes", result.plain_cache_bytes},
                                  {"weight_bytes", result.weight_bytes},
@@ -138,24 +161,32 @@ ordered_json to_json(const Options& options, const DecodeMeasurement& measured,
 void print_text(const Options& options, const DecodeMeasurement& measured,
                 const std::vector<ContextAcceptance>& acceptance, const std::vector<ContextResult>& results) {
   std::string out = conditions_text(options.decode, measured);
-  out += fmt::format("\nacceptance {}, by depth (the share of drafts that is kept at least so far)\n",
-                     options.acceptance.empty() ? "on real text" : "from " + options.acceptance);
+  out += fmt::format(
+      "\nacceptance {}, by depth (the share of drafts that is kept at least so far); codes: the share of the "
+      "decoded positions at which some of the past was met as codes\n  {:<20}{:>7}",
+      options.acceptance.empty() ? "on real text" : "from " + options.acceptance, "recipe", "codes");
+  for (int32_t depth = 1; depth <= options.plan.lengths.back(); ++depth) out += fmt::format("{:>8}", depth);
+  out += '\n';
   for (size_t at = 1; at < measured.cases.size(); ++at) {
-    out += fmt::format("  {:<20}", measured.cases[at].recipe.name);
+    const std::optional<double> share = acceptance[at].share_beyond_buffer;
+    out += fmt::format("  {:<20}{:>7}", measured.cases[at].recipe.name,
+                       share ? fmt::format("{:.2f}", *share) : "?");
     for (const double share : acceptance[at].survival) out += fmt::format("{:>8.3f}", share);
     out += '\n';
   }
   out += fmt::format(
-      "\ncosts with random keys and values; ms per pass\n  {:<20}{:>9}{:>8}{:>10}{:>10}{:>10}{:>10}"
-      "{:>9}{:>11}{:>11}\n",
-      "recipe", "context", "length", "plain", "draft", "verify", "tokens", "speedup", "cache", "BF16 cache");
+      "\ncosts with random keys and values; ms per pass; speedup at the best length and at the recipe's own\n"
+      "  {:<20}{:>9}{:>8}{:>10}{:>10}{:>10}{:>10}{:>9}{:>8}{:>9}{:>11}{:>11}\n",
+      "recipe", "context", "length", "plain", "draft", "verify", "tokens", "speedup", "own", "speedup",
+      "cache", "BF16 cache");
   bool one_after_another = false;
   for (const ContextResult& result : results) {
     one_after_another |= !result.in_turns;
     out += fmt::format(
-        "  {:<20}{:>9}{:>8}{:>10.1f}{:>10.1f}{:>10.1f}{:>10.2f}{:>9.2f}{:>11}{:>11}{}\n", result.recipe,
-        result.context, result.length, result.plain * 1e3, result.draft * 1e3, result.verify * 1e3,
-        result.tokens, result.speedup, human_bytes(static_cast<double>(result.cache_bytes)),
+        "  {:<20}{:>9}{:>8}{:>10.1f}{:>10.1f}{:>10.1f}{:>10.2f}{:>9.2f}{:>8}{:>9.2f}{:>11}{:>11}{}\n",
+        result.recipe, result.context, result.length, result.plain * 1e3, result.draft * 1e3,
+        result.verify * 1e3, result.tokens, result.speedup, result.length_shipped, result.speedup_shipped,
+        human_bytes(static_cast<double>(result.cache_bytes)),
         human_bytes(static_cast<double>(result.plain_cache_bytes)), result.in_turns ? "" : " *");
   }
   if (one_after_another) {
@@ -169,7 +200,6 @@ void bench(Options& options) {
     fail(ErrorKind::kUsage, "either --prompts or --acceptance says how often drafts are kept");
   }
   std::sort(options.plan.contexts.begin(), options.plan.contexts.end());
-  std::sort(options.plan.lengths.begin(), options.plan.lengths.end());
   options.plan.threads = options.decode.threads;
   const InterruptGuard guard;
   std::optional<NewFolder> folder;
@@ -177,7 +207,10 @@ void bench(Options& options) {
   const std::vector<Recipe> recipes = measured_recipes(options);
   std::vector<ContextAcceptance> acceptance;
   if (!options.acceptance.empty()) acceptance = acceptances(options, recipes);
-  const DecodeMeasurement measured = measure_decoding(options.decode, recipes);
+  // First of all: what has been measured is lost when a later context does not fit.
+  const DecodeMeasurement measured =
+      measure_decoding(options.decode, recipes,
+                       [&](const std::vector<DecodeCase>& cases) { require_contexts(cases, options.plan); });
   if (acceptance.empty()) acceptance = acceptances(measured);
   const std::vector<ContextResult> results =
       bench_contexts(measured.cases, acceptance, options.plan,
@@ -207,7 +240,8 @@ void add_bench_context(CLI::App& bench_group) {
        "Recipes that draft with the model itself; without it quantspec,quantspec-kv,quantspec-weights");
   list("--contexts", options->plan.contexts, "Positions; without it 4096,16384,32768,65536")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 22));
-  list("--lengths", options->plan.lengths, "Tokens per draft to choose from; without it 1,2,3,4,6")
+  list("--lengths", options->plan.lengths,
+       "Tokens per draft to choose from, beside those of the recipes; without it 1,2,3,4,6")
       ->check(CLI::Range(1, 16));
   command->add_option("--seconds", options->plan.seconds, "How long to measure each pass at each context")
       ->check(CLI::Range(0.0, 3600.0))

@@ -148,6 +148,7 @@ class Tally {
                   double nll) {
     ++result_.prompts;
     add(result_.total, output.stats);
+    result_.generated.push_back(output.stats.generated_tokens);
     result_.identical = result_.identical && output.tokens == plain.tokens;
     const size_t common = std::min(output.tokens.size(), plain.tokens.size());
     for (size_t i = 0; i < common; ++i) same_ += output.tokens[i] == plain.tokens[i] ? 1 : 0;

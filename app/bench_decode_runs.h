@@ -35,6 +35,7 @@ struct DecodeResult {
   double agreement = 1;   ///< the share of positions of the outputs at which the tokens are the same
   double perplexity = 0;  ///< of the outputs under the model's own weights; 0 when it was not asked for
   Stats total;            ///< the sums over all prompts
+  std::vector<int64_t> generated;  ///< tokens, by prompt
 };
 
 struct DecodeRunOptions {

@@ -94,7 +94,8 @@ void add_decode_bench(CLI::App& command, DecodeBenchOptions& options) {
   add_sampling(command, options.generate.sampling);
 }
 
-DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vector<Recipe> recipes) {
+DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vector<Recipe> recipes,
+                                   const std::function<void(const std::vector<DecodeCase>&)>& loaded) {
   std::erase_if(recipes, [](const Recipe& recipe) { return recipe.name == "plain"; });
   recipes.insert(recipes.begin(), load_recipe("plain"));
   std::vector<std::string> names;
@@ -105,6 +106,7 @@ DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vecto
   DecodeMeasurement measured;
   measured.threads = options.threads > 0 ? options.threads : hardware_threads();
   measured.cases = load_cases(options.model, recipes, options.draft_model, measured.threads);
+  if (loaded) loaded(measured.cases);
   const Model& model = measured.cases.front().model;
   measured.weights = model.origin();
   for (const PromptSet& set : prompts) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "bench_decode_runs.h"
@@ -35,9 +36,11 @@ struct DecodeMeasurement {
 };
 
 /// Measures recipes beside plain decoding, which comes first among the cases; without prompt files they are
-/// loaded and nothing is decoded. Throws Error(kUsage) when two recipes or two prompt files have the same
+/// loaded and nothing is decoded. `loaded`, if there is one, sees the cases before anything is decoded and
+/// may refuse them by an exception. Throws Error(kUsage) when two recipes or two prompt files have the same
 /// name; CLI::RuntimeError when Ctrl-C ended it, for which the caller holds an InterruptGuard.
-DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vector<Recipe> recipes);
+DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vector<Recipe> recipes,
+                                   const std::function<void(const std::vector<DecodeCase>&)>& loaded = {});
 
 /// "model", "weights", "cpu", ..., and where text was decoded its settings.
 nlohmann::ordered_json conditions_json(const DecodeBenchOptions& options, const DecodeMeasurement& measured);

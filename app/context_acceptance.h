@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "bench_decode_runs.h"
 #include "context_bench.h"
 
 namespace verbatim::app {
@@ -13,5 +14,10 @@ namespace verbatim::app {
 /// deep.
 std::vector<ContextAcceptance> read_acceptance(const std::string& path, std::span<const std::string> recipes,
                                                int32_t length);
+
+/// The share of the positions that a case decoded at which it met some of the past as codes: short prompts
+/// never leave the buffer, and say nothing about drafts from codes.
+double share_beyond_buffer(const DecodeCase& one, const std::vector<TokenPrompts>& sets,
+                           const std::vector<DecodeResult>& results);
 
 }  // namespace verbatim::app

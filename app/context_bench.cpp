@@ -71,6 +71,16 @@ CacheShape shape_of(const DecodeCase& one) {
   return one.model.data().decoder.cache_shape();
 }
 
+/// The caches of the cases, each once, plain's first.
+std::vector<CacheOptions> kinds_of(const std::vector<DecodeCase>& cases) {
+  std::vector<CacheOptions> kinds;
+  for (const DecodeCase& one : cases) {
+    if (std::find(kinds.begin(), kinds.end(), one.recipe.cache) == kinds.end())
+      kinds.push_back(one.recipe.cache);
+  }
+  return kinds;
+}
+
 /// One context: the passes of plain decoding and of every recipe.
 class Context {
  public:
@@ -78,13 +88,16 @@ class Context {
           const ContextBenchPlan& plan, int64_t context, ThreadTeam& team)
       : cases_(cases), acceptance_(acceptance), plan_(plan), context_(context), team_(team) {}
 
-  void measure(std::vector<ContextResult>& results) {
-    const int64_t more = *std::max_element(plan_.lengths.begin(), plan_.lengths.end()) + 1;
-    std::vector<CacheOptions> kinds = {cases_.front().recipe.cache};
-    for (const DecodeCase& one : cases_) {
-      if (std::find(kinds.begin(), kinds.end(), one.recipe.cache) == kinds.end())
-        kinds.push_back(one.recipe.cache);
+  /// Refuses the context unless each of its caches fits into memory alone.
+  void require_room() const {
+    for (const CacheOptions& kind : kinds_of(cases_)) {
+      require_memory(memory({&kind, 1}, most_rows()), available_memory());
     }
+  }
+
+  void measure(std::vector<ContextResult>& results) {
+    const int64_t more = most_rows();
+    const std::vector<CacheOptions> kinds = kinds_of(cases_);
     in_turns_ = kinds.size() == 1 || fits(kinds, more);
     if (in_turns_) {
       measure_with(kinds, more);
@@ -100,12 +113,19 @@ class Context {
     std::vector<double> verify;  // by the plan's lengths
   };
 
-  /// Keys and values of the context and `more` positions in every one of these caches.
+  /// Of the passes that are measured.
+  int64_t most_rows() const { return *std::max_element(plan_.lengths.begin(), plan_.lengths.end()) + 1; }
+
+  /// Keys and values of the context and `more` positions in every one of these caches, and what drafts copy.
   ContextMemory memory(std::span<const CacheOptions> kinds, int64_t more) const {
     ContextMemory memory;
     memory.tokens = context_;
     for (const CacheOptions& kind : kinds) {
       memory.cache += cache_bytes(kind, shape_of(cases_.front()), context_ + more);
+    }
+    for (size_t i = 1; i < cases_.size(); ++i) {
+      if (std::find(kinds.begin(), kinds.end(), cases_[i].recipe.cache) == kinds.end()) continue;
+      memory.draft_cache += copied_bytes(cases_[i]);
     }
     return memory;
   }
@@ -152,6 +172,7 @@ class Context {
         costs.verify.push_back(passes[p].seconds());
       }
     }
+    views_.clear();  // their copies are in the way of the next caches
   }
 
   /// What the drafts of a recipe see of the context, if that is not all of it.
@@ -175,16 +196,20 @@ class Context {
     return view;
   }
 
+  int64_t copied_bytes(const DecodeCase& one) const {
+    return dense_cache_bytes(one.model.data().checkpoint.config,
+                             copied_positions(one.recipe.levels.front(), context_));
+  }
+
   ContextResult best(size_t i) const {
     const DecodeCase& one = cases_[i];
     const CacheShape shape = shape_of(one);
-    const int64_t copy = dense_cache_bytes(one.model.data().checkpoint.config,
-                                           copied_positions(one.recipe.levels.front(), context_));
     ContextResult result{.recipe = one.recipe.name,
                          .context = context_,
                          .plain = costs_.front().draft,
                          .draft = costs_[i].draft,
-                         .cache_bytes = cache_bytes(one.recipe.cache, shape, context_) + copy,
+                         .length_shipped = plan_.shipped[i],
+                         .cache_bytes = cache_bytes(one.recipe.cache, shape, context_) + copied_bytes(one),
                          .plain_cache_bytes = cache_bytes(cases_.front().recipe.cache, shape, context_),
                          .weight_bytes = one.weight_bytes,
                          .in_turns = in_turns_};
@@ -194,6 +219,7 @@ class Context {
       const double tokens = acceptance_[i].tokens_per_step(length);
       const double seconds = length * costs_[i].draft + costs_[i].verify[l];
       const double speedup = tokens * result.plain / seconds;
+      if (length == result.length_shipped) result.speedup_shipped = speedup;
       if (speedup <= result.speedup) continue;
       result.speedup = speedup;
       result.length = length;
@@ -220,6 +246,12 @@ double ContextAcceptance::tokens_per_step(int32_t length) const {
   double tokens = 1.0;
   for (size_t d = 0; d < std::min(survival.size(), static_cast<size_t>(length)); ++d) tokens += survival[d];
   return tokens;
+}
+
+void require_contexts(const std::vector<DecodeCase>& cases, const ContextBenchPlan& plan) {
+  ThreadTeam team(1);
+  const std::vector<ContextAcceptance> unknown;
+  for (const int64_t context : plan.contexts) Context(cases, unknown, plan, context, team).require_room();
 }
 
 std::vector<ContextResult> bench_contexts(const std::vector<DecodeCase>& cases,
