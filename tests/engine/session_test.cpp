@@ -188,17 +188,25 @@ TEST(Session, RefusesAContextThatDoesNotFitIntoMemory) {
   options.head_dim = 128;
   options.context = 1 << 24;
   test::write_tiny_llama(folder.path() / "model", options);
-  const Model large = Model::load(folder.path() / "model");
-  Session session(large, 0, 1);
-  try {
-    session.generate({1, 2, 3}, tokens(1 << 24), load_recipe("plain"));
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kMachine);
-    EXPECT_NE(std::string(error.what()).find("a context of 16777216 tokens takes 1024"), std::string::npos)
-        << error.what();
-  }
-  EXPECT_TRUE(session.tokens().empty());
+  const Model large = test::load_model(folder.path() / "model");
+  const auto expect_refused = [&](const char* recipe, size_t prompt, const std::string& gibibytes) {
+    Session session(large, 0, 1);
+    try {
+      session.generate(std::vector<int32_t>(prompt, 3), tokens(1 << 24), load_recipe(recipe));
+      FAIL() << "no error for " << recipe;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kMachine);
+      EXPECT_NE(std::string(error.what()).find("a context of 16777216 tokens takes " + gibibytes),
+                std::string::npos)
+          << recipe << ": " << error.what();
+    }
+    EXPECT_TRUE(session.tokens().empty());
+  };
+  expect_refused("plain", 3, "1024");
+  // 8.25 bits for each number in place of 16, and the ring.
+  expect_refused("quantspec", 3, "528.");
+  // A quarter of the prompt is copied: 65536 positions, 4 GiB.
+  expect_refused("snapkv", 1 << 18, "1028.");
 }
 
 TEST(Session, ContinuingFromTheCacheIsTheSameAsStartingOver) {
