@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <vector>
 
 #include "base/cpu.h"
@@ -140,8 +141,9 @@ std::optional<std::filesystem::path> cache_folder() {
 
 std::optional<PassCosts> find_pass_costs(const std::filesystem::path& folder, const std::string& key) {
   std::ifstream file(file_of(folder, key), std::ios::binary);
-  if (!file) return std::nullopt;
-  const nlohmann::json object = nlohmann::json::parse(file, nullptr, false);
+  std::ostringstream text;  // the parser would throw where reading fails
+  text << file.rdbuf();
+  const nlohmann::json object = nlohmann::json::parse(text.str(), nullptr, false);
   if (!object.is_object() || object.value("version", nlohmann::json()) != kVersion ||
       object.value("key", nlohmann::json()) != key) {
     return std::nullopt;

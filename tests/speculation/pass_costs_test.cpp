@@ -306,6 +306,13 @@ TEST_F(KeptPassCosts, NothingUnfinishedStaysWhereTheyCannotBeKept) {
   EXPECT_THAT(files(), UnorderedElementsAreArray({path}));
 }
 
+TEST_F(KeptPassCosts, WhatCannotBeReadIsIgnored) {
+  const fs::path path = file_of("key");
+  fs::remove(path);
+  fs::create_directories(path);
+  EXPECT_NO_THROW(EXPECT_FALSE(find("key")));
+}
+
 /// Costs of a tiny model, measured indeed.
 class MeasuredPassCosts : public KeptPassCosts {
  protected:
