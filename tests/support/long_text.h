@@ -4,10 +4,11 @@
 
 namespace verbatim::test {
 
-/// Real text, long enough for several flushes of the buffer.
-inline std::vector<int32_t> long_prompt(const Model& model, size_t tokens) {
+/// Real text, long enough for several flushes of the buffer, without the first `skipped` prompts of it.
+inline std::vector<int32_t> long_prompt(const Model& model, size_t tokens, size_t skipped = 0) {
+  const std::vector<std::string> prompts = real_prompts(12 + skipped, 600);
   std::string text;
-  for (const std::string& prompt : real_prompts(12, 600)) text += prompt + "\n";
+  for (size_t i = skipped; i < prompts.size(); ++i) text += prompts[i] + "\n";
   std::vector<int32_t> prompt = model.encode(text);
   prompt.resize(std::min(prompt.size(), tokens));
   return prompt;
