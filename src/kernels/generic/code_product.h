@@ -59,45 +59,51 @@ struct CodeMicro {
     }
     const int64_t panel_bytes = p.k / kCodeTileInner * code_tile_bytes(kStorage);
     const int8_t* const a = p.a + row * 2 * p.k;
+    const auto each_sum = [](auto&& work) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+        for (int plane = 0; plane < kPlanes; ++plane) {
+#pragma GCC unroll 2
+          for (int byte = 0; byte < 2; ++byte) work(r, plane, byte);
+        }
+      }
+    };
     for (int64_t step = 0; step < p.k / 16; ++step) {  // four quads: what a partial sum takes
+      if (row == 0) {
+        constexpr int64_t kBytes = kPanelBlock * (kStorage == kCodesBytes ? 256 : 128);
+        const int64_t first = apart == 0 ? panel : panel * kPanelBlock;
+        const int64_t at = first * panel_bytes + step * kBytes;
+        p.ahead.beside(at, kBytes);
+        if constexpr (kStorage == kCodesBoth) p.ahead_lower.beside(at, kBytes);
+      }
+      Partial partial[kPanelBlock][kRows][kPlanes][2];
+#pragma GCC unroll 4
       for (int j = 0; j < kPanelBlock; ++j) {
-        const uint8_t* const codes = p.codes + (panel + j * apart) * panel_bytes;
-        const uint8_t* const lower =
-            kStorage == kCodesBoth ? p.lower + (panel + j * apart) * panel_bytes : nullptr;
-        Partial partial[kRows][kPlanes][2];
-        for (int r = 0; r < kRows; ++r) {
-          for (int plane = 0; plane < kPlanes; ++plane) {
-            for (int byte = 0; byte < 2; ++byte) partial[r][plane][byte] = Dot::open(sums[j][r][plane][byte]);
-          }
-        }
-        if (row == 0) {
-          constexpr int kStepBytes = kStorage == kCodesBytes ? 256 : 128;
-          const int64_t first = apart == 0 ? panel : panel * kPanelBlock;
-          const int64_t at = first * panel_bytes + (step * kPanelBlock + j) * kStepBytes;
-          p.ahead.beside(at, kStepBytes);
-          if constexpr (kStorage == kCodesBoth) p.ahead_lower.beside(at, kStepBytes);
-        }
-        for (int64_t b = 2 * step; b < 2 * step + 2; ++b) {
+        each_sum([&](int r, int plane, int byte) __attribute__((always_inline)) {
+          partial[j][r][plane][byte] = Dot::open(sums[j][r][plane][byte]);
+        });
+      }
+#pragma GCC unroll 2
+      for (int64_t b = 2 * step; b < 2 * step + 2; ++b) {
+#pragma GCC unroll 4
+        for (int j = 0; j < kPanelBlock; ++j) {
+          const int64_t offset = (panel + j * apart) * panel_bytes;
           Bytes weights[kPlanes][2];
-          load(codes, lower, b, weights);
-          for (int r = 0; r < kRows; ++r) {
-            for (int plane = 0; plane < kPlanes; ++plane) {
-              for (int byte = 0; byte < 2; ++byte) {
-                const int8_t* const quads = a + (2 * r + byte) * p.k + b * 8;
-                Partial& sum = partial[r][plane][byte];
-                sum = Dot::add(Dot::add(sum, weights[plane][0], quads), weights[plane][1], quads + 4);
-              }
-            }
-          }
+          load(p.codes + offset, kStorage == kCodesBoth ? p.lower + offset : nullptr, b, weights);
+          each_sum([&](int r, int plane, int byte) __attribute__((always_inline)) {
+            const int8_t* const quads = a + (2 * r + byte) * p.k + b * 8;
+            Partial& sum = partial[j][r][plane][byte];
+            sum = Dot::add(Dot::add(sum, weights[plane][0], quads), weights[plane][1], quads + 4);
+          });
         }
-        for (int r = 0; r < kRows; ++r) {
-          for (int plane = 0; plane < kPlanes; ++plane) {
-            for (int byte = 0; byte < 2; ++byte) {
-              Sum& sum = sums[j][r][plane][byte];
-              sum = Dot::close(sum, partial[r][plane][byte]);
-            }
-          }
-        }
+      }
+#pragma GCC unroll 4
+      for (int j = 0; j < kPanelBlock; ++j) {
+        each_sum([&](int r, int plane, int byte) __attribute__((always_inline)) {
+          Sum& sum = sums[j][r][plane][byte];
+          sum = Dot::close(sum, partial[j][r][plane][byte]);
+        });
       }
     }
     for (int j = 0; j < kPanelBlock; ++j) {
