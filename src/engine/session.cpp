@@ -201,7 +201,8 @@ struct Session::State {
     const auto known = static_cast<int64_t>(sequence.tokens.size() + prompt.size());
     const int64_t length = known + std::min(options.max_tokens, capacity - known);
     const int64_t held = std::min(length, std::max(written, sequence.cache->length()));
-    const int64_t rows = std::min(known - sequence.cache->length(), options.prefill_chunk);
+    const int64_t rows =
+        std::min({known - sequence.cache->length(), options.prefill_chunk, sequence.cache->most_rows()});
     const auto cache_bytes = [this](int64_t positions) {
       return sequence.cache->bytes(round_up(positions, kAttentionChunk));
     };

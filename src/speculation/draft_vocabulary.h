@@ -16,7 +16,7 @@ namespace verbatim {
 /// Byte-pair vocabularies number their pieces in the order in which training merged them, the frequent ones
 /// first. SentencePiece puts its alphabet behind them all, again the frequent characters first, and most
 /// texts consist of these at every other place (spaces, brackets, digits). So the choice is
-///   1. what ends a text, and the byte tokens of line breaks and tabs,
+///   1. the tokenizer's end of text, and the byte tokens of line breaks and tabs,
 ///   2. the characters behind the longer pieces, up to a quarter of the count,
 ///   3. all other pieces by number,
 /// and only if there is still room control tokens, other byte tokens and what has no text.

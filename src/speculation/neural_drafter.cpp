@@ -8,7 +8,9 @@ namespace verbatim {
 namespace {
 
 /// Rows per pass when a cache catches up with a prompt.
-constexpr int64_t kCatchUpRows = 512;
+int64_t catch_up_rows(const KvCache& cache) {
+  return std::min<int64_t>(512, cache.most_rows());
+}
 
 /// Brings a sequence back to what is verified of it.
 class Verified {
@@ -103,8 +105,9 @@ void NeuralDrafter::show(std::span<const int32_t> tokens, KvCache& cache) {
 
 /// Evaluates the tokens from `first` on for their keys and values alone.
 void NeuralDrafter::take_in(std::span<const int32_t> tokens, int64_t first, KvCache& cache) {
-  for (; first < static_cast<int64_t>(tokens.size()); first += kCatchUpRows) {
-    const size_t end = std::min(tokens.size(), static_cast<size_t>(first + kCatchUpRows));
+  const int64_t rows = catch_up_rows(cache);
+  for (; first < static_cast<int64_t>(tokens.size()); first += rows) {
+    const size_t end = std::min(tokens.size(), static_cast<size_t>(first + rows));
     evaluator_->evaluate(tokens.first(end), first, 0, kind_, cache);
   }
 }
@@ -113,7 +116,8 @@ void NeuralDrafter::take_in(std::span<const int32_t> tokens, int64_t first, KvCa
 Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, const Draft& following) {
   const std::span<const int32_t> tokens = sequence.tokens;
   KvCache& cache = cache_.of(sequence);
-  const int64_t early = (static_cast<int64_t>(tokens.size()) - first - 1) / kCatchUpRows * kCatchUpRows;
+  const int64_t step = catch_up_rows(cache);
+  const int64_t early = (static_cast<int64_t>(tokens.size()) - first - 1) / step * step;
   take_in(tokens.first(static_cast<size_t>(first + early)), first, cache);
   first += early;
   ++stats.passes;

@@ -144,11 +144,11 @@ TEST(BenchContext, RefusesContextsThatDoNotFitBeforeItDecodes) {
   const auto start = std::chrono::steady_clock::now();
   const RunResult result =
       run_program({"bench", "context", folder.path() / "model", "--prompts", prompts, "-n", "8", "--contexts",
-                   "300,4194304", "--recipes", "snapkv", "--seconds", "30", "-o", figures});
+                   "300,4194304", "--recipes", "snapkv", "--seconds", "100", "-o", figures});
   EXPECT_EQ(result.exit_code, 3);
   ASSERT_EQ(lines_of(result.err).size(), 1u) << result.err;
   EXPECT_THAT(result.err, HasSubstr("4194304 tokens takes"));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60)) << "it measured 300 first";
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(150)) << "it measured 300 first";
   EXPECT_FALSE(std::filesystem::exists(figures));
 }
 

@@ -275,16 +275,19 @@ TEST_F(Generate, CtrlCEndsItPromptlyAndCleanly) {
   const auto with = [](const char* recipe, size_t tokens) -> std::vector<std::string> {
     return {"-p", kPrompt, "-n", std::to_string(tokens), "--ignore-eos", "--recipe", recipe};
   };
+  const RunResult whole = generate(with("plain", 1000));
   for (const char* recipe : {"plain", "ml-specqd", "auto"}) {
     SCOPED_TRACE(recipe);
-    const RunResult result = generate(with(recipe, 1000), options);
+    RunResult result = generate(with(recipe, 1000), options);
+    // On a busy machine the interrupt may come after the end.
+    for (int again = 0; result.exit_code == 0 && again < 5; ++again) {
+      result = generate(with(recipe, 1000), options);
+    }
     EXPECT_EQ(result.exit_code, 130);
     EXPECT_LT(result.seconds_after_interrupt, 20.0);
     EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
     EXPECT_THAT(result.err, HasSubstr("cancelled"));
-    // It may have ended after the first token or some later one; none is shorter than a byte.
     EXPECT_FALSE(result.out.empty());
-    const RunResult whole = generate(with("plain", std::min<size_t>(result.out.size() + 4, 1000)));
     EXPECT_TRUE(whole.out.starts_with(result.out)) << result.out << "\nof\n" << whole.out;
   }
 }

@@ -108,7 +108,8 @@ TEST(DraftVocabulary, WithoutTokenizerIsTheFirstTokens) {
   EXPECT_EQ(std::ssize(draft_vocabulary(nullptr, 40, 50)), 40);
 }
 
-// From whatever a reading reads, the very logits of the whole output matrix.
+// Where rounding what was rounded changes nothing, the very logits of the whole output matrix. Elsewhere a
+// draft may come out a little otherwise, never the text.
 TEST(DraftHead, GivesTheLogitsOfItsTokens) {
   constexpr int64_t kColumns = 150;
   constexpr int64_t kInputs = 200;
