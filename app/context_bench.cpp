@@ -91,18 +91,17 @@ class Context {
   /// Refuses the context unless each of its caches fits into memory alone.
   void require_room() const {
     for (const CacheOptions& kind : kinds_of(cases_)) {
-      require_memory(memory({&kind, 1}, most_rows()), available_memory());
+      require_memory(memory({&kind, 1}), available_memory());
     }
   }
 
   void measure(std::vector<ContextResult>& results) {
-    const int64_t more = most_rows();
     const std::vector<CacheOptions> kinds = kinds_of(cases_);
-    in_turns_ = kinds.size() == 1 || fits(kinds, more);
+    in_turns_ = kinds.size() == 1 || fits(kinds);
     if (in_turns_) {
-      measure_with(kinds, more);
+      measure_with(kinds);
     } else {
-      for (const CacheOptions& kind : kinds) measure_with({&kind, 1}, more);
+      for (const CacheOptions& kind : kinds) measure_with({&kind, 1});
     }
     for (size_t i = 1; i < cases_.size(); ++i) results.push_back(best(i));
   }
@@ -116,12 +115,12 @@ class Context {
   /// Of the passes that are measured.
   int64_t most_rows() const { return *std::max_element(plan_.lengths.begin(), plan_.lengths.end()) + 1; }
 
-  /// Keys and values of the context and `more` positions in every one of these caches, and what drafts copy.
-  ContextMemory memory(std::span<const CacheOptions> kinds, int64_t more) const {
+  /// Keys and values of the context and the rows after it in every one of these caches, and what drafts copy.
+  ContextMemory memory(std::span<const CacheOptions> kinds) const {
     ContextMemory memory;
     memory.tokens = context_;
     for (const CacheOptions& kind : kinds) {
-      memory.cache += cache_bytes(kind, shape_of(cases_.front()), context_ + more);
+      memory.cache += cache_bytes(kind, shape_of(cases_.front()), context_ + most_rows());
     }
     for (size_t i = 1; i < cases_.size(); ++i) {
       if (std::find(kinds.begin(), kinds.end(), cases_[i].recipe.cache) == kinds.end()) continue;
@@ -129,17 +128,17 @@ class Context {
     }
     return memory;
   }
-  bool fits(std::span<const CacheOptions> kinds, int64_t more) const {
+  bool fits(std::span<const CacheOptions> kinds) const {
     const std::optional<int64_t> available = available_memory();
-    return !available || memory(kinds, more).wanted() <= *available;
+    return !available || memory(kinds).wanted() <= *available;
   }
 
   /// The passes of the recipes that have one of these caches, in turns.
-  void measure_with(std::span<const CacheOptions> kinds, int64_t more) {
-    require_memory(memory(kinds, more), available_memory());
+  void measure_with(std::span<const CacheOptions> kinds) {
+    require_memory(memory(kinds), available_memory());
     std::vector<std::unique_ptr<KvCache>> caches;
     for (const CacheOptions& kind : kinds) {
-      caches.push_back(filled_cache(kind, shape_of(cases_.front()), context_, more, team_));
+      caches.push_back(filled_cache(kind, shape_of(cases_.front()), context_, most_rows(), team_));
     }
     std::vector<PassCase> passes;
     std::vector<size_t> of;  // the case of each

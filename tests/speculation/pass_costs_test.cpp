@@ -409,29 +409,20 @@ TEST_F(MeasuredPassCosts, KeyDiffersWhereTheyDiffer) {
     Evaluator evaluator(decoder, team_);
     keys.push_back(pass_costs_key(evaluator, kind));
   };
-  test::TinyModelOptions changed = options();
-  changed.hidden_size = 96;
-  add_model(changed);
-  changed = options();
-  changed.intermediate_size = 64;
-  add_model(changed);
-  changed = options();
-  changed.heads = 4;
-  add_model(changed);
-  changed.kv_heads = 2;
-  add_model(changed);
-  changed = options();
-  changed.head_dim = 64;
-  add_model(changed);
-  changed = options();
-  changed.vocab_size = 48;
-  add_model(changed);
-  changed = options();
-  changed.layers = 3;
-  add_model(changed);
+  for (const auto& change : std::initializer_list<void (*)(test::TinyModelOptions&)>{
+           [](auto& model) { model.hidden_size = 96; }, [](auto& model) { model.intermediate_size = 64; },
+           [](auto& model) { model.heads = 4; }, [](auto& model) { model.heads = 4, model.kv_heads = 2; },
+           [](auto& model) { model.head_dim = 64; }, [](auto& model) { model.vocab_size = 48; },
+           [](auto& model) { model.layers = 3; }}) {
+    test::TinyModelOptions changed = options();
+    change(changed);
+    add_model(changed);
+  }
+  test::TinyModelOptions deeper = options();
+  deeper.layers = 3;
   PassKind early = Reading::kFull;
   early.layers = 2;
-  add_model(changed, early);
+  add_model(deeper, early);
   EXPECT_EQ(std::set(keys.begin(), keys.end()).size(), keys.size());
 }
 

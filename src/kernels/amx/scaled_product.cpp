@@ -31,8 +31,8 @@ constexpr Int8Bytes kInt8Bf16 = int8_bytes();
 template <TileReading kReading>
 struct Codes {
   static constexpr bool kZeros = kReading == kTileInt4Asymmetric;
-  static constexpr int64_t kGroupTiles = generic::scaled_group_tiles(kReading);
-  static constexpr int64_t kBytes = generic::scaled_code_bytes(kReading);
+  static constexpr int64_t kGroupTiles = kReading == kTileInt8 ? 1 : generic::kTilesPerScale;
+  static constexpr int64_t kBytes = (kReading == kTileInt8 ? 2 : 1) * generic::kCodeBytes;
 
   /// A tile, and fetches one further on.
   VERBATIM_INLINE static void unpack(const uint8_t* codes, uint16_t* out) {

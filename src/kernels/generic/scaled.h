@@ -4,14 +4,6 @@
 
 namespace verbatim::generic {
 
-/// Tiles that share a scale, and bytes of codes per tile.
-inline constexpr int64_t scaled_group_tiles(TileReading reading) {
-  return reading == kTileInt8 ? 1 : 4;
-}
-inline constexpr int64_t scaled_code_bytes(TileReading reading) {
-  return reading == kTileInt8 ? 512 : 256;
-}
-
 template <typename V, bool kZeros, bool kAccumulate>
 VERBATIM_INLINE void add_scaled_rows(const ScaledGroup& g) {
   const V scale = V::load(g.scales);
