@@ -1,8 +1,8 @@
 #include "kernels/amx/bf16_blocks.h"
 #include "kernels/amx/full_tiles.h"
 #include "kernels/amx/products.h"
+#include "kernels/amx/words.h"
 #include "kernels/avx512/vector.h"
-#include "kernels/avx512/words.h"
 #include "kernels/generic/scaled.h"
 #include "kernels/generic/tiles.h"
 
@@ -42,7 +42,6 @@ struct Codes {
         unpack_quad(_mm512_loadu_si512(codes + quad * 64), out + quad * 2 * generic::kBlockWords);
       }
     } else {
-      using Words = avx512::U16x32;
       const auto table = Words::table(kZeros ? generic::kPlainCodes : generic::kCodesLessEight);
       generic::for_each_pair<Words>(
           codes, [&]<int kPair>(Words pair) __attribute__((always_inline)) {

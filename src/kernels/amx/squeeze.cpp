@@ -1,15 +1,17 @@
 #include "kernels/generic/squeeze.h"
 #include "kernels/amx/bf16_blocks.h"
 #include "kernels/amx/products.h"
-#include "kernels/avx512/words.h"
+#include "kernels/amx/words.h"
+#include "kernels/generic/tiles.h"
 
 namespace verbatim::amx {
 
 namespace {
 
 // The columns of a panel are the rows of the first operand here, because looked-up weights come out column by
-// column; the activations are the second operand, in pairs, and the result is the transpose. Sums are in
-// tiles 0..3, weights in 4 and 5, activations in 6 and 7.
+// column; the activations are the second operand, in pairs, and the result is the transpose. Sums are
+// in tiles 0..3 (2 and 3 are of the rows from the seventeenth on), weights in 4 and 5, activations in 6
+// and 7.
 
 constexpr int64_t kMostRows = 32;
 
@@ -46,69 +48,121 @@ void store_transposed(float* c, int64_t c_stride, int64_t rows) {
   }
 }
 
-/// kPanels ≤ 2 panels by up to 16 rows, or up to 32 with kSecond.
+/// Up to 16 rows, or 32 with kSecond, by kPanels panels at a time, each a stream of its own. Groups are
+/// unpacked one ahead of those that are multiplied, a few columns between every two tile products.
 template <typename Codes, int kPanels, bool kSecond>
-void block(const SqueezeProduct& p, int64_t panel, int64_t row, int64_t rows, const uint32_t* pairs) {
-  constexpr int64_t kWords = Codes::kSubtiles * kTileElements;
-  alignas(4096) uint16_t unpacked[2][kPanels][kWords];
-  // The columns' tables once, not once a group.
-  typename Codes::Words::Table tables[kPanels][kPanelWidth];
-  for (int j = 0; j < kPanels; ++j) {
-    for (int column = 0; column < kPanelWidth; ++column) {
-      tables[j][column] = generic::squeeze_table<Codes>(p, (panel + j) * kPanelWidth + column);
-    }
-  }
-  const auto unpack = [&](int64_t group) __attribute__((always_inline)) {
-    for (int j = 0; j < kPanels; ++j) {
-      const uint8_t* const codes = p.codes + ((panel + j) * p.groups + group) * kPanelWidth * Codes::kBytes;
-      for (int column = 0; column < kPanelWidth; ++column) {
-        __builtin_prefetch(codes + column * Codes::kBytes + 2 * kPanelWidth * Codes::kBytes);
-        Codes::unpack(codes + column * Codes::kBytes, tables[j][column], unpacked[group % 2][j] + column * 32,
-                      kTileElements);
-      }
-    }
-  };
-  tile_zero<0>();
-  if constexpr (kPanels > 1) tile_zero<1>();
-  if constexpr (kSecond) {
-    tile_zero<2>();
-    if constexpr (kPanels > 1) tile_zero<3>();
-  }
-  unpack(0);
-  for (int64_t group = 0; group < p.groups; ++group) {
-    if (group + 1 < p.groups) unpack(group + 1);
-    for (int64_t t = 0; t < Codes::kSubtiles; ++t) {
-      const uint32_t* const a = pairs + (group * Codes::kSubtiles + t) * 16 * rows;
-      tile_load<6>(a, rows * 4);
-      tile_load<4>(unpacked[group % 2][0] + t * kTileElements, 64);
-      tile_dot_bf16<0, 4, 6>();
-      if constexpr (kPanels > 1) {
-        tile_load<5>(unpacked[group % 2][1] + t * kTileElements, 64);
-        tile_dot_bf16<1, 5, 6>();
-      }
-      if constexpr (kSecond) {
-        tile_load<7>(a + 16, rows * 4);
-        tile_dot_bf16<2, 4, 7>();
-        if constexpr (kPanels > 1) tile_dot_bf16<3, 5, 7>();
-      }
-    }
-  }
-  float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
-  const int64_t first = rows < 16 ? rows : 16;
-  store_transposed<0>(c, p.c_stride, first);
-  if constexpr (kPanels > 1) store_transposed<1>(c + kPanelWidth, p.c_stride, first);
-  if constexpr (kSecond) {
-    store_transposed<2>(c + 16 * p.c_stride, p.c_stride, rows - 16);
-    if constexpr (kPanels > 1) store_transposed<3>(c + 16 * p.c_stride + kPanelWidth, p.c_stride, rows - 16);
-  }
-}
+class Streams {
+ public:
+  /// `pairs` are the activations from `row` on, [k/2][rows][2].
+  Streams(const SqueezeProduct& p, int64_t row, int64_t rows, const uint32_t* pairs)
+      : p_(p), row_(row), rows_(rows), pairs_(pairs) {}
 
+  /// Panels first .. first + kPanels · share - 1.
+  void run(int64_t first, int64_t share) {
+    int half = 0;
+    begin(first, share);
+    for (int64_t t = 0; t < Codes::kSubtiles; ++t) {
+      each_panel([&]<int j>() __attribute__((always_inline)) { unpack_columns(j, t, half); });
+    }
+    next_group();
+    for (int64_t panel = first; panel < first + share; ++panel) {
+      each_panel([]<int j>() __attribute__((always_inline)) {
+        tile_zero<j>();
+        if constexpr (kSecond) tile_zero<2 + j>();
+      });
+      for (int64_t group = 0; group < p_.groups; ++group) {
+        const bool last = group + 1 == p_.groups;
+        const bool more = !last || panel + 1 < first + share;
+        if (last && more) begin(panel + 1, share);
+        for (int64_t t = 0; t < Codes::kSubtiles; ++t) {
+          load_activations(group * Codes::kSubtiles + t);
+          each_panel([&]<int j>() __attribute__((always_inline)) {
+            if (more) unpack_columns(j, t, half ^ 1);
+            multiply<j>(stage_.words[half][j] + t * kTileElements);
+          });
+        }
+        if (more) next_group();
+        half ^= 1;
+      }
+      each_panel([&]<int j>() __attribute__((always_inline)) { store<j>(panel + j * share); });
+    }
+  }
+
+ private:
+  static constexpr int64_t kColumnsAtATime = kPanelWidth / Codes::kSubtiles;
+  static constexpr int64_t kGroupBytes = kPanelWidth * Codes::kBytes;
+  static constexpr int64_t kPrefetchBytes = 2048;
+
+  template <typename Work>
+  VERBATIM_INLINE static void each_panel(Work&& work) {
+    static_assert(kPanels == 1 || kPanels == 2);
+    work.template operator()<0>();
+    if constexpr (kPanels > 1) work.template operator()<1>();
+  }
+
+  /// Panels panel + j · share are what is unpacked from now on.
+  void begin(int64_t panel, int64_t share) {
+    for (int j = 0; j < kPanels; ++j) {
+      const int64_t at = panel + j * share;
+      codes_[j] = p_.codes + at * p_.groups * kGroupBytes;
+      for (int64_t column = 0; column < kPanelWidth; ++column) {
+        tables_[j][column] = generic::squeeze_table<Codes>(p_, at * kPanelWidth + column);
+      }
+    }
+  }
+  VERBATIM_INLINE void next_group() {
+    for (int j = 0; j < kPanels; ++j) codes_[j] += kGroupBytes;
+  }
+  /// Those of the panel's columns that are unpacked beside subtile t of another group.
+  VERBATIM_INLINE void unpack_columns(int j, int64_t t, int half) {
+#pragma GCC unroll 8
+    for (int64_t column = t * kColumnsAtATime; column < (t + 1) * kColumnsAtATime; ++column) {
+      const uint8_t* const codes = codes_[j] + column * Codes::kBytes;
+      generic::prefetch_ahead<Codes::kBytes>(codes, kPrefetchBytes);
+      Codes::unpack(codes, tables_[j][column], stage_.words[half][j] + column * kInnerStep, kTileElements);
+    }
+  }
+  VERBATIM_INLINE void load_activations(int64_t tile) const {
+    const uint32_t* const a = pairs_ + tile * 16 * rows_;
+    tile_load<6>(a, rows_ * 4);
+    if constexpr (kSecond) tile_load<7>(a + 16, rows_ * 4);
+  }
+  template <int kPanel>
+  VERBATIM_INLINE static void multiply(const uint16_t* weights) {
+    constexpr int kWeights = 4 + kPanel % 2;
+    tile_load<kWeights>(weights, 64);
+    tile_dot_bf16<kPanel, kWeights, 6>();
+    if constexpr (kSecond) tile_dot_bf16<2 + kPanel, kWeights, 7>();
+  }
+  template <int kPanel>
+  VERBATIM_INLINE void store(int64_t panel) const {
+    float* const c = p_.c + row_ * p_.c_stride + panel * kPanelWidth;
+    store_transposed<kPanel>(c, p_.c_stride, kSecond ? 16 : rows_);
+    if constexpr (kSecond) store_transposed<2 + kPanel>(c + 16 * p_.c_stride, p_.c_stride, rows_ - 16);
+  }
+
+  struct alignas(4096) Stage {
+    uint16_t words[2][kPanels][Codes::kSubtiles * kTileElements];
+  };
+
+  SqueezeProduct p_;
+  int64_t row_;
+  int64_t rows_;
+  const uint32_t* pairs_;
+  const uint8_t* codes_[kPanels];
+  typename Codes::Words::Table tables_[kPanels][kPanelWidth];
+  Stage stage_;
+};
+
+/// Two panels side by side: of more, both halves of the stage would not leave the first-level cache room.
 template <typename Codes, bool kSecond>
 void panels(const SqueezeProduct& p, int64_t row, int64_t rows, const uint32_t* pairs) {
   configure(static_cast<int>(rows));
-  int64_t panel = 0;
-  for (; panel + 2 <= p.panel_count; panel += 2) block<Codes, 2, kSecond>(p, panel, row, rows, pairs);
-  for (; panel < p.panel_count; ++panel) block<Codes, 1, kSecond>(p, panel, row, rows, pairs);
+  constexpr int kPanels = 2;
+  const int64_t share = p.panel_count / kPanels;
+  if (share > 0) Streams<Codes, kPanels, kSecond>(p, row, rows, pairs).run(0, share);
+  const int64_t done = share * kPanels;
+  if (done < p.panel_count) Streams<Codes, 1, kSecond>(p, row, rows, pairs).run(done, p.panel_count - done);
 }
 
 template <typename Codes>
@@ -126,10 +180,10 @@ void product(const SqueezeProduct& p) {
 }  // namespace
 
 void squeeze3(const SqueezeProduct& p) {
-  product<generic::Squeeze3<avx512::U16x32>>(p);
+  product<generic::Squeeze3<Words>>(p);
 }
 void squeeze4(const SqueezeProduct& p) {
-  product<generic::Squeeze4<avx512::U16x32>>(p);
+  product<generic::Squeeze4<Words>>(p);
 }
 
 }  // namespace verbatim::amx

@@ -18,12 +18,10 @@ struct Stream {
 
 /// A product of up to 16 rows with weights that a Source brings into BF16 tile by tile:
 ///   kSideBySide                 how many panels it likes to have side by side, 2 or 4
-///   kTogether                   whether it unpacks the tiles of all of them in one go
 ///   kSpareWords                 words after each tile that it may write to as well
 ///   start(place)                a Position, that of the panel's first tile
 ///   unpack(stream, out)         the tile at a stream's place, but for
 ///   finish(stream, out)         what is done to it after the next product
-///   unpack_all(streams, out)    the tiles of all streams; instead of the two before if kTogether
 /// Streams take equal shares of the panels, each its panels one after the other, and each panel its tiles in
 /// order, so an output is the same chain of products as ever.
 template <typename Source>
@@ -58,26 +56,22 @@ class PanelStreams {
       streams[j] = {place, source_.start(place)};
     }
     int half = 0;
-    unpack_all(streams, half);
+    for (int j = 0; j < kCount; ++j) {
+      source_.unpack(streams[j], stages_[half].words[j]);
+      finish(streams[j], stages_[half].words[j]);
+    }
     for (int64_t panel = 0; panel < share; ++panel) {
       each_stream<kCount>([]<int kStream>() __attribute__((always_inline)) { tile_zero<kStream>(); });
       for (int64_t tile = 0; tile < product_.tiles; ++tile) {
         const bool more = panel + 1 < share || tile + 1 < product_.tiles;
-        if constexpr (Source::kTogether) {
-          if (more) unpack_all(streams, half ^ 1);
-        }
         each_stream<kCount>([&]<int kStream>() __attribute__((always_inline)) {
           uint16_t* const next = stages_[half ^ 1].words[kStream];
-          if constexpr (!Source::kTogether) {
-            if (more) source_.unpack(streams[kStream], next);
-          }
+          if (more) source_.unpack(streams[kStream], next);
           if constexpr (kStream == 0) {
             tile_load<4>(product_.a + tile * product_.rows * kInnerStep, kInnerStep * 2);
           }
           multiply<kStream>(stages_[half].words[kStream]);
-          if constexpr (!Source::kTogether) {
-            if (more) finish(streams[kStream], next);
-          }
+          if (more) finish(streams[kStream], next);
         });
         half ^= 1;
       }
@@ -101,18 +95,6 @@ class PanelStreams {
     }
   }
 
-  template <int kCount>
-  VERBATIM_INLINE void unpack_all(Stream<Source> (&streams)[kCount], int half) {
-    if constexpr (Source::kTogether) {
-      source_.unpack_all(streams, stages_[half].words);
-      for (Stream<Source>& stream : streams) move_on(stream);
-    } else {
-      for (int j = 0; j < kCount; ++j) {
-        source_.unpack(streams[j], stages_[half].words[j]);
-        finish(streams[j], stages_[half].words[j]);
-      }
-    }
-  }
   VERBATIM_INLINE void finish(Stream<Source>& stream, uint16_t* out) const {
     source_.finish(stream, out);
     move_on(stream);

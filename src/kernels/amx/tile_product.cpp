@@ -1,51 +1,21 @@
 #include <type_traits>
 
 #include "kernels/amx/bf16_blocks.h"
+#include "kernels/amx/bf16_streams.h"
 #include "kernels/amx/exceptions.h"
 #include "kernels/amx/full_tiles.h"
 #include "kernels/amx/products.h"
 #include "kernels/amx/streams.h"
-#include "kernels/avx512/words.h"
+#include "kernels/amx/words.h"
 #include "kernels/generic/tiles.h"
 
 namespace verbatim::amx {
 
 namespace {
 
-using Words = avx512::U16x32;
-
-/// Tiles that are BF16 already. They are copied on their way, a few lines of each stream in turn: tiles
-/// loaded straight from memory come in long bursts of one stream, between which the others wait.
-struct Bf16Source {
-  static constexpr bool kTogether = true;
-  static constexpr int kSideBySide = 4;
-  static constexpr int64_t kSpareWords = 0;
-  static constexpr int64_t kTileBytes = kTileElements * 2;
-  static constexpr int64_t kTurnBytes = 256;
-  static constexpr int64_t kPrefetchBytes = 3072;
-  struct Position {};
-
-  TilePanels panels;
-
-  Position start(generic::TilePlace) const { return {}; }
-  template <int kCount>
-  VERBATIM_INLINE void unpack_all(const Stream<Bf16Source> (&streams)[kCount], auto& out) const {
-    for (int64_t turn = 0; turn < kTileBytes; turn += kTurnBytes) {
-      for (int j = 0; j < kCount; ++j) {
-        const uint8_t* const from = panels.codes + streams[j].place.index * kTileBytes;
-        for (int64_t line = turn; line < turn + kTurnBytes; line += 64) {
-          __builtin_prefetch(from + line + kPrefetchBytes);
-          _mm512_store_si512(out[j] + line / 2, _mm512_loadu_si512(from + line));
-        }
-      }
-    }
-  }
-};
-
 /// The tiles of a reading, for panels side by side.
 template <typename Tile, bool kExceptions>
 struct TileSource {
-  static constexpr bool kTogether = false;
   static constexpr int kSideBySide = 2;  // each of two or more planes besides
   static constexpr int64_t kSpareWords = kExceptions ? ExceptionReader::kSpareWords : 0;
   struct Nothing {};
@@ -194,8 +164,19 @@ void multiply(const TileProduct& p) {
   }
 }
 
+/// Up to sixteen.
+void few_rows_bf16(const TileProduct& p) {
+  Bf16Streams({.a = gather_rows(p),
+               .rows = p.rows,
+               .weights = p.weights.codes,
+               .tiles = p.weights.tiles,
+               .c = p.c - p.first_panel * kPanelWidth,
+               .c_stride = p.c_stride})
+      .run(p.first_panel, p.panel_count);
+}
+
 void multiply_bf16(const TileProduct& p) {
-  if (p.rows <= kTileRows) return one_row_tile(Bf16Source{p.weights}, p);
+  if (p.rows <= kTileRows) return few_rows_bf16(p);
   const int64_t stride = p.weights.tiles * kTileElements;
   many_rows_bf16({.a = p.a,
                   .a_stride = p.a_stride,

@@ -77,6 +77,10 @@ struct U16x32 {
   VERBATIM_INLINE U16x32 shift_right() const {
     return {_mm256_srli_epi16(low, kBits), _mm256_srli_epi16(high, kBits)};
   }
+  template <int kFrom>
+  VERBATIM_INLINE U16x32 nibbles() const {
+    return shift_right<kFrom>();
+  }
   /// One half of a table by the low nibbles: a byte shuffle for the lower bytes of the words, whose index
   /// leaves the upper ones zero, and one for the upper.
   VERBATIM_INLINE static __m256i look_up(const Table& table, int half, __m256i nibbles) {

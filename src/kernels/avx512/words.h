@@ -42,6 +42,10 @@ struct U16x32 {
   VERBATIM_INLINE U16x32 shift_right() const {
     return {_mm512_srli_epi16(lanes, kBits)};
   }
+  template <int kFrom>
+  VERBATIM_INLINE U16x32 nibbles() const {
+    return shift_right<kFrom>();
+  }
   VERBATIM_INLINE static U16x32 look_up32(Table table, U16x32 index) {
     return {_mm512_permutexvar_epi16(index.lanes, table.entries)};
   }

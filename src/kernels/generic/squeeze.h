@@ -19,9 +19,9 @@ struct Squeeze4 {
                                      int64_t out_stride) {
     const W words = W::load(codes);
     W::look_up16(table, words).store(out);
-    W::look_up16(table, words.template shift_right<4>()).store(out + out_stride);
-    W::look_up16(table, words.template shift_right<8>()).store(out + 2 * out_stride);
-    W::look_up16(table, words.template shift_right<12>()).store(out + 3 * out_stride);
+    W::look_up16(table, words.template nibbles<4>()).store(out + out_stride);
+    W::look_up16(table, words.template nibbles<8>()).store(out + 2 * out_stride);
+    W::look_up16(table, words.template nibbles<12>()).store(out + 3 * out_stride);
   }
 };
 
@@ -61,7 +61,9 @@ struct Squeeze3 {
 template <typename Codes>
 VERBATIM_INLINE typename Codes::Words::Table squeeze_table(const SqueezeProduct& p, int64_t column) {
   uint16_t entries[32];
-  for (int i = 0; i < 32; ++i) entries[i] = p.tables[column * Codes::kLevels + i % Codes::kLevels];
+  for (int i = 0; i < 32; i += Codes::kLevels) {
+    __builtin_memcpy(entries + i, p.tables + column * Codes::kLevels, Codes::kLevels * sizeof *entries);
+  }
   return Codes::Words::table(entries);
 }
 

@@ -36,9 +36,9 @@ VERBATIM_INLINE void for_each_pair(const uint8_t* codes, Pair&& pair) {
   const auto block = [&]<int kBlock>() __attribute__((always_inline)) {
     const W words = W::load(codes + kBlock * 64);
     pair.template operator()<4 * kBlock>(words);
-    pair.template operator()<4 * kBlock + 1>(words.template shift_right<8>());
-    pair.template operator()<4 * kBlock + 2>(words.template shift_right<4>());
-    pair.template operator()<4 * kBlock + 3>(words.template shift_right<12>());
+    pair.template operator()<4 * kBlock + 1>(words.template nibbles<8>());
+    pair.template operator()<4 * kBlock + 2>(words.template nibbles<4>());
+    pair.template operator()<4 * kBlock + 3>(words.template nibbles<12>());
   };
   block.template operator()<0>();
   block.template operator()<1>();

@@ -64,6 +64,11 @@ struct U16x32 {
     for (int i = 0; i < 32; ++i) v.lane[i] = static_cast<uint16_t>(lane[i] >> kBits);
     return v;
   }
+  /// Words whose low four bits are the four from bit kFrom on. What is above them does not matter.
+  template <int kFrom>
+  VERBATIM_INLINE U16x32 nibbles() const {
+    return shift_right<kFrom>();
+  }
   /// table[index], of which the low five bits count; look_up16: the low four, into a table that repeats
   /// itself after sixteen entries.
   VERBATIM_INLINE static U16x32 look_up32(const Table& table, const U16x32& index) {
