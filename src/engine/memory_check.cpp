@@ -37,7 +37,7 @@ int64_t pass_workspace_bytes(const ModelConfig& config, int64_t rows) {
       std::max({with_keys, int64_t{config.hidden_size}, 2 * int64_t{config.intermediate_size}});
   const int64_t gathered = std::max(queries, int64_t{config.intermediate_size});
   const int64_t floats = 2 * int64_t{config.hidden_size} + widest + gathered + config.head_dim;
-  return rows * (floats * int64_t{sizeof(float)} + (queries + gathered) * int64_t{sizeof(BFloat16)});
+  return rows * (floats * int64_t{sizeof(float)} + (queries + 2 * gathered) * int64_t{sizeof(BFloat16)});
 }
 
 }  // namespace verbatim

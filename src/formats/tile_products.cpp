@@ -66,10 +66,38 @@ void multiply_unpacked(void (*kernel)(const PanelProduct<A, Weight>&), const Til
   });
 }
 
-/// Calls multiply(product) with each member's share of the panels.
+/// Copies many rows into the order of TileProduct::tiled; null for few.
+const BFloat16* in_tiles(Matrix<const BFloat16> a, LinearWorkspace& workspace, ThreadTeam& team) {
+  if (a.rows <= kFewTileRows) return nullptr;
+  constexpr int64_t kTileRows = 16;
+  const int64_t row_tiles = ceil_div(a.rows, kTileRows);
+  const int64_t tiles = a.columns / kInnerStep;
+  workspace.tiled.reserve(static_cast<size_t>(row_tiles * kTileRows * a.columns));
+  BFloat16* const out = workspace.tiled.data();
+  team.split(row_tiles, [&](int64_t begin, int64_t end) {
+    for (int64_t row_tile = begin; row_tile < end; ++row_tile) {
+      for (int64_t t = 0; t < tiles; ++t) {
+        const int64_t piece = t / kManyRowsPiece * kManyRowsPiece;
+        const int64_t before =
+            piece * row_tiles + row_tile * std::min(kManyRowsPiece, tiles - piece) + t - piece;
+        BFloat16* to = out + before * kTileRows * kInnerStep;
+        for (int64_t r = row_tile * kTileRows; r < (row_tile + 1) * kTileRows; ++r, to += kInnerStep) {
+          if (r < a.rows) {
+            std::copy_n(a.row(r) + t * kInnerStep, kInnerStep, to);
+          } else {
+            std::fill_n(to, kInnerStep, BFloat16{0});
+          }
+        }
+      }
+    }
+  });
+  return out;
+}
+
+/// Calls multiply(product) with each member's share of the panels. `tiled`: see TileProduct.
 template <typename Multiply>
-void share_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, Matrix<float> y,
-                 const LinearWorkspace& workspace, ThreadTeam& team, Multiply&& multiply) {
+void share_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, const BFloat16* tiled,
+                 Matrix<float> y, const LinearWorkspace& workspace, ThreadTeam& team, Multiply&& multiply) {
   team.run([&](int member, int size) {
     const int64_t begin = panels * member / size;
     const int64_t end = panels * (member + 1) / size;
@@ -77,6 +105,7 @@ void share_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a,
     multiply(TileProduct{.a = a.data,
                          .a_stride = a.stride,
                          .rows = a.rows,
+                         .tiled = tiled,
                          .weights = view.panels,
                          .first_panel = begin,
                          .panel_count = end - begin,
@@ -90,8 +119,8 @@ void share_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a,
 
 /// Through KernelTable::tile_product.
 void multiply_through_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, Matrix<float> y,
-                            const LinearWorkspace& workspace, ThreadTeam& team) {
-  share_tiles(view, panels, a, y, workspace, team, kernels().tile_product);
+                            LinearWorkspace& workspace, ThreadTeam& team) {
+  share_tiles(view, panels, a, in_tiles(a, workspace, team), y, workspace, team, kernels().tile_product);
 }
 
 /// What multiply_scaled_late() reads beside the codes, by scale group.
@@ -144,7 +173,7 @@ GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, Li
 void multiply_scaled_tiles(const TileView& view, int64_t panels, const GroupScales& scales,
                            Matrix<const BFloat16> a, Matrix<float> y, const LinearWorkspace& workspace,
                            ThreadTeam& team) {
-  share_tiles(view, panels, a, y, workspace, team, [&](const TileProduct& product) {
+  share_tiles(view, panels, a, nullptr, y, workspace, team, [&](const TileProduct& product) {
     kernels().scaled_product({product, scales.zeros, scales.group_sums});
   });
 }

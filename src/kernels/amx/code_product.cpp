@@ -81,8 +81,6 @@ void few_rows(const CodeProduct& p, int64_t row, int64_t rows, int64_t first, in
     work.template operator()<0>();
     if constexpr (kPanels > 1) {
       work.template operator()<1>();
-      work.template operator()<2>();
-      work.template operator()<3>();
     }
   };
   for (int j = 0; j < kPanels; ++j) codes.unpack(first + j, 0, stage.bytes[0][j]);
@@ -152,9 +150,9 @@ void product(const CodeProduct& p) {
     const RowTiles shape = row_tiles(2 * rows);
     if (shape.tiles == 1) {
       configure_wide(shape.last_rows);
-      const int64_t fours = p.panel_count / 4 * 4;
-      if (fours > 0) few_rows<kStorage, 4>(p, row, rows, 0, fours);
-      if (fours < p.panel_count) few_rows<kStorage, 1>(p, row, rows, fours, p.panel_count);
+      const int64_t paired = p.panel_count / 2 * 2;
+      if (paired > 0) few_rows<kStorage, 2>(p, row, rows, 0, paired);
+      if (paired < p.panel_count) few_rows<kStorage, 1>(p, row, rows, paired, p.panel_count);
       continue;
     }
     configure_tall(shape);

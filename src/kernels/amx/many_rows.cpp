@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "kernels/amx/bf16_blocks.h"
 #include "kernels/amx/products.h"
 
@@ -7,94 +5,156 @@ namespace verbatim::amx {
 
 namespace {
 
-using Product = PanelProduct<BFloat16, BFloat16>;
-
 // Blocks for the caches. The activations of a row block and a block of k (1 MB) and the sums of a row block
-// and a group of panels (256 KB) stay in the second-level cache while the panels of the group pass by; of a
-// pair of panels, a piece of k (32 KB) stays in the first-level cache while the rows pass by. Putting sums
+// and a group of panels (256 KB) stay in the second-level cache while the panels of the group pass by; of
+// four panels, a piece of k (32 KB) stays in the first-level cache while the rows pass by. A tile of
+// activations is used for four products, as many as the second-level cache gives it time for. Putting sums
 // down and taking them up again leaves the order of additions as it is.
-constexpr int64_t kRowBlock = 256;
-constexpr int64_t kGroup = kManyRowsPanels;
-constexpr int64_t kBlock = 2048;
-constexpr int64_t kPiece = 1024;
-constexpr int64_t kWidth = kGroup * kPanelWidth + kPanelWidth;  // rows begin in different sets
-static_assert(kRowBlock * kWidth == kManyRowsScratch);
+constexpr int64_t kRowTiles = 16;
+constexpr int64_t kBlockTiles = 64;
+constexpr int64_t kTogether = 2;
+static_assert(kRowTiles * kTileRows * kManyRowsPanels * kPanelWidth == kManyRowsScratch);
+static_assert(kBlockTiles % kManyRowsPiece == 0);
+
+// Not the standard library's: what is inlined here must not be code of other files too.
+constexpr int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+constexpr int64_t ceil_div(int64_t value, int64_t step) {
+  return (value + step - 1) / step;
+}
 
 /// The weights of the next piece, which are fetched while the rows pass by this one, a few lines a step.
+template <int kPanels>
 struct NextPiece {
-  const BFloat16* weights[2];
+  const BFloat16* weights;
+  int64_t panel_stride;
   int lines_per_step;
 
   VERBATIM_INLINE void fetch() {
-    for (const BFloat16*& panel : weights) {
-      for (int line = 0; line < lines_per_step; ++line, panel += kInnerStep) {
-        _mm_prefetch(reinterpret_cast<const char*>(panel), _MM_HINT_T1);
+    for (int line = 0; line < lines_per_step; ++line, weights += kInnerStep) {
+      for (int j = 0; j < kPanels; ++j) {
+        _mm_prefetch(reinterpret_cast<const char*>(weights + j * panel_stride), _MM_HINT_T1);
       }
     }
   }
 };
 
-/// 32 rows by two panels over a piece of k.
-VERBATIM_INLINE void pair_block(const BFloat16* a, int64_t a_bytes, const BFloat16* w, int64_t panel_stride,
-                                int64_t k, float* sums, bool accumulate, NextPiece& next) {
-  begin_pair(sums, kWidth, accumulate);
-  for (int64_t i = 0; i < k; i += kInnerStep) {
+/// Where a product of a row tile and up to four panels over a piece of k finds things.
+struct PieceBlock {
+  const BFloat16* a;  ///< tiles one after the other
+  const BFloat16* weights;
+  int64_t panel_stride;
+  int64_t tiles;
+  float* sums;  ///< those of the next panel lie kRowTiles tiles further on
+  bool accumulate;
+};
+
+template <int kPanels>
+VERBATIM_INLINE void piece_block(const PieceBlock& p, NextPiece<kPanels>& next) {
+  constexpr int64_t kSums = kTileRows * kPanelWidth;
+  constexpr int64_t kAhead = 4;  // tiles of activations that are fetched before they are used
+  const auto each_panel = [](auto&& work) __attribute__((always_inline)) {
+    work.template operator()<0>();
+    if constexpr (kPanels > 1) work.template operator()<1>();
+  };
+  each_panel([&]<int j>() __attribute__((always_inline)) {
+    begin<j>(p.sums + j * kRowTiles * kSums, kPanelWidth * 4, p.accumulate);
+  });
+  for (int64_t t = 0; t < p.tiles; ++t) {
+    const BFloat16* const a = p.a + t * kTileElements;
     next.fetch();
-    step_pair(a + i, a_bytes, w + i * kPanelWidth, panel_stride);
+    prefetch_lines(a + kAhead * kTileElements, 16);
+    tile_load<4>(a, kInnerStep * 2);
+    each_panel([&]<int j>() __attribute__((always_inline)) {
+      constexpr int kWeights = 5 + j;
+      tile_load<kWeights>(p.weights + j * p.panel_stride + t * kTileElements, 64);
+      tile_dot_bf16<j, 4, kWeights>();
+    });
   }
-  end_pair(sums, kWidth);
+  each_panel([&]<int j>() __attribute__((always_inline)) {
+    tile_store<j>(p.sums + j * kRowTiles * kSums, kPanelWidth * 4);
+  });
 }
 
-/// A row block by a group of panels.
-void group_block(const Product& p, int64_t row, int64_t rows, int64_t panel, int64_t count, float* sums) {
-  const int64_t pairs = rows / (2 * kTileRows);
-  for (int64_t block = 0; block < p.k; block += kBlock) {
-    const int64_t block_end = block + kBlock < p.k ? block + kBlock : p.k;
-    for (int64_t j = 0; j < count; j += 2) {
-      const BFloat16* const weights = p.panels + (panel + j) * p.panel_stride;
-      // The last of an odd number is multiplied twice over.
-      const int64_t panel_stride = j + 1 < count ? p.panel_stride : 0;
-      for (int64_t k = block; k < block_end; k += kPiece) {
-        const int64_t piece = k + kPiece < block_end ? kPiece : block_end - k;
-        const BFloat16* const here = weights + k * kPanelWidth;
-        const BFloat16* const ahead = k + piece < block_end
-                                          ? here + piece * kPanelWidth
-                                          : weights + 2 * p.panel_stride + block * kPanelWidth;
-        NextPiece next{{ahead, ahead + panel_stride}, static_cast<int>((16 + pairs - 1) / pairs)};
-        for (int64_t r = 0; r < rows; r += 2 * kTileRows) {
-          pair_block(p.a + (row + r) * p.a_stride + k, p.a_stride * 2, here, panel_stride, piece,
-                     sums + r * kWidth + j * kPanelWidth, k > 0, next);
-        }
+/// Row tiles first .. first + count - 1 of a product.
+class RowBlock {
+ public:
+  RowBlock(const ManyRowsProduct& p, int64_t first, int64_t count)
+      : p_(p), first_(first), count_(count), row_tiles_(ceil_div(p.rows, kTileRows)) {}
+
+  /// Panels panel .. panel + panels - 1, up to kManyRowsPanels.
+  void group(int64_t panel, int64_t panels) const {
+    for (int64_t block = 0; block < p_.tiles; block += kBlockTiles) {
+      const int64_t end = least(block + kBlockTiles, p_.tiles);
+      for (int64_t j = 0; j < panels; j += kTogether) {
+        j + 1 < panels ? pieces<2>(panel, j, block, end) : pieces<1>(panel, j, block, end);
+      }
+    }
+    for (int64_t r = 0; r < count_; ++r) {
+      for (int64_t j = 0; j < panels; ++j) put_down(r, panel, j);
+    }
+  }
+
+ private:
+  float* sums(int64_t row_tile, int64_t j) const {
+    return p_.sums + (j * kRowTiles + row_tile) * kTileRows * kPanelWidth;
+  }
+
+  /// Tiles block .. end - 1 of k against kPanels panels of the group, from the j-th on.
+  template <int kPanels>
+  void pieces(int64_t panel, int64_t j, int64_t block, int64_t end) const {
+    const BFloat16* const weights = p_.panels + (panel + j) * p_.panel_stride;
+    for (int64_t tile = block; tile < end; tile += kManyRowsPiece) {
+      const int64_t tiles = least(kManyRowsPiece, end - tile);
+      const int64_t ahead = tile + tiles < end ? (tile + tiles) * kTileElements
+                                               : kPanels * p_.panel_stride + block * kTileElements;
+      NextPiece<kPanels> next{weights + ahead, p_.panel_stride,
+                              static_cast<int>(ceil_div(kTileRows, count_))};
+      const BFloat16* const a = p_.a + (tile * row_tiles_ + first_ * tiles) * kTileElements;
+      for (int64_t r = 0; r < count_; ++r) {
+        piece_block<kPanels>({.a = a + r * tiles * kTileElements,
+                              .weights = weights + tile * kTileElements,
+                              .panel_stride = p_.panel_stride,
+                              .tiles = tiles,
+                              .sums = sums(r, j),
+                              .accumulate = tile > 0},
+                             next);
       }
     }
   }
-  for (int64_t r = 0; r < rows; ++r) {
-    std::memcpy(p.c + (row + r) * p.c_stride + panel * kPanelWidth, sums + r * kWidth,
-                static_cast<size_t>(count * kPanelWidth) * sizeof *sums);
+
+  void put_down(int64_t row_tile, int64_t panel, int64_t j) const {
+    const float* const from = sums(row_tile, j);
+    const int64_t row = (first_ + row_tile) * kTileRows;
+    float* const to = p_.c + row * p_.c_stride + (panel + j) * kPanelWidth;
+    for (int64_t r = 0; r < least(kTileRows, p_.rows - row); ++r) {
+      _mm512_storeu_ps(to + r * p_.c_stride, _mm512_loadu_ps(from + r * kPanelWidth));
+    }
   }
+
+  const ManyRowsProduct& p_;
+  int64_t first_;
+  int64_t count_;
+  int64_t row_tiles_;  // of the whole product
+};
+
+void configure() {
+  TileConfig config;
+  for (int tile = 0; tile < 8; ++tile) config.set(tile, 16, 64);
+  config.load();
 }
 
 }  // namespace
 
-void many_rows_bf16(const Product& p, float* scratch) {
-  constexpr int64_t kFewRows = kMostTallTiles * kTileRows;
-  int64_t row = 0;
-  while (p.rows - row > kFewRows) {
-    const int64_t pairs = (p.rows - row) / (2 * kTileRows) * (2 * kTileRows);
-    const int64_t rows = pairs < kRowBlock ? pairs : kRowBlock;
-    configure_pair(16);
-    for (int64_t panel = 0; panel < p.panel_count; panel += kGroup) {
-      const int64_t left = p.panel_count - panel;
-      group_block(p, row, rows, panel, left < kGroup ? left : kGroup, scratch);
+void many_rows_bf16(const ManyRowsProduct& p) {
+  configure();
+  const int64_t row_tiles = ceil_div(p.rows, kTileRows);
+  for (int64_t first = 0; first < row_tiles; first += kRowTiles) {
+    const RowBlock rows(p, first, least(kRowTiles, row_tiles - first));
+    for (int64_t panel = 0; panel < p.panel_count; panel += kManyRowsPanels) {
+      rows.group(panel, least(kManyRowsPanels, p.panel_count - panel));
     }
-    row += rows;
-  }
-  if (row < p.rows) {
-    Product rest = p;
-    rest.a += row * p.a_stride;
-    rest.c += row * p.c_stride;
-    rest.rows -= row;
-    panels_bf16(rest);
   }
   _tile_release();
 }

@@ -63,7 +63,7 @@ void pair_block(const Product& p, int64_t row, int64_t panel) {
 template <bool kAhead>
 void wide_blocks(const Product& p, int64_t row, int64_t first) {
   int64_t panel = first;
-  for (; panel + 4 <= p.panel_count; panel += 4) wide_block<4, kAhead>(p, row, panel);
+  for (; panel + 2 <= p.panel_count; panel += 2) wide_block<2, kAhead>(p, row, panel);
   for (; panel < p.panel_count; ++panel) wide_block<1, kAhead>(p, row, panel);
 }
 

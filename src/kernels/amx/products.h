@@ -5,8 +5,20 @@
 namespace verbatim::amx {
 
 void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product);
-/// The same bits, blocked for the caches; without `accumulate`. `scratch` holds kManyRowsScratch sums.
-void many_rows_bf16(const PanelProduct<BFloat16, BFloat16>& product, float* scratch);
+
+/// A product of more than kFewTileRows rows, blocked for the caches: the same bits as panels_bf16.
+struct ManyRowsProduct {
+  const BFloat16* a;  ///< in tiles: TileProduct::tiled
+  int64_t rows;
+  int64_t tiles;           ///< k / 32
+  const BFloat16* panels;  ///< the first panel
+  int64_t panel_stride;
+  int64_t panel_count;
+  float* c;  ///< of the first panel
+  int64_t c_stride;
+  float* sums;  ///< kManyRowsScratch
+};
+void many_rows_bf16(const ManyRowsProduct& product);
 void tile_product(const TileProduct& product);
 void scaled_product(const ScaledProduct& product);
 

@@ -251,7 +251,7 @@ template <typename Weights>
 void one_row_tile(const ScaledProduct& p) {
   configure_wide(static_cast<int>(p.tiles.rows));
   const BFloat16* const a = gather_rows(p.tiles);
-  constexpr int kStreams = 4;
+  constexpr int kStreams = 2;
   const int64_t share = p.tiles.panel_count / kStreams;
   const int64_t done = share * kStreams;
   if (share > 0) Wide<Weights, kStreams>(p, a).run(p.tiles.first_panel, share);

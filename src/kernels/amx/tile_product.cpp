@@ -124,6 +124,20 @@ void few_rows(const Source& source, const TileProduct& p) {
   }
 }
 
+/// `count` of the product's panels, which lie at `panels`.
+ManyRowsProduct many_rows_product(const TileProduct& p, int64_t panel, int64_t count,
+                                  const BFloat16* panels) {
+  return {.a = p.tiled,
+          .rows = p.rows,
+          .tiles = p.weights.tiles,
+          .panels = panels,
+          .panel_stride = p.weights.tiles * kTileElements,
+          .panel_count = count,
+          .c = p.c + panel * kPanelWidth,
+          .c_stride = p.c_stride,
+          .sums = p.sums};
+}
+
 /// Many rows are worth whole panels in BF16, which then stay in the second-level cache.
 template <typename Source>
 void many_rows(const Source& source, const TileProduct& p) {
@@ -139,24 +153,14 @@ void many_rows(const Source& source, const TileProduct& p) {
                            p.scratch + (j * tiles + t) * kTileElements);
       }
     }
-    many_rows_bf16({.a = p.a,
-                    .a_stride = p.a_stride,
-                    .rows = p.rows,
-                    .panels = reinterpret_cast<const BFloat16*>(p.scratch),
-                    .panel_stride = tiles * kTileElements,
-                    .panel_count = count,
-                    .k = tiles * kInnerStep,
-                    .c = p.c + panel * kPanelWidth,
-                    .c_stride = p.c_stride,
-                    .accumulate = false},
-                   p.sums);
+    many_rows_bf16(many_rows_product(p, panel, count, reinterpret_cast<const BFloat16*>(p.scratch)));
   }
 }
 
 template <typename Tile, bool kExceptions>
 void multiply(const TileProduct& p) {
   const TileSource<Tile, kExceptions> source{p.weights, (p.first_panel + p.panel_count) * p.weights.tiles};
-  if (p.rows <= kMostTallTiles * kTileRows) {
+  if (p.rows <= kFewTileRows) {
     few_rows(source, p);
     _tile_release();
   } else {
@@ -178,17 +182,18 @@ void few_rows_bf16(const TileProduct& p) {
 void multiply_bf16(const TileProduct& p) {
   if (p.rows <= kTileRows) return few_rows_bf16(p);
   const int64_t stride = p.weights.tiles * kTileElements;
-  many_rows_bf16({.a = p.a,
-                  .a_stride = p.a_stride,
-                  .rows = p.rows,
-                  .panels = reinterpret_cast<const BFloat16*>(p.weights.codes) + p.first_panel * stride,
-                  .panel_stride = stride,
-                  .panel_count = p.panel_count,
-                  .k = p.weights.tiles * kInnerStep,
-                  .c = p.c,
-                  .c_stride = p.c_stride,
-                  .accumulate = false},
-                 p.sums);
+  const BFloat16* const panels = reinterpret_cast<const BFloat16*>(p.weights.codes) + p.first_panel * stride;
+  if (p.rows > kFewTileRows) return many_rows_bf16(many_rows_product(p, 0, p.panel_count, panels));
+  panels_bf16({.a = p.a,
+               .a_stride = p.a_stride,
+               .rows = p.rows,
+               .panels = panels,
+               .panel_stride = stride,
+               .panel_count = p.panel_count,
+               .k = p.weights.tiles * kInnerStep,
+               .c = p.c,
+               .c_stride = p.c_stride,
+               .accumulate = false});
 }
 
 }  // namespace
