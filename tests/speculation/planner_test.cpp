@@ -72,14 +72,16 @@ int64_t count_of(const std::vector<Step>& steps, const std::string& plan) {
 class Decoding {
  public:
   /// `draft_pass`: the seconds of a pass of the first level, where that is a network. `truth` is what follows
-  /// the text; without it, what the first level drafts.
+  /// the text; without it, what the first level drafts. `draft_row`: the seconds of every row of a draft pass
+  /// but the first.
   Decoding(Evaluator& evaluator, ThreadTeam& team, std::vector<DraftLevel> levels, const PassCosts& target,
-           double draft_pass, const Tokens& text, Tokens truth = {})
+           double draft_pass, const Tokens& text, Tokens truth = {}, double draft_row = 0.0)
       : recipe_(planned(std::move(levels))),
         model_{&evaluator.decoder(), test::any_tokenizer()},
         drafters_(recipe_, evaluator, model_, model_, 128, team),
         target_(target),
         draft_pass_(draft_pass),
+        draft_row_(draft_row),
         sequence_(test::verified(text, evaluator)),
         planner_(recipe_, drafters_, {target, costs_of_levels()}),
         truth_(std::move(truth)) {
@@ -105,8 +107,13 @@ class Decoding {
       at = draft_.child(at, appended.back());
       if (at == DraftNode::kRoot) break;
     }
-    const double draft =
-        slowness * draft_pass_ * static_cast<double>(drafters_.level(0).stats.passes - passes_before);
+    const int64_t passes = drafters_.level(0).stats.passes - passes_before;
+    double draft = slowness * draft_pass_ * static_cast<double>(passes);
+    if (passes > 0 && draft_row_ > 0.0) {
+      for (const int64_t rows : drafters_.network(0)->pass_rows()) {
+        draft += slowness * draft_row_ * static_cast<double>(rows - 1);
+      }
+    }
     const double verify = slowness * target_.of(draft_.size() + 1);
     planner_.learn(draft_, appended, draft, verify);
     Step step{"", draft_.size(), std::ssize(appended), draft + verify};
@@ -137,7 +144,7 @@ class Decoding {
       if (level.kind == DraftLevel::Kind::kNgram) {
         costs.emplace_back();
       } else {
-        costs.emplace_back(flat(draft_pass_));
+        costs.emplace_back(line(draft_pass_, draft_row_));
       }
     }
     return costs;
@@ -148,6 +155,7 @@ class Decoding {
   DrafterStack drafters_;
   PassCosts target_;
   double draft_pass_;
+  double draft_row_;
   Sequence sequence_;
   Sampler sampler_{SamplingOptions{.temperature = 0.0f}};
   Draft draft_;
@@ -268,6 +276,17 @@ TEST_F(PlannerTest, FallsBackFromNgramsThatAreWrongAndReturnsAsTheyComeTrue) {
   const std::vector<Step> back = decoding.steps(200, 100);
   EXPECT_THAT(std::vector(back.end() - 50, back.end()), Each(testing::Field(&Step::plan, "ngram")));
   EXPECT_EQ(back.back().drafted, 16);
+}
+
+TEST_F(PlannerTest, LeavesOutAnInnerDrafterThatHelpsNobodyWithinAFewSteps) {
+  Tokens text;
+  for (int32_t i = 0; i < 60; ++i) text.push_back(i % 6);
+  Decoding decoding(evaluator_, team_, {self_level("mxfp4-w4a8", 6), ngram_level(6)},
+                    line(kPlain, 0.01 * kPlain), 0.2 * kPlain, text, {}, 0.1 * kPlain);
+  std::vector<Step> steps;  // on a machine that is quicker than when it was measured
+  for (int i = 0; i < 40; ++i) steps.push_back(decoding.step(100, 0.4));
+  EXPECT_GE(count_of(steps, "self <- ngram"), 1);
+  EXPECT_GE(count_of(steps, "self"), 15);
 }
 
 TEST_F(PlannerTest, TriesALosingPlanAgainAfter16To256Steps) {
