@@ -34,7 +34,7 @@ LinearWeight first_columns(const LinearWeight& weight, int64_t columns);
 /// a pass does not allocate.
 struct LinearWorkspace {
   Buffer<BFloat16> bf16;        ///< [rows][bf16_stride(k)]
-  Buffer<BFloat16> tiled;       ///< many rows in the order of tiles
+  Buffer<BFloat16> tiled;       ///< many rows, see TileProduct::tiled; grows where it is filled
   Buffer<int8_t> codes;         ///< [rows][k + room between rows]
   Buffer<float> scales;         ///< [rows][k / 32]
   Buffer<int32_t> sums;         ///< [rows][k / 32]

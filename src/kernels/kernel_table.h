@@ -131,9 +131,9 @@ struct TileProduct {
   const BFloat16* a;
   int64_t a_stride;
   int64_t rows;
-  /// With more than kFewTileRows rows, the same in tiles that lie in the order in which they are used:
-  /// [pieces of kManyRowsPiece tiles of k][rows / 16, rounded up][tiles of the piece][16 rows][32], where
-  /// there are zeros instead of rows beyond the last.
+  /// For tile_product with more than kFewTileRows rows, the same in tiles that lie in the order in which they
+  /// are used: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded up][tiles of the piece][16 rows][32],
+  /// where there are zeros instead of rows beyond the last.
   const BFloat16* tiled;
   TilePanels weights;
   int64_t first_panel;
@@ -145,9 +145,11 @@ struct TileProduct {
   TileReading reading;  ///< one that unpacks to BF16
 };
 inline constexpr int64_t kTileScratchPanels = 4;
+/// Up to so many rows a tile of weights is used for all of them at once; more are a product of many rows.
 inline constexpr int64_t kFewTileRows = 80;
-/// Panels, and sums of theirs, that a product of many rows works on at a time, and tiles of k.
+/// Panels, and sums of theirs, that a product of many rows works on at a time.
 inline constexpr int64_t kManyRowsPanels = 16;
+/// Tiles of k that it works on at a time.
 inline constexpr int64_t kManyRowsPiece = 8;
 inline constexpr int64_t kManyRowsScratch = 256 * kManyRowsPanels * kPanelWidth;
 

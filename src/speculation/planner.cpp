@@ -362,12 +362,12 @@ void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double
   const double seconds = std::min(seconds_step, kLongestStep * plan.seconds);
   plan.tokens += rate * (tokens - plan.tokens);
   plan.seconds += rate * (seconds - plan.seconds);
-  // Plans with the same outer drafter say the same; only what they take differs. One without an inner drafter
+  // Plans with the same outer drafter say the same; only what they take differs. Without n-grams inside, it
   // would have taken a pass for each token.
   for (Plan& other : plans_) {
     if (other.outer != plan.outer || other.uses > 0) continue;
     other.tokens = plan.tokens;
-    if (other.inner || !plan.inner) continue;
+    if (other.inner || !plan.inner || plan.inner != ngrams_) continue;
     const double alone = costs_.target.of(draft.size() + 1) + plan.step_seconds.of(depth_of(outer_draft_));
     other.seconds += rate * (alone - other.seconds);
   }

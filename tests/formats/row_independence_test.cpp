@@ -92,6 +92,12 @@ TEST_P(RowIndependence, LongSumsOfManyRowsGiveTheBitsOfARowAlone) {
                      slow ? std::vector<int64_t>{5, 81} : std::vector<int64_t>{5, 81, 512, 545});
 }
 
+// More panels than are multiplied side by side or kept at once, so that each of a team has them elsewhere.
+TEST_P(RowIndependence, ManyPanelsGiveTheBitsOfARowAlone) {
+  const bool slow = std::get<0>(GetParam()).name == "scalar";
+  expect_independent({slow ? 330 : 620, 96}, {1, 16, 33, 81});
+}
+
 /// Magnitudes at the ends of what a float can be, by row: huge, tiny, both in a group of 32, zeros of both
 /// signs, and numbers that cancel each other.
 float extreme(int64_t row, int64_t k, float value) {

@@ -283,7 +283,9 @@ TEST_F(PlannerTest, LeavesOutAnInnerDrafterThatHelpsNobodyWithinAFewSteps) {
   for (int32_t i = 0; i < 60; ++i) text.push_back(i % 6);
   Decoding decoding(evaluator_, team_, {self_level("mxfp4-w4a8", 6), ngram_level(6)},
                     line(kPlain, 0.01 * kPlain), 0.2 * kPlain, text, {}, 0.1 * kPlain);
-  std::vector<Step> steps;  // on a machine that is quicker than when it was measured
+  // On a machine that is quicker than when it was measured. (What passes of drafts take is read off the
+  // clock, and so nothing here: this is about what verification would have taken.)
+  std::vector<Step> steps;
   for (int i = 0; i < 40; ++i) steps.push_back(decoding.step(100, 0.4));
   EXPECT_GE(count_of(steps, "self <- ngram"), 1);
   EXPECT_GE(count_of(steps, "self"), 15);

@@ -9,13 +9,15 @@ namespace verbatim::amx {
 // Blocks of BF16 products. An output is a chain of tile products over k in order whatever the block, and the
 // hardware computes each row of a tile on its own, so the choice of block never changes a bit.
 //
-// Register use: `wide` blocks have sums in 0..3, activations in 4, weights in 5..7; `pair` blocks sums in
-// 0..3, activations in 4 and 5, weights in 6 and 7; `tall` blocks sums in 0..4, weights in 5, activations in
-// 6, those of the last sixteen rows, which may be fewer, in 7.
+// Register use: `wide` blocks have sums in 0 and 1, activations in 4, weights in 5 and 6; `pair` blocks sums
+// in 0..3, activations in 4 and 5, weights in 6 and 7; `tall` blocks sums in 0..4, weights in 5, activations
+// in 6, those of the last sixteen rows, which may be fewer, in 7. The fewer the better: what a core can
+// rename seems to be shared by its threads (docs/performance.md).
 
 inline constexpr int64_t kTileRows = 16;
 inline constexpr int64_t kTileElements = 512;
 inline constexpr int64_t kMostTallTiles = 5;
+static_assert(kMostTallTiles * kTileRows == kFewTileRows);
 
 VERBATIM_INLINE void prefetch_lines(const void* from, int lines) {
   for (int i = 0; i < lines; ++i) _mm_prefetch(static_cast<const char*>(from) + i * 64, _MM_HINT_T0);
@@ -75,7 +77,7 @@ VERBATIM_INLINE void begin(const float* c, int64_t c_bytes, bool accumulate) {
   }
 }
 
-/// A step of a wide block: one tile of activations against a tile of each of kPanels panels.
+/// A step of a wide block: one tile of activations against a tile of each of kPanels panels, one or two.
 template <int kPanels>
 VERBATIM_INLINE void step_wide(const BFloat16* a, int64_t a_bytes, const BFloat16* w, int64_t panel_stride) {
   tile_load<4>(a, a_bytes);
@@ -85,30 +87,16 @@ VERBATIM_INLINE void step_wide(const BFloat16* a, int64_t a_bytes, const BFloat1
     tile_load<6>(w + panel_stride, 64);
     tile_dot_bf16<1, 4, 6>();
   }
-  if constexpr (kPanels > 2) {
-    tile_load<7>(w + 2 * panel_stride, 64);
-    tile_dot_bf16<2, 4, 7>();
-    tile_load<5>(w + 3 * panel_stride, 64);
-    tile_dot_bf16<3, 4, 5>();
-  }
 }
 template <int kPanels>
 VERBATIM_INLINE void begin_wide(const float* c, int64_t c_bytes, bool accumulate) {
   begin<0>(c, c_bytes, accumulate);
   if constexpr (kPanels > 1) begin<1>(c + 16, c_bytes, accumulate);
-  if constexpr (kPanels > 2) {
-    begin<2>(c + 32, c_bytes, accumulate);
-    begin<3>(c + 48, c_bytes, accumulate);
-  }
 }
 template <int kPanels>
 VERBATIM_INLINE void end_wide(float* c, int64_t c_bytes) {
   tile_store<0>(c, c_bytes);
   if constexpr (kPanels > 1) tile_store<1>(c + 16, c_bytes);
-  if constexpr (kPanels > 2) {
-    tile_store<2>(c + 32, c_bytes);
-    tile_store<3>(c + 48, c_bytes);
-  }
 }
 
 /// Two row tiles against two panels.

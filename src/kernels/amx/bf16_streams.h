@@ -6,10 +6,10 @@ namespace verbatim::amx {
 
 /// A product of up to 16 rows with weights that are BF16 in memory, whose tiles are loaded from where they
 /// are. What matters is in which order lines are asked for: a core that reads four places side by side gets
-/// five sixths of what eight would give it, and the registers leave room for the sums of six. Each tile
-/// product is followed by asking for a sixth of every stream's next tile, and each stream is a tile behind
-/// the one before it, so that their pages do not end, and the hardware's prefetchers do not start anew, all
-/// at once.
+/// five sixths of what eight would give it, and the registers leave room for the sums of six. Before each
+/// tile product a share of the lines of every stream's tile after the next is asked for, and each stream is a
+/// tile behind the one before it, so that their pages do not end, and the hardware's prefetchers do not start
+/// anew, all at once.
 ///
 /// An output is the same chain of tile products over k in order as everywhere (bf16_blocks.h).
 class Bf16Streams {

@@ -93,7 +93,7 @@ void few_rows(const CodeProduct& p, int64_t row, int64_t rows, int64_t first, in
       const int64_t next_tile = last ? 0 : tile + 1;
       tile_load<4>(a + tile * kCodeTileInner, p.k);
       each([&]<int kPanel>() __attribute__((always_inline)) {
-        constexpr int kWeights = 5 + kPanel % 3;
+        constexpr int kWeights = 5 + kPanel;
         if (next_panel < end) codes.unpack(next_panel + kPanel, next_tile, stage.bytes[half ^ 1][kPanel]);
         tile_load<kWeights>(codes.bytes(panel + kPanel, tile, stage.bytes[half][kPanel]), 64);
         tile_dot_int8<kPanel, 4, kWeights, true>();

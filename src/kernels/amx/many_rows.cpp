@@ -6,10 +6,10 @@ namespace verbatim::amx {
 namespace {
 
 // Blocks for the caches. The activations of a row block and a block of k (1 MB) and the sums of a row block
-// and a group of panels (256 KB) stay in the second-level cache while the panels of the group pass by; of
-// four panels, a piece of k (32 KB) stays in the first-level cache while the rows pass by. A tile of
-// activations is used for four products, as many as the second-level cache gives it time for. Putting sums
-// down and taking them up again leaves the order of additions as it is.
+// and a group of panels (256 KB) stay in the second-level cache while the panels of the group pass by; of two
+// panels, a piece of k (16 KB) stays in the first-level cache while the rows pass by. More panels or row
+// tiles together would ask less of the caches, but take more tile registers (docs/performance.md). Putting
+// sums down and taking them up again leaves the order of additions as it is.
 constexpr int64_t kRowTiles = 16;
 constexpr int64_t kBlockTiles = 64;
 constexpr int64_t kTogether = 2;
@@ -40,7 +40,7 @@ struct NextPiece {
   }
 };
 
-/// Where a product of a row tile and up to four panels over a piece of k finds things.
+/// Where a product of a row tile and one or two panels over a piece of k finds things.
 struct PieceBlock {
   const BFloat16* a;  ///< tiles one after the other
   const BFloat16* weights;

@@ -123,6 +123,8 @@ class Scaling {
 /// behind it, so that none waits for what was just written.
 template <typename Weights, int kStreams>
 class Wide {
+  static_assert(kStreams == 1 || kStreams == 2);
+
  public:
   /// `a` is [tile][rows][32].
   Wide(const ScaledProduct& p, const BFloat16* a) : scaling_(p), a_(a), a_tile_(p.tiles.rows * kInnerStep) {}
@@ -146,7 +148,7 @@ class Wide {
             if (more) unpack_next(kStream, half ^ 1);
             if constexpr (kStream == 0) tile_load<4>(a_ + tile * a_tile_, kInnerStep * 2);
             if (begins) tile_zero<kStream>();
-            constexpr int kWeights = 5 + kStream % 3;
+            constexpr int kWeights = 5 + kStream;
             tile_load<kWeights>(stage_.words[half][kStream], 64);
             tile_dot_bf16<kStream, 4, kWeights>();
             if (ends) tile_store<kStream>(products + kStream * kTileSums, 64);
@@ -154,8 +156,6 @@ class Wide {
         };
         each.template operator()<0>();
         each.template operator()<1>();
-        each.template operator()<2>();
-        each.template operator()<3>();
         half ^= 1;
         if (!ends) continue;
         buffer_ ^= 1;
@@ -279,7 +279,7 @@ void few_rows(const ScaledProduct& p) {
 
 template <TileReading kReading>
 void multiply(const ScaledProduct& p) {
-  constexpr int64_t kFewRows = kMostTallTiles * kTileRows;
+  constexpr int64_t kFewRows = kFewTileRows;
   const int64_t groups = Scaling<Codes<kReading>>(p).groups();
   for (int64_t row = 0; row < p.tiles.rows; row += kFewRows) {
     ScaledProduct block = p;

@@ -129,7 +129,7 @@ class Streams {
   }
   template <int kPanel>
   VERBATIM_INLINE static void multiply(const uint16_t* weights) {
-    constexpr int kWeights = 4 + kPanel % 2;
+    constexpr int kWeights = 4 + kPanel;
     tile_load<kWeights>(weights, 64);
     tile_dot_bf16<kPanel, kWeights, 6>();
     if constexpr (kSecond) tile_dot_bf16<2 + kPanel, kWeights, 7>();
@@ -154,7 +154,7 @@ class Streams {
   Stage stage_;
 };
 
-/// Two panels side by side: of more, both halves of the stage would not leave the first-level cache room.
+/// Two panels side by side: with more, both halves of the stage would fill the first-level cache.
 template <typename Codes, bool kSecond>
 void panels(const SqueezeProduct& p, int64_t row, int64_t rows, const uint32_t* pairs) {
   configure(static_cast<int>(rows));

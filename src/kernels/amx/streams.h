@@ -5,10 +5,6 @@
 
 namespace verbatim::amx {
 
-/// The most panels that are read side by side. A core that reads one place after the other waits for the
-/// memory most of the time: a hardware prefetcher starts anew in every page.
-inline constexpr int kStreams = 4;
-
 /// A place in one of the streams, and what the Source has to remember of it.
 template <typename Source>
 struct Stream {
@@ -17,13 +13,14 @@ struct Stream {
 };
 
 /// A product of up to 16 rows with weights that a Source brings into BF16 tile by tile:
-///   kSideBySide                 how many panels it likes to have side by side, 2 or 4
 ///   kSpareWords                 words after each tile that it may write to as well
 ///   start(place)                a Position, that of the panel's first tile
 ///   unpack(stream, out)         the tile at a stream's place, but for
 ///   finish(stream, out)         what is done to it after the next product
-/// Streams take equal shares of the panels, each its panels one after the other, and each panel its tiles in
-/// order, so an output is the same chain of products as ever.
+/// Two streams take equal shares of the panels, each its panels one after the other, and each panel its tiles
+/// in order, so an output is the same chain of products as ever. A core that reads one place after the other
+/// waits for the memory most of the time; but readings of several planes have several places in each stream,
+/// and more streams would take more tile registers (docs/performance.md).
 template <typename Source>
 class PanelStreams {
  public:
@@ -38,13 +35,15 @@ class PanelStreams {
 
   /// Panels first .. first + count - 1; the tile registers are configured as for wide blocks.
   void run(int64_t first, int64_t count) {
-    const int64_t share = count / Source::kSideBySide;
-    if (share > 0) side_by_side<Source::kSideBySide>(first, share);
-    const int64_t done = share * Source::kSideBySide;
+    const int64_t share = count / kSideBySide;
+    if (share > 0) side_by_side<kSideBySide>(first, share);
+    const int64_t done = share * kSideBySide;
     if (done < count) side_by_side<1>(first + done, count - done);
   }
 
  private:
+  static constexpr int kSideBySide = 2;
+
   /// kCount streams of `share` panels each. While one set of tiles is multiplied the next is unpacked, so
   /// that no tile is loaded right after it was written.
   template <int kCount>
@@ -84,15 +83,9 @@ class PanelStreams {
 
   template <int kCount, typename Work>
   VERBATIM_INLINE static void each_stream(Work&& work) {
-    static_assert(kStreams == 4);
+    static_assert(kSideBySide == 2);
     work.template operator()<0>();
-    if constexpr (kCount > 1) {
-      work.template operator()<1>();
-    }
-    if constexpr (kCount > 2) {
-      work.template operator()<2>();
-      work.template operator()<3>();
-    }
+    if constexpr (kCount > 1) work.template operator()<1>();
   }
 
   VERBATIM_INLINE void finish(Stream<Source>& stream, uint16_t* out) const {
@@ -108,7 +101,7 @@ class PanelStreams {
 
   template <int kStream>
   VERBATIM_INLINE static void multiply(const uint16_t* weights) {
-    constexpr int kWeights = 5 + kStream % 3;
+    constexpr int kWeights = 5 + kStream;
     tile_load<kWeights>(weights, 64);
     tile_dot_bf16<kStream, 4, kWeights>();
   }
@@ -116,7 +109,7 @@ class PanelStreams {
   /// Sets of tiles that are unpacked and multiplied in turn. Wherever else they lie, their stores are taken
   /// for what the loads of weights wait for (whose addresses agree in the last twelve bits) more often.
   struct Stage {
-    alignas(64) uint16_t words[Source::kSideBySide][kTileElements + Source::kSpareWords];
+    alignas(64) uint16_t words[kSideBySide][kTileElements + Source::kSpareWords];
   };
 
   Source source_;

@@ -16,7 +16,6 @@ namespace {
 /// The tiles of a reading, for panels side by side.
 template <typename Tile, bool kExceptions>
 struct TileSource {
-  static constexpr int kSideBySide = 2;  // each of two or more planes besides
   static constexpr int64_t kSpareWords = kExceptions ? ExceptionReader::kSpareWords : 0;
   struct Nothing {};
   using Position = std::conditional_t<kExceptions, ExceptionReader, Nothing>;
@@ -99,7 +98,6 @@ void one_row_tile(const Source& source, const TileProduct& p) {
                                 .c = p.c - p.first_panel * kPanelWidth,
                                 .c_stride = p.c_stride})
       .run(p.first_panel, p.panel_count);
-  _tile_release();
 }
 
 /// Up to 80 rows: every tile is unpacked once and used by all rows while it is in the first-level cache.
@@ -168,7 +166,7 @@ void multiply(const TileProduct& p) {
   }
 }
 
-/// Up to sixteen.
+/// Up to sixteen rows, from where the weights lie.
 void few_rows_bf16(const TileProduct& p) {
   Bf16Streams({.a = gather_rows(p),
                .rows = p.rows,
@@ -177,6 +175,7 @@ void few_rows_bf16(const TileProduct& p) {
                .c = p.c - p.first_panel * kPanelWidth,
                .c_stride = p.c_stride})
       .run(p.first_panel, p.panel_count);
+  _tile_release();
 }
 
 void multiply_bf16(const TileProduct& p) {

@@ -4,8 +4,8 @@
 
 namespace verbatim::amx {
 
-/// The words of AVX-512, where those of a look-up are chosen with the port that shifts do not have: shifts,
-/// and half of each look-up, have the other.
+/// The words of AVX-512 with nibbles that vpmultishiftqb chooses, on the second port for vectors: shifts need
+/// the first, which look-ups and saturating subtractions keep busy already.
 struct Words : avx512::U16x32 {
   Words() = default;
   VERBATIM_INLINE Words(avx512::U16x32 words) : avx512::U16x32(words) {}
