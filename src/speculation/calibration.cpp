@@ -11,7 +11,7 @@ namespace {
 constexpr float kRate = 1.0f / 64;
 /// Observations fade with this factor, so that a bucket remembers about a hundred of them.
 constexpr float kFade = 0.99f;
-/// Confidence itself counts as so many observations.
+/// What is expected counts as so many observations.
 constexpr float kPrior = 4.0f;
 
 }  // namespace
@@ -25,7 +25,10 @@ int Calibration::bucket_of(float confidence) {
 
 float Calibration::kept(int32_t rank, float confidence) const {
   const Bucket& bucket = buckets_[rank > 0 ? 1 : 0][static_cast<size_t>(bucket_of(confidence))];
-  return (bucket.kept + kPrior * confidence) / (bucket.seen + kPrior);
+  // Believing less of the doubt concerns what the drafter likes best; its second choices gain nothing by it.
+  const float doubt = rank > 0 ? std::max(doubt_, 1.0f) : doubt_;
+  const float expected = std::max(1.0f - doubt * (1.0f - confidence), 0.5f * confidence);
+  return (bucket.kept + kPrior * expected) / (bucket.seen + kPrior);
 }
 
 void Calibration::observe(int32_t rank, float confidence, bool was_kept) {

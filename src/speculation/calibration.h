@@ -9,6 +9,10 @@ namespace verbatim {
 /// parent it kept, lately. First children and their siblings count apart.
 class Calibration {
  public:
+  /// Until something is known, so many times a confidence's doubt (one less the confidence) is believed: less
+  /// than 1 for drafters that know better than they think, more for those that think they know.
+  explicit Calibration(float doubt = 1.0f) : doubt_(doubt) {}
+
   /// The probability that a child of this rank and confidence is kept.
   float kept(int32_t rank, float confidence) const;
   /// Takes in what became of one whose parent was kept.
@@ -25,6 +29,7 @@ class Calibration {
   };
   static int bucket_of(float confidence);
 
+  float doubt_;
   std::array<std::array<Bucket, kBuckets>, 2> buckets_{};
   float mean_ = 0.7f;
 };

@@ -8,6 +8,9 @@ namespace {
 
 /// How much a step changes the averages of the plan that it used.
 constexpr double kRate = 0.15;
+/// A plan is measured so often before n-grams may draft in its stead: they win against one that is thought
+/// too little of, and while they do, nobody learns better.
+constexpr int64_t kFirstUses = 6;
 /// Steps between trials of a losing plan: at first, and at last, doubling in between.
 constexpr int64_t kOftenest = 16;
 constexpr int64_t kRarest = 256;
@@ -15,6 +18,9 @@ constexpr int64_t kRarest = 256;
 constexpr double kTrialShare = 0.02;
 /// Another plan must promise so much more than plain decoding, whose rate is better known.
 constexpr double kMargin = 1.03;
+/// N-grams alone must promise so much more than a network, which may have them inside: it would find out
+/// what is wrong with them for the price of a draft pass.
+constexpr double kNgramMargin = 1.25;
 /// A step that took much longer than it should was interrupted; it counts as so many.
 constexpr double kLongestStep = 4.0;
 
@@ -31,6 +37,19 @@ constexpr int64_t kUsualRows = 12;
 /// up.
 constexpr double kFirstTokens = 3.5;  // rather too much: a plan that is never used cannot disappoint
 constexpr double kInnerGain = 1.6;
+
+/// How much of its doubt to believe a drafter that reads all layers of the model's own weights: where it is
+/// unsure the model is so too, of the same tokens, and with the same random numbers they choose alike. Of
+/// what it thought one chance in three nine of ten came true, of what it thought better than even nearly all.
+constexpr float kSelfDoubt = 0.4f;
+/// N-grams have seen little of the text at first, and what they have not seen they do not doubt.
+constexpr float kNgramDoubt = 1.4f;
+
+Calibration first_worth(const DraftLevel& level) {
+  if (level.kind == DraftLevel::Kind::kNgram) return Calibration(kNgramDoubt);
+  const bool whole = level.kind == DraftLevel::Kind::kSelf && level.layers == 0 && level.cache == "full";
+  return whole ? Calibration(kSelfDoubt) : Calibration();
+}
 
 double expected_tokens(const Draft& draft) {
   double tokens = 1.0;
@@ -75,7 +94,8 @@ float threshold(double value) {
 }  // namespace
 
 Planner::Planner(const Recipe& recipe, DrafterStack& drafters, PlanningCosts costs)
-    : recipe_(recipe), drafters_(&drafters), costs_(std::move(costs)), worth_(recipe.levels.size()) {
+    : recipe_(recipe), drafters_(&drafters), costs_(std::move(costs)) {
+  for (const DraftLevel& level : recipe_.levels) worth_.push_back(first_worth(level));
   add_plan(std::nullopt, std::nullopt);
   for (size_t i = 0; i < recipe_.levels.size(); ++i) {
     const DraftLevel::Kind kind = recipe_.levels[i].kind;
@@ -215,7 +235,9 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   const bool model = plan.outer && recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
   // A small model's tree has room for them; any other draft must be worth more than they promise.
   const double promise = expected_tokens(ngram_draft_) / costs_.target.of(ngram_draft_.size() + 1);
-  if (!model && current_ == best && ngram_draft_.size() > 0 && promise > kMargin * rate) {
+  const double margin = plan.outer ? kNgramMargin : kMargin;
+  const bool known = !plan.outer || (plan.uses >= kFirstUses && plan.unused < kOftenest);
+  if (!model && current_ == best && known && ngram_draft_.size() > 0 && promise > margin * rate) {
     take_ngrams(rate, draft);
     return;
   }

@@ -24,7 +24,8 @@ struct PlanningCosts {
 /// fades; others are tried again now and then, ever more rarely while they lose. Within a plan the stop rule
 /// is marginal: another token is drafted while what it is expected to bring, at the best rate there is, takes
 /// longer than its cost. N-grams cost nothing to ask, so they are asked first at every step and win where
-/// they promise more than the best plan. Plain decoding is a plan too, whose rate is known from its cost.
+/// they promise clearly more than the best plan, once that has been measured. Plain decoding is a plan too,
+/// whose rate is known from its cost.
 ///
 /// What is chosen never changes the text.
 class Planner {

@@ -92,6 +92,17 @@ TEST(Calibration, TakesConfidenceAtItsWordAtFirst) {
   }
 }
 
+TEST(Calibration, BelievesAsMuchOfTheDoubtAsItIsToldTo) {
+  const Calibration trusting(0.5f);
+  EXPECT_FLOAT_EQ(trusting.kept(0, 0.6f), 0.8f);
+  EXPECT_FLOAT_EQ(trusting.kept(0, 1.0f), 1.0f);
+  EXPECT_FLOAT_EQ(trusting.kept(1, 0.4f), 0.4f) << "second choices gain nothing by it";
+  const Calibration wary(2.0f);
+  EXPECT_FLOAT_EQ(wary.kept(0, 0.9f), 0.8f);
+  EXPECT_FLOAT_EQ(wary.kept(1, 0.9f), 0.8f);
+  EXPECT_FLOAT_EQ(wary.kept(0, 0.2f), 0.1f) << "never less than half the confidence";
+}
+
 TEST(Calibration, LearnsWhatConfidenceIsWorth) {
   Calibration calibration;
   for (int i = 0; i < 1000; ++i) {
