@@ -11,7 +11,7 @@ class Calibration {
  public:
   /// Until something is known, so many times a confidence's doubt (one less the confidence) is believed: less
   /// than 1 for drafters that know better than they think, more for those that think they know.
-  explicit Calibration(float doubt = 1.0f) : doubt_(doubt) {}
+  explicit Calibration(float doubt = 1.0f) : doubt_(doubt), mean_(1.0f - doubt * kUsualDoubt) {}
 
   /// The probability that a child of this rank and confidence is kept.
   float kept(int32_t rank, float confidence) const;
@@ -23,6 +23,7 @@ class Calibration {
 
  private:
   static constexpr int kBuckets = 8;
+  static constexpr float kUsualDoubt = 0.3f;
   struct Bucket {
     float kept = 0.0f;
     float seen = 0.0f;
@@ -31,7 +32,7 @@ class Calibration {
 
   float doubt_;
   std::array<std::array<Bucket, kBuckets>, 2> buckets_{};
-  float mean_ = 0.7f;
+  float mean_;
 };
 
 }  // namespace verbatim

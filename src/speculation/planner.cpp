@@ -41,7 +41,7 @@ constexpr double kInnerGain = 1.6;
 /// How much of its doubt to believe a drafter that reads all layers of the model's own weights: where it is
 /// unsure the model is so too, of the same tokens, and with the same random numbers they choose alike. Of
 /// what it thought one chance in three nine of ten came true, of what it thought better than even nearly all.
-constexpr float kSelfDoubt = 0.4f;
+constexpr float kSelfDoubt = 0.3f;
 /// N-grams have seen little of the text at first, and what they have not seen they do not doubt.
 constexpr float kNgramDoubt = 1.4f;
 
