@@ -77,6 +77,8 @@ void print_json(const Options& options, const PerplexityResult& result) {
     object["excess_standard_error"] = result.excess_standard_error;
     object["agreement"] = result.agreement;
     object["overlap"] = result.overlap;
+    object["divergence"] = result.divergence;
+    object["divergence_standard_error"] = result.divergence_standard_error;
   }
   if (options.dense_only) object["dense_only"] = true;
   if (options.round_to_bits > 0) object["rounded_to_bits"] = options.round_to_bits;
@@ -94,9 +96,9 @@ void print_text(const Options& options, const PerplexityResult& result) {
   if (!options.perplexity.compare_with.empty()) {
     out += fmt::format(
         "beside {}: {:+.5f} nats per token, standard error {:.5f}; {:.4f} of the likeliest tokens agree, the "
-        "distributions overlap by {:.4f}\n",
+        "distributions overlap by {:.4f} and diverge by {:.6f} nats, standard error {:.6f}\n",
         options.perplexity.compare_with, result.excess_nll, result.excess_standard_error, result.agreement,
-        result.overlap);
+        result.overlap, result.divergence, result.divergence_standard_error);
   }
   write_out(out);
 }

@@ -51,14 +51,19 @@ struct PerplexityResult {
   /// perplexity it compares models with different vocabularies.
   double bits_per_byte = 0;
 
-  /// With compare_with only, like the next two: mean_nll less that of the other reading, and the standard
-  /// error of the mean difference, which is far smaller than that of either: the two are right and wrong
-  /// about the same tokens.
+  /// With compare_with only, like all but the last of what follows: mean_nll less that of the other reading,
+  /// and the standard error of the mean difference, which is far smaller than that of either: the two are
+  /// right and wrong about the same tokens.
   double excess_nll = 0;
   double excess_standard_error = 0;
   double agreement = 0;  ///< the share of tokens for which both readings hold the same one likeliest
   double overlap = 0;    ///< the mean of Σ min(p, q) over the two predictions
-  double seconds = 0;    ///< for the evaluation, without loading
+  /// The mean of Σ q log(q / p), q being the other reading's prediction, in nats (the divergence of Kullback
+  /// and Leibler), and its standard error: the most telling of all, as it does not depend on which token
+  /// came.
+  double divergence = 0;
+  double divergence_standard_error = 0;
+  double seconds = 0;  ///< for the evaluation, without loading
 };
 
 /// Measures how well a model predicts a text. The text is encoded whole, special tokens written out in it

@@ -23,14 +23,16 @@ struct Softmax {
     best = static_cast<size_t>(at - logits.begin());
     largest = *at;
     for (const float logit : logits) sum += std::exp(logit - largest);
+    log_sum = std::log(sum);
   }
   double probability(size_t token) const { return std::exp(logits[token] - largest) / sum; }
-  double nll(size_t token) const { return std::log(sum) - (logits[token] - largest); }
+  double nll(size_t token) const { return log_sum - (logits[token] - largest); }
 
   std::span<const float> logits;
   size_t best = 0;
   double largest = 0;
   double sum = 0;
+  double log_sum = 0;
 };
 
 /// A model in one reading, evaluating window after window.
@@ -135,6 +137,9 @@ void summarize(const std::vector<TokenScore>& scores, PerplexityResult& result) 
       std::count_if(scores.begin(), scores.end(), [](const TokenScore& score) { return score.same_best; });
   result.agreement = static_cast<double>(same) / static_cast<double>(scores.size());
   result.overlap = mean_of(scores, &TokenScore::overlap).value;
+  const Mean divergence = mean_of(scores, &TokenScore::divergence);
+  result.divergence = divergence.value;
+  result.divergence_standard_error = divergence.standard_error;
 }
 
 }  // namespace
@@ -160,7 +165,10 @@ TokenScore score_prediction(std::span<const float> logits, int32_t token, std::s
   score.same_best = softmax.best == second.best;
   score.overlap = 0;
   for (size_t t = 0; t < logits.size(); ++t) {
-    score.overlap += std::min(softmax.probability(t), second.probability(t));
+    const double probability = second.probability(t);
+    score.overlap += std::min(softmax.probability(t), probability);
+    // A token that never comes adds nothing, however much its logits differ.
+    if (probability > 0) score.divergence += probability * (softmax.nll(t) - second.nll(t));
   }
   return score;
 }

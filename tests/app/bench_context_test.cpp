@@ -201,11 +201,15 @@ TEST(EvalPerplexity, MeasuresWhatACacheChanges) {
     return json::parse(result.out);
   };
   EXPECT_EQ(measure({})["excess_nll"], 0.0);
+  EXPECT_EQ(measure({})["divergence"], 0.0);
   const json both = measure({"--cache", "hierarchical"});
   EXPECT_EQ(both["cache"], "hierarchical");
   EXPECT_NE(both["excess_nll"], 0.0);
   EXPECT_GT(both["overlap"], 0.99);
-  EXPECT_LT(measure({"--cache", "hierarchical", "--draft-cache"})["overlap"], both["overlap"]);
+  const json draft = measure({"--cache", "hierarchical", "--draft-cache"});
+  EXPECT_LT(draft["overlap"], both["overlap"]);
+  EXPECT_GT(draft["divergence"], both["divergence"]);
+  EXPECT_GT(both["divergence"], 0.0);
 }
 
 }  // namespace

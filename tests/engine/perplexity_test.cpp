@@ -90,6 +90,7 @@ TEST(ScorePrediction, ComparesTwoDistributions) {
   EXPECT_NEAR(score.nll, std::log(4.0), 1e-6);
   EXPECT_NEAR(score.excess_nll, std::log(4.0) + std::log(0.3), 1e-6);
   EXPECT_NEAR(score.overlap, 0.1 + 0.25 + 0.25, 1e-6);
+  EXPECT_NEAR(score.divergence, 0.1 * std::log(0.2) + 0.6 * std::log(2.4) + 0.3 * std::log(1.2), 1e-6);
   EXPECT_FALSE(score.same_best);
   const TokenScore alone = score_prediction(p, 0, {});
   EXPECT_NEAR(alone.nll, std::log(2.0), 1e-6);
@@ -100,6 +101,9 @@ TEST(ScorePrediction, HoldsForLogitsFarApart) {
   EXPECT_EQ(score_prediction(logits, 1, logits).nll, 0.0);
   EXPECT_EQ(score_prediction(logits, 0, logits).nll, 6e4);
   EXPECT_EQ(score_prediction(logits, 1, logits).overlap, 1.0);
+  EXPECT_EQ(score_prediction(logits, 1, logits).divergence, 0.0);
+  const float never[] = {-INFINITY, 1.0f, 1.0f};
+  EXPECT_NEAR(score_prediction(logits, 1, never).divergence, 0.5 * 3e4 - std::log(2.0), 1e-6);
 }
 
 class TinyModelScores : public testing::Test {
@@ -180,11 +184,13 @@ TEST_F(TinyModelScores, ComparedWithAnotherReadingAreThoseOfEach) {
     EXPECT_EQ(both[i].excess_nll, draft[i].nll - full[i].nll);
     EXPECT_GT(both[i].overlap, 0.0);
     EXPECT_LT(both[i].overlap, 1.0);
+    EXPECT_GT(both[i].divergence, 0.0);
     overlap += both[i].overlap;
   }
   EXPECT_GT(overlap / static_cast<double>(both.size()), 0.5);
   for (const TokenScore& same : score(Reading::kFull, Reading::kFull)) {
     EXPECT_NEAR(same.overlap, 1.0, 1e-12);
+    EXPECT_EQ(same.divergence, 0.0);
     EXPECT_TRUE(same.same_best);
     EXPECT_EQ(same.excess_nll, 0.0);
   }
