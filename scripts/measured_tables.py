@@ -24,12 +24,18 @@ class Place:
         self.page = page
         self.begin = f"<!-- {name} table: begin -->"
         self.end = f"<!-- {name} table: end -->"
-        text = page.read_text(encoding="utf-8")
-        if self.begin not in text or self.end not in text:
-            sys.exit(f"{page} lacks the lines {self.begin} and {self.end}")
+        self.around()
+
+    def around(self):
+        """What stands before and after the table."""
+        before, begin, rest = self.page.read_text(encoding="utf-8").partition(self.begin)
+        _, end, after = rest.partition(self.end)
+        if not begin or not end:
+            sys.exit(f"{self.page} lacks the lines {self.begin} and {self.end}, in this order")
+        return before, after
 
     def write(self, lines):
-        before, _, rest = self.page.read_text(encoding="utf-8").partition(self.begin)
-        after = rest.partition(self.end)[2]
+        print("\n".join(lines), file=sys.stderr)  # what took long to measure is not lost with the page
+        before, after = self.around()
         text = "\n".join([before + self.begin, "", *lines, "", self.end]) + after
         self.page.write_text(text, encoding="utf-8")

@@ -167,8 +167,8 @@ TokenScore score_prediction(std::span<const float> logits, int32_t token, std::s
   for (size_t t = 0; t < logits.size(); ++t) {
     const double probability = second.probability(t);
     score.overlap += std::min(softmax.probability(t), probability);
-    // A token that never comes adds nothing, however much its logits differ.
-    if (probability > 0) score.divergence += probability * (softmax.nll(t) - second.nll(t));
+    // A token that never comes adds nothing, however much its logits differ; what is no number remains so.
+    if (probability != 0) score.divergence += probability * (softmax.nll(t) - second.nll(t));
   }
   return score;
 }
@@ -247,6 +247,10 @@ PerplexityResult measure_perplexity(const Model& model, std::string_view text,
   for (size_t i = 0; i < scores.size(); ++i) {
     if (!std::isfinite(scores[i].nll)) {
       bad_input("the model gives scored token {} no finite log probability: are its weights in order?", i);
+    }
+    if (!std::isfinite(scores[i].excess_nll) || !std::isfinite(scores[i].divergence)) {
+      bad_input("the predictions of scored token {} by {} and {} cannot be compared: they are not finite", i,
+                options.reading, options.compare_with);
     }
   }
   result.windows = static_cast<int64_t>(

@@ -26,7 +26,7 @@ struct TokenScore {
   double nll = 0;         ///< -log of the probability of the token that came
   double excess_nll = 0;  ///< nll less that of the other prediction
   double overlap = 1;     ///< Σ min(p, q) with the other prediction
-  double divergence = 0;  ///< Σ q log(q / p), q being the other prediction (Kullback and Leibler), in nats
+  double divergence = 0;  ///< Σ q log(q / p), the Kullback-Leibler divergence from the other, q, in nats
   bool same_best = true;  ///< both predictions have the same likeliest token
 };
 

@@ -25,9 +25,11 @@ int Calibration::bucket_of(float confidence) {
 
 float Calibration::kept(int32_t rank, float confidence) const {
   const Bucket& bucket = buckets_[rank > 0 ? 1 : 0][static_cast<size_t>(bucket_of(confidence))];
-  // Believing less of the doubt concerns what the drafter likes best; its second choices gain nothing by it.
-  const float doubt = rank > 0 ? std::max(doubt_, 1.0f) : doubt_;
-  const float expected = std::max(1.0f - doubt * (1.0f - confidence), 0.5f * confidence);
+  // What is not doubted of the first choice is missing from the others, so that together they stay below one.
+  // More doubt than a confidence has room for still leaves half of it.
+  const float first = 1.0f - doubt_ * (1.0f - confidence);
+  const float expected =
+      rank == 0 || doubt_ > 1.0f ? std::max(first, 0.5f * confidence) : doubt_ * confidence;
   return (bucket.kept + kPrior * expected) / (bucket.seen + kPrior);
 }
 

@@ -8,8 +8,8 @@ namespace {
 
 /// How much a step changes the averages of the plan that it used.
 constexpr double kRate = 0.15;
-/// A plan is measured so often before n-grams may draft in its stead: they win against one that is thought
-/// too little of, and while they do, nobody learns better.
+/// A plan is measured so often before n-grams may draft in its stead: where its drafts are long it is worth
+/// more than is expected at first, and while n-grams win, nobody learns better.
 constexpr int64_t kFirstUses = 6;
 /// Steps between trials of a losing plan: at first, and at last, doubling in between.
 constexpr int64_t kOftenest = 16;
@@ -42,12 +42,14 @@ constexpr double kInnerGain = 1.6;
 /// unsure the model is so too, of the same tokens, and with the same random numbers they choose alike. Of
 /// what it thought one chance in three nine of ten came true, of what it thought better than even nearly all.
 constexpr float kSelfDoubt = 0.3f;
-/// N-grams have seen little of the text at first, and what they have not seen they do not doubt.
+/// N-grams go by how often such guesses were right, which they have not measured at first; outside of code it
+/// is less often than they suppose.
 constexpr float kNgramDoubt = 1.4f;
 
 Calibration first_worth(const DraftLevel& level) {
   if (level.kind == DraftLevel::Kind::kNgram) return Calibration(kNgramDoubt);
-  const bool whole = level.kind == DraftLevel::Kind::kSelf && level.layers == 0 && level.cache == "full";
+  const bool whole = level.kind == DraftLevel::Kind::kSelf && level.layers == 0 && level.vocabulary == 0 &&
+                     level.cache == "full";
   return whole ? Calibration(kSelfDoubt) : Calibration();
 }
 
@@ -130,6 +132,7 @@ void Planner::add_plan(std::optional<size_t> outer, std::optional<size_t> inner)
     if (inner) {
       plan.name += " <- " + std::string(kind_name(recipe_.levels[*inner].kind));
       plan.draft_seconds /= kInnerGain;
+      plan.inner_worth = first_worth(recipe_.levels[*inner]);
     }
     plan.seconds = costs_.target.of(kUsualRows) + plan.draft_seconds * plan.tokens;
   }
@@ -198,6 +201,13 @@ DraftLimits Planner::inner_limits(const Plan& plan) const {
   return limits;
 }
 
+/// Whether there is nothing to learn from using a plan although n-grams promise more.
+bool Planner::known(const Plan& plan) const {
+  if (!plan.outer) return true;
+  if (plan.uses < kFirstUses) return false;
+  return plan.unused < kOftenest || lost_ > kTrialShare * seconds_;
+}
+
 /// Asks the n-grams, whose answer is free and teaches what their confidence is worth.
 void Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate) {
   ngram_draft_.clear();
@@ -225,6 +235,7 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   ngrams_offered_ = false;
   seconds_ngrams_ = 0;
   seconds_outer_ = 0;
+  passed_over_ = 0;
   current_ = 0;
   if (room < 1) return;
   const size_t best = best_plan();
@@ -233,13 +244,16 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   propose_ngrams(sequence, sampler, room, rate);
   const Plan& plan = plans_[current_];
   const bool model = plan.outer && recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
-  // A small model's tree has room for them; any other draft must be worth more than they promise.
-  const double promise = expected_tokens(ngram_draft_) / costs_.target.of(ngram_draft_.size() + 1);
-  const double margin = plan.outer ? kNgramMargin : kMargin;
-  const bool known = !plan.outer || (plan.uses >= kFirstUses && plan.unused < kOftenest);
-  if (!model && current_ == best && known && ngram_draft_.size() > 0 && promise > margin * rate) {
-    take_ngrams(rate, draft);
-    return;
+  // A small model's tree has room for them.
+  if (!model && current_ == best && ngram_draft_.size() > 0) {
+    const double promise = expected_tokens(ngram_draft_) / costs_.target.of(ngram_draft_.size() + 1);
+    if (promise > (plan.outer ? kNgramMargin : kMargin) * rate) {
+      if (known(plan)) {
+        take_ngrams(rate, draft);
+        return;
+      }
+      passed_over_ = promise;
+    }
   }
   if (!plan.outer) return;
   Drafter& drafter = drafters_->level(*plan.outer);
@@ -324,8 +338,9 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   const int64_t rows = draft.size() + 1;
   const double seconds = seconds_draft + seconds_verify;
   const Plan& best = plans_[best_plan()];
-  const bool trial = current_ < plans_.size() && &plans_[current_] != &best;
-  if (trial) lost_ += std::max(0.0, seconds - static_cast<double>(appended.size()) / best.rate());
+  const bool trial = current_ < plans_.size() && (&plans_[current_] != &best || passed_over_ > 0);
+  const double otherwise = std::max(best.rate(), passed_over_);
+  if (trial) lost_ += std::max(0.0, seconds - static_cast<double>(appended.size()) / otherwise);
   seconds_ += seconds;
   ++chosen_[current_].steps;
   credit(appended);

@@ -24,8 +24,8 @@ struct PlanningCosts {
 /// fades; others are tried again now and then, ever more rarely while they lose. Within a plan the stop rule
 /// is marginal: another token is drafted while what it is expected to bring, at the best rate there is, takes
 /// longer than its cost. N-grams cost nothing to ask, so they are asked first at every step and win where
-/// they promise clearly more than the best plan, once that has been measured. Plain decoding is a plan too,
-/// whose rate is known from its cost.
+/// they promise clearly more than the best plan; that is measured first, and again now and then. Plain
+/// decoding is a plan too, whose rate is known from its cost.
 ///
 /// What is chosen never changes the text.
 class Planner {
@@ -70,6 +70,7 @@ class Planner {
   void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
   size_t best_plan() const;
   size_t pick() const;
+  bool known(const Plan& plan) const;
   void learn_plain(int64_t rows, double seconds_verify);
   void learn_ngrams(std::span<const int32_t> appended);
   void learn_drafting(Plan& plan, double rate);
@@ -93,6 +94,7 @@ class Planner {
   Draft outer_draft_;               // what the plan's drafter said, before anything was merged or left out
   size_t current_ = 0;              // the plan of this step; plans_.size(): n-grams
   int64_t passes_before_ = 0;
+  double passed_over_ = 0;       // tokens per second that n-grams promised where the plan was to be measured
   bool ngrams_offered_ = false;  // whether the draft of this step has what they said
   double seconds_ngrams_ = 0;    // of the last propose(): asking n-grams,
   double seconds_outer_ = 0;     // and drafting with a network

@@ -40,8 +40,9 @@ const char* const kText =
     "    return fibonacci(n - 1) + fibonacci(n - 2)\n";
 
 std::string bits_of(const PerplexityResult& result) {
-  return fmt::format("{:a} {:a} {:a} {:a} {:a} {:a}", result.mean_nll, result.standard_error,
-                     result.perplexity, result.excess_nll, result.agreement, result.overlap);
+  return fmt::format("{:a} {:a} {:a} {:a} {:a} {:a} {:a} {:a}", result.mean_nll, result.standard_error,
+                     result.perplexity, result.excess_nll, result.agreement, result.overlap,
+                     result.divergence, result.divergence_standard_error);
 }
 
 TEST(ScoringWindows, SideBySideScoreEveryTokenThatHasAPast) {
@@ -102,6 +103,8 @@ TEST(ScorePrediction, HoldsForLogitsFarApart) {
   EXPECT_EQ(score_prediction(logits, 0, logits).nll, 6e4);
   EXPECT_EQ(score_prediction(logits, 1, logits).overlap, 1.0);
   EXPECT_EQ(score_prediction(logits, 1, logits).divergence, 0.0);
+  const float broken[] = {NAN, 1.0f, 1.0f};
+  EXPECT_TRUE(std::isnan(score_prediction(logits, 1, broken).divergence));
   const float never[] = {-INFINITY, 1.0f, 1.0f};
   EXPECT_NEAR(score_prediction(logits, 1, never).divergence, 0.5 * 3e4 - std::log(2.0), 1e-6);
 }

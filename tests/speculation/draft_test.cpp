@@ -96,7 +96,8 @@ TEST(Calibration, BelievesAsMuchOfTheDoubtAsItIsToldTo) {
   const Calibration trusting(0.5f);
   EXPECT_FLOAT_EQ(trusting.kept(0, 0.6f), 0.8f);
   EXPECT_FLOAT_EQ(trusting.kept(0, 1.0f), 1.0f);
-  EXPECT_FLOAT_EQ(trusting.kept(1, 0.4f), 0.4f) << "second choices gain nothing by it";
+  EXPECT_FLOAT_EQ(trusting.kept(1, 0.4f), 0.2f) << "the first choice leaves less to the second";
+  EXPECT_LE(trusting.kept(0, 0.5f) + trusting.kept(1, 0.3f) + trusting.kept(2, 0.2f), 1.0f);
   const Calibration wary(2.0f);
   EXPECT_FLOAT_EQ(wary.kept(0, 0.9f), 0.8f);
   EXPECT_FLOAT_EQ(wary.kept(1, 0.9f), 0.8f);
@@ -130,13 +131,17 @@ TEST(Calibration, ForgetsWhatWasLongAgo) {
 }
 
 TEST(Calibration, StaysAProbability) {
-  Calibration calibration;
-  for (int i = 0; i < 3000; ++i) {
-    for (int step = 0; step <= 100; ++step) {
-      const float confidence = static_cast<float>(step) / 100;
-      if (i % 100 == 0) calibration.observe(step % 2, confidence, i % 300 == 0);
-      EXPECT_GE(calibration.kept(0, confidence), 0.0f);
-      EXPECT_LE(calibration.kept(0, confidence), 1.0f);
+  for (const float doubt : {0.3f, 1.0f, 1.4f, 2.0f}) {
+    Calibration calibration(doubt);
+    for (int i = 0; i < 3000; ++i) {
+      for (int step = 0; step <= 100; ++step) {
+        const float confidence = static_cast<float>(step) / 100;
+        for (const int32_t rank : {0, 1}) {
+          EXPECT_GE(calibration.kept(rank, confidence), 0.0f);
+          EXPECT_LE(calibration.kept(rank, confidence), 1.0f);
+        }
+        if (i % 100 == 99) calibration.observe(step % 2, confidence, i % 300 == 99);
+      }
     }
   }
 }

@@ -299,8 +299,22 @@ TEST_F(PlannerTest, MeasuresANetworkBeforeNgramsDraftInItsStead) {
   Decoding decoding(evaluator_, team_, {self_level("mxfp4-w4a8", 6), ngram_level(16)},
                     line(kPlain, 0.01 * kPlain), 0.2 * kPlain, text, truth);
   const std::vector<Step> steps = decoding.steps(60, 100);
-  EXPECT_EQ(count_of({steps.begin(), steps.begin() + 3}, "ngram"), 0);
+  EXPECT_EQ(count_of({steps.begin(), steps.begin() + 6}, "ngram"), 0);
   EXPECT_GE(count_of({steps.end() - 20, steps.end()}, "ngram"), 15);
+  // It is measured again after 16 steps without it, as long as that costs little.
+  const std::vector<Step> later = decoding.steps(1000, 100);
+  EXPECT_GE(count_of(later, "ngram"), 900);
+  EXPECT_GE(count_of(later, "self") + count_of(later, "self <- ngram"), 2);
+}
+
+TEST_F(PlannerTest, NgramsDoNotReplaceANetworkThatPromisesAsMuch) {
+  Tokens text;
+  for (int32_t i = 0; i < 60; ++i) text.push_back(i % 6);
+  // A network that is right and costs next to nothing.
+  Decoding decoding(evaluator_, team_, {self_level("mxfp4-w4a8", 16), ngram_level(16)},
+                    line(kPlain, 0.01 * kPlain), 1e-6 * kPlain, text);
+  const std::vector<Step> steps = decoding.steps(100, 100);
+  EXPECT_EQ(count_of(steps, "ngram"), 0);
 }
 
 TEST_F(PlannerTest, TriesALosingPlanAgainAfter16To256Steps) {
