@@ -128,8 +128,8 @@ class Attending {
       return;
     }
     const int64_t width = step.cache.width;
-    const Panels keys{step.cache.keys, step.cache.f16_keys, place(step.cache, step.chunk),
-                      width * kPanelWidth, panels_ahead(step, 0)};
+    const PanelChunk chunk = step.cache.chunk(step.chunk);
+    const Panels keys{chunk.keys, chunk.f16_keys, width * kPanelWidth, panels_ahead(step, 0)};
     panels({queries, width, step.extent / kPanelWidth}, a, block_.width, keys, scores, kAttentionChunk,
            false);
   }
@@ -142,8 +142,8 @@ class Attending {
                     scratch_.codes, codes_ahead(step, queries, 1));
       return;
     }
-    const Panels values{step.cache.values, step.cache.f16_values, place(step.cache, step.chunk),
-                        kAttentionChunk * kPanelWidth, panels_ahead(step, 1)};
+    const PanelChunk chunk = step.cache.chunk(step.chunk);
+    const Panels values{chunk.values, chunk.f16_values, chunk.positions * kPanelWidth, panels_ahead(step, 1)};
     panels({queries, step.extent, step.cache.width / kPanelWidth}, a, kAttentionChunk, values, sums,
            block_.width, true);
   }
@@ -183,9 +183,11 @@ class Attending {
     return {codes_from(step, plan.before_softmax()), plan.softmax()};
   }
   static FetchAhead panels_ahead(const Step& step, int half) {
-    if (step.next < 0 || step.cache.keys == nullptr) return {};
-    const int64_t bytes = kAttentionChunk * step.cache.width * int64_t{sizeof(BFloat16)};
-    return ahead(step.cache.keys + place(step.cache, step.next), bytes, half * bytes);
+    if (step.next < 0) return {};
+    const PanelChunk next = step.cache.chunk(step.next);
+    if (next.keys == nullptr) return {};
+    const int64_t bytes = next.positions * step.cache.width * int64_t{sizeof(BFloat16)};
+    return ahead(next.keys, bytes, half * bytes);
   }
 
   struct Sizes {
@@ -196,7 +198,6 @@ class Attending {
   struct Panels {
     const BFloat16* bf16;
     const Float16* f16;
-    int64_t offset;
     int64_t stride;
     FetchAhead ahead;
   };
@@ -206,7 +207,7 @@ class Attending {
       kernel({.a = rows,
               .a_stride = stride,
               .rows = sizes.rows,
-              .panels = first + from.offset,
+              .panels = first,
               .panel_stride = from.stride,
               .panel_count = sizes.panel_count,
               .k = sizes.k,
@@ -225,10 +226,6 @@ class Attending {
       for (int64_t i = 0; i < sizes.k; ++i) wide[r * sizes.k + i] = to_float(a[r * a_stride + i]);
     }
     multiply(kernel_.panels_f16, wide, sizes.k, from.f16);
-  }
-
-  static int64_t place(const HeadCache& cache, int64_t chunk) {
-    return (cache.ring > 0 ? chunk % cache.ring : chunk) * cache.chunk_stride;
   }
 
   static void prefetch_scales(const CodedChunks& coded, int64_t chunk) {

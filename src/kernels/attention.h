@@ -41,12 +41,29 @@ struct CodedChunks {
   }
 };
 
+/// Where a cache that is made of pages has a chunk: `positions` of it, a multiple of kInnerStep up to
+/// kAttentionChunk, for every layer and head one after the other.
+struct ChunkPage {
+  BFloat16* data = nullptr;
+  int64_t positions = 0;
+};
+
+/// A chunk of one head's panels where it lies.
+struct PanelChunk {
+  const BFloat16* keys = nullptr;
+  const BFloat16* values = nullptr;
+  const Float16* f16_keys = nullptr;  ///< instead of `keys` and `values`
+  const Float16* f16_values = nullptr;
+  int64_t positions = kAttentionChunk;  ///< that there is room for: what panels of values are long
+};
+
 /// One head's keys and values as panels (formats/panels.h), chunk by chunk:
 ///   keys    [chunk][128 / 16 panels][width / 2][16 positions][2]   a product with queries gives scores
 ///   values  [chunk][width / 16 panels][128 / 2][16 dimensions][2]  a product with probabilities gives
 ///   outputs
 /// in BF16; or in F16, without the pairs: [width][16 positions] and [128][16 dimensions]. `width` is the head
-/// dimension padded with zeros to a multiple of 32.
+/// dimension padded with zeros to a multiple of 32. In a page of fewer positions there are so many in place
+/// of the 128.
 struct HeadCache {
   const BFloat16* keys = nullptr;
   const BFloat16* values = nullptr;
@@ -55,7 +72,31 @@ struct HeadCache {
   int64_t chunk_stride = 0;  ///< elements from a chunk to the next, of keys as of values
   int64_t width = 0;
   int64_t ring = 0;  ///< chunk c lies where chunk c mod ring would; 0: in its own place
+  /// Instead of `keys` and `values`: pages by chunk, in each of which this head is number `page_head`.
+  const ChunkPage* pages = nullptr;
+  int64_t page_head = 0;
   CodedChunks coded;
+
+  /// A chunk that is stored as panels.
+  PanelChunk chunk(int64_t index) const {
+    PanelChunk found;
+    if (pages != nullptr) {
+      const ChunkPage& page = pages[index];
+      found.positions = page.positions;
+      found.keys = page.data + 2 * page_head * page.positions * width;
+      found.values = found.keys + page.positions * width;
+      return found;
+    }
+    const int64_t place = (ring > 0 ? index % ring : index) * chunk_stride;
+    if (f16_keys != nullptr) {
+      found.f16_keys = f16_keys + place;
+      found.f16_values = f16_values + place;
+    } else if (keys != nullptr) {
+      found.keys = keys + place;
+      found.values = values + place;
+    }
+    return found;
+  }
 };
 
 /// What drafts see of the past where they do without some of it (the baselines that QuantSpec compares with).

@@ -33,7 +33,11 @@ class KvCache {
  public:
   virtual ~KvCache() = default;
 
+  /// The positions that may be written.
   int64_t capacity() const { return capacity_; }
+  /// Makes room for positions below `positions`, where memory is taken as the sequence grows. False when
+  /// there is none.
+  virtual bool reserve(int64_t positions) { return positions <= capacity_; }
   /// Positions 0 .. length() - 1 hold what the full reading computed for the sequence's tokens.
   int64_t length() const { return length_; }
   /// Says that this holds for so many positions. What lies after them is free to be written again. A cache

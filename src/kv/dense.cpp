@@ -57,17 +57,19 @@ void DenseCache::write(int64_t layer, int64_t head, int64_t position, const floa
   }
 }
 
-void DenseCache::copy(int64_t layer, int64_t head, int64_t position, const DenseCache& from,
+void DenseCache::copy(int64_t layer, int64_t head, int64_t position, const HeadCache& from,
                       int64_t from_position) {
-  const uint16_t* const source = from.chunk_data(layer, head, from_position / kAttentionChunk);
+  const PanelChunk source = from.chunk(from_position / kAttentionChunk);
+  const bool f16 = element_ == Element::kF16;
+  const auto* const keys = f16 ? &source.f16_keys->bits : &source.keys->bits;
+  const auto* const values = f16 ? &source.f16_values->bits : &source.values->bits;
   uint16_t* const target = chunk_data(layer, head, position / kAttentionChunk);
-  const int64_t values = kAttentionChunk * width_;
   const int64_t source_slot = from_position % kAttentionChunk;
   const int64_t slot = position % kAttentionChunk;
   for (int64_t d = 0; d < shape_.head_dim; ++d) {
-    target[place(d, slot, width_)] = source[place(d, source_slot, width_)];
-    target[values + place(slot, d, kAttentionChunk)] =
-        source[values + place(source_slot, d, kAttentionChunk)];
+    target[place(d, slot, width_)] = keys[place(d, source_slot, width_)];
+    target[kAttentionChunk * width_ + place(slot, d, kAttentionChunk)] =
+        values[place(source_slot, d, source.positions)];
   }
 }
 

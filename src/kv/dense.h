@@ -18,8 +18,8 @@ class DenseCache : public KvCache {
   int64_t bytes(int64_t positions) const override;
   int64_t bytes_read(int64_t positions, CacheReading) const override { return bytes(positions); }
 
-  /// Takes over, bit for bit, what another cache of the same shape and kind of element holds at a position.
-  void copy(int64_t layer, int64_t head, int64_t position, const DenseCache& from, int64_t from_position);
+  /// Takes over, bit for bit, what panels of the same width and kind of element hold at a position.
+  void copy(int64_t layer, int64_t head, int64_t position, const HeadCache& from, int64_t from_position);
 
   /// Reads a chunk back: [kAttentionChunk][head_dim] floats each.
   void read_chunk(int64_t layer, int64_t head, int64_t chunk, float* keys, float* values) const;

@@ -51,7 +51,7 @@ int64_t SnapKvView::follow(std::span<const int32_t> tokens, const KvCache& cache
   count_ = selected_count(length, budget_);
   first_ = count_ > 0 ? length - kWindow : 0;
   if (count_ == 0) return 0;
-  from_ = &dynamic_cast<const DenseCache&>(cache);
+  from_ = &cache;
   for (Vote& vote : votes_) {  // here, because observe() must not throw
     vote.shares.resize(static_cast<size_t>(first_));
     vote.pooled.resize(static_cast<size_t>(first_));
@@ -81,8 +81,9 @@ void SnapKvView::observe(int64_t layer, int64_t head, const AttentionBlock& bloc
     return a < b;
   });
   std::sort(vote.order.begin(), chosen);
+  const HeadCache from = from_->head(layer, head);
   for (int64_t i = 0; i < count_; ++i) {
-    copy_.copy(layer, head, i, *from_, vote.order[static_cast<size_t>(i)]);
+    copy_.copy(layer, head, i, from, vote.order[static_cast<size_t>(i)]);
   }
 }
 

@@ -31,7 +31,8 @@ class SnapKvView : public SparseCache {
   static int64_t selected_count(int64_t prompt, float budget);
 
   SparseView view(int64_t layer, int64_t head, int64_t position) const override;
-  /// `cache` is a DenseCache, and stays where it is until the queries have been observed.
+  /// `cache` stores panels, of the kind of element that the view has, and stays where it is until the queries
+  /// have been observed.
   int64_t follow(std::span<const int32_t> tokens, const KvCache& cache) override;
   void observe(int64_t layer, int64_t head, const AttentionBlock& block, AttentionScratch& scratch) override;
 
@@ -47,7 +48,7 @@ class SnapKvView : public SparseCache {
   DenseCache copy_;
   std::vector<Vote> votes_;    // [kv head]
   std::vector<int32_t> held_;  // the tokens that the cache held when it was last heard of
-  const DenseCache* from_ = nullptr;
+  const KvCache* from_ = nullptr;
   int64_t first_ = 0;  ///< the window's first position
   int64_t count_ = 0;  ///< positions copied; 0: all of the past is seen
 };

@@ -25,11 +25,11 @@ class Branches {
   /// Describes rows of a pass, all of one sequence, with `columns` keys and as many values each. Throws
   /// Error(kUsage) for a row that does not follow its parent.
   void plan(std::span<const Row> rows, int64_t first, int64_t end, int64_t layers, int64_t columns);
-  void clear() { chains_.clear(); }
 
   bool contains(int64_t row) const {
     return chains_.size() > 1 && row >= chains_.front().first && row < end_;
   }
+  bool on_trunk(int64_t row) const { return row < chains_.front().first + chains_.front().count; }
   /// The trunk first; in the order of the rows.
   std::span<const Chain> chains() const { return chains_; }
 
@@ -56,7 +56,6 @@ class Branches {
     int32_t parent;  // a row of the pass; -1 for the first
   };
   const Node& node(int64_t row) const { return nodes_[static_cast<size_t>(row - chains_.front().first)]; }
-  bool on_trunk(int64_t row) const { return row < chains_.front().first + chains_.front().count; }
   void write(int64_t row, int64_t layer, int64_t head, int64_t head_dim, KvCache& cache);
 
   std::vector<Chain> chains_;

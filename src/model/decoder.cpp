@@ -16,12 +16,6 @@ namespace {
 /// Fewer rows than this are quicker to treat on the calling thread than to hand out.
 constexpr int64_t kRowsToShare = 4;
 
-/// A run of rows of one sequence that attend together, for every key-value head.
-struct RowBlock {
-  int64_t first;
-  int64_t count;
-};
-
 }  // namespace
 
 /// One evaluation: the operations of the transformer in order, each over all rows.
@@ -111,9 +105,9 @@ struct Decoder::Pass {
       KvCache& cache = *caches[static_cast<size_t>(row.sequence)];
       const float* const k = q + query_columns;
       const float* const v = k + kv_columns;
-      if (work.branches.contains(r)) {
-        std::copy(k, k + 2 * kv_columns, work.branches.keys(layer_index, r));
-        if (r >= trunk_end()) return;
+      if (Branches* const branches = work.branches_of(r)) {
+        std::copy(k, k + 2 * kv_columns, branches->keys(layer_index, r));
+        if (!branches->on_trunk(r)) return;
       }
       for (int64_t h = 0; h < config.kv_heads; ++h) {
         cache.write(layer_index, h, row.position, k + h * config.head_dim, v + h * config.head_dim);
@@ -179,28 +173,23 @@ struct Decoder::Pass {
 
   /// Calls attend() on every block of rows of a sequence and every key-value head. Threads take whole blocks.
   void attention(int64_t layer_index, Matrix<float> out) {
-    const int64_t rows_per_block = attention_rows_per_block(group);
-    int64_t blocks = 0;
-    int64_t most_rows = 0;
-    walk_blocks(rows_per_block, [&](RowBlock block) {
-      ++blocks;
-      most_rows = std::max(most_rows, block.count);
-      return true;
-    });
+    const auto blocks = std::ssize(work.blocks);
     const int64_t items = blocks * config.kv_heads;
+    int64_t most_rows = 0;
+    for (const RowBlock& block : work.blocks) most_rows = std::max(most_rows, block.count);
     for (AttentionScratch& scratch :
          work.attention) {  // here, because the members of the team must not throw
       scratch.reserve(most_rows * group, head_width);
     }
     const auto range = [&](int64_t begin, int64_t end, AttentionScratch& scratch) {
       for (int64_t item = begin; item < end; ++item) {
-        const RowBlock block = find_block(item % blocks, rows_per_block);
+        const RowBlock& block = work.blocks[static_cast<size_t>(item % blocks)];
         const int64_t head = item / blocks;
         AttentionBlock attending = attention_block(layer_index, head, block);
         attending.out = out.row(block.first) + head * group * config.head_dim;
         attending.out_stride = out.stride;
-        if (work.branches.contains(block.first)) {
-          attend_as_tree(attending, layer_index, head, cache_of(block), scratch);
+        if (Branches* const branches = work.branches_of(block.first)) {
+          attend_as_tree(attending, layer_index, head, *branches, cache_of(block), scratch);
         } else {
           attend(attending, scratch);
         }
@@ -212,52 +201,21 @@ struct Decoder::Pass {
   }
 
   /// attend() for a tree: all rows over the chunks that lie before it, then chain by chain over the rest.
-  void attend_as_tree(const AttentionBlock& block, int64_t layer_index, int64_t head, KvCache& cache,
-                      AttentionScratch& scratch) {
-    const std::span<const Chain> chains = work.branches.chains();
+  void attend_as_tree(const AttentionBlock& block, int64_t layer_index, int64_t head, Branches& branches,
+                      KvCache& cache, AttentionScratch& scratch) {
+    const std::span<const Chain> chains = branches.chains();
     const int64_t root = chains.front().first;
     const int64_t first_chunk = rows[static_cast<size_t>(root)].position / kAttentionChunk;
     begin_attention(block, scratch);
     attend_to_chunks(block, 0, block.rows, 0, first_chunk, scratch);
     for (const Chain& chain : chains) {
       const bool branch = chain.first != root;
-      if (branch) work.branches.enter(chain, layer_index, head, config.head_dim, cache);
+      if (branch) branches.enter(chain, layer_index, head, config.head_dim, cache);
       attend_to_chunks(block, chain.first - root, chain.count, first_chunk,
                        std::numeric_limits<int64_t>::max(), scratch);
-      if (branch) work.branches.leave(chain, layer_index, head, config.head_dim, cache);
+      if (branch) branches.leave(chain, layer_index, head, config.head_dim, cache);
     }
     end_attention(block, scratch);
-  }
-
-  /// The row after the trunk of the sequence that has branches.
-  int64_t trunk_end() const {
-    const Chain& trunk = work.branches.chains().front();
-    return trunk.first + trunk.count;
-  }
-
-  /// Walks the runs of rows with the same sequence, cut into blocks unless they are a tree, and calls
-  /// visit(block) until it returns false.
-  template <typename Visit>
-  void walk_blocks(int64_t rows_per_block, Visit&& visit) const {
-    for (int64_t first = 0; first < count;) {
-      int64_t end = first + 1;
-      const bool tree = work.branches.contains(first);
-      while (end < count && (tree || end - first < rows_per_block) &&
-             rows[static_cast<size_t>(end)].sequence == rows[static_cast<size_t>(first)].sequence) {
-        ++end;
-      }
-      if (!visit(RowBlock{first, end - first})) return;
-      first = end;
-    }
-  }
-
-  RowBlock find_block(int64_t index, int64_t rows_per_block) const {
-    RowBlock found{};
-    walk_blocks(rows_per_block, [&](RowBlock block) {
-      found = block;
-      return index-- > 0;
-    });
-    return found;
   }
 
   void layer(int64_t index) {
@@ -292,9 +250,21 @@ struct Decoder::Pass {
     for (int64_t r = 0; r < x.rows; ++r) std::fill(x.row(r) + used, x.row(r) + x.columns, 0.0f);
   }
 
-  Matrix<const float> logits(int64_t first_row) {
+  Matrix<const float> logits(std::span<const int32_t> wanted) {
     const LinearWeight& head = kind.head != nullptr ? *kind.head : decoder.weights_.head;
-    const Matrix<const float> x = Matrix<const float>(normed).slice(first_row, count - first_row);
+    const auto each = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        kernel.rms_norm(hidden.row(wanted[static_cast<size_t>(i)]), decoder.weights_.final_norm.data(),
+                        hidden_width, config.hidden_size, config.rms_norm_epsilon, normed.row(i));
+      }
+    };
+    const auto size = std::ssize(wanted);
+    if (size < kRowsToShare) {
+      each(0, size);
+    } else {
+      team.split(size, each);
+    }
+    const Matrix<const float> x = Matrix<const float>(normed).slice(0, size);
     const Matrix<float> y(work.logits.data(), x.rows, head.padded_columns());
     linear(head, kind.reading, x, y, work.linear, team);
     return {y.data, y.rows, std::min<int64_t>(config.vocab_size, head.columns), y.stride};
@@ -331,19 +301,31 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
   if (static_cast<int>(work.attention.size()) < members) work.attention.resize(static_cast<size_t>(members));
 }
 
-/// Finds the sequence whose rows have branches, if there is one.
-void plan_branches(std::span<const Row> rows, const ModelConfig& config, int64_t layers, Branches& branches) {
-  branches.clear();
-  const auto count = static_cast<int64_t>(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (!begins_branch(rows, i) || branches.contains(static_cast<int64_t>(i))) continue;
-    if (!branches.chains().empty()) fail(ErrorKind::kUsage, "only one sequence of a pass may have branches");
-    int64_t first = static_cast<int64_t>(i);
-    int64_t end = first + 1;
-    const int32_t sequence = rows[i].sequence;
-    while (first > 0 && rows[static_cast<size_t>(first - 1)].sequence == sequence) --first;
-    while (end < count && rows[static_cast<size_t>(end)].sequence == sequence) ++end;
-    branches.plan(rows, first, end, layers, int64_t{config.kv_heads} * config.head_dim);
+/// The end of the run of rows of one sequence that begins at `first`.
+int64_t end_of_sequence(std::span<const Row> rows, int64_t first) {
+  auto end = static_cast<size_t>(first) + 1;
+  while (end < rows.size() && rows[end].sequence == rows[static_cast<size_t>(first)].sequence) ++end;
+  return static_cast<int64_t>(end);
+}
+
+/// Finds the sequences whose rows have branches, and cuts the rows of the others into blocks.
+void plan_rows(std::span<const Row> rows, const ModelConfig& config, int64_t layers, DecoderWorkspace& work) {
+  const int64_t rows_per_block = attention_rows_per_block(config.heads / config.kv_heads);
+  work.branched = 0;
+  work.blocks.clear();
+  for (int64_t first = 0, end = 0; first < std::ssize(rows); first = end) {
+    end = end_of_sequence(rows, first);
+    bool tree = false;
+    for (int64_t i = first; i < end && !tree; ++i) tree = begins_branch(rows, static_cast<size_t>(i));
+    if (!tree) {
+      for (int64_t block = first; block < end; block += rows_per_block) {
+        work.blocks.push_back({block, std::min(rows_per_block, end - block)});
+      }
+      continue;
+    }
+    if (work.branched == work.branches.size()) work.branches.emplace_back();
+    work.branches[work.branched++].plan(rows, first, end, layers, int64_t{config.kv_heads} * config.head_dim);
+    work.blocks.push_back({first, end - first});
   }
 }
 
@@ -352,7 +334,18 @@ void plan_branches(std::span<const Row> rows, const ModelConfig& config, int64_t
 Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& kind,
                                      std::span<KvCache* const> caches, int64_t first_logits_row,
                                      DecoderWorkspace& workspace, ThreadTeam& team) const {
-  if (rows.empty() || first_logits_row < 0) fail(ErrorKind::kUsage, "a pass needs at least one row");
+  if (first_logits_row < 0) fail(ErrorKind::kUsage, "a pass needs at least one row");
+  workspace.logits_rows.clear();
+  for (int64_t row = first_logits_row; row < std::ssize(rows); ++row) {
+    workspace.logits_rows.push_back(static_cast<int32_t>(row));
+  }
+  return forward(rows, kind, caches, workspace.logits_rows, workspace, team);
+}
+
+Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& kind,
+                                     std::span<KvCache* const> caches, std::span<const int32_t> logits_rows,
+                                     DecoderWorkspace& workspace, ThreadTeam& team) const {
+  if (rows.empty()) fail(ErrorKind::kUsage, "a pass needs at least one row");
   for (const Row& row : rows) {
     if (row.token < 0 || row.token >= config_.vocab_size) {
       bad_input("token {} is outside the vocabulary of {} tokens", row.token, config_.vocab_size);
@@ -364,12 +357,11 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
   }
   const auto count = static_cast<int64_t>(rows.size());
   const int64_t layers = kind.layers > 0 ? std::min<int64_t>(kind.layers, config_.layers) : config_.layers;
-  plan_branches(rows, config_, layers, workspace.branches);
-  if (kind.observer != nullptr &&
-      (rows.front().sequence != rows.back().sequence || !workspace.branches.chains().empty())) {
+  plan_rows(rows, config_, layers, workspace);
+  if (kind.observer != nullptr && (rows.front().sequence != rows.back().sequence || workspace.branched > 0)) {
     fail(ErrorKind::kUsage, "a pass that is observed has the rows of one sequence, without branches");
   }
-  reserve(workspace, config_, weights_, count, count - first_logits_row, team.size());
+  reserve(workspace, config_, weights_, count, std::ssize(logits_rows), team.size());
   Pass pass{.decoder = *this,
             .config = config_,
             .rows = rows,
@@ -379,14 +371,13 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
             .team = team};
   pass.embed();
   for (int64_t i = 0; i < layers; ++i) pass.layer(i);
-  if (first_logits_row >= count) return {};
-  pass.norm(weights_.final_norm);
-  return pass.logits(first_logits_row);
+  if (logits_rows.empty()) return {};
+  return pass.logits(logits_rows);
 }
 
 void Decoder::keep_path(int64_t last, KvCache& cache, DecoderWorkspace& workspace) const {
-  if (workspace.branches.contains(last)) {
-    workspace.branches.keep(last, config_.kv_heads, config_.head_dim, cache);
+  if (Branches* const branches = workspace.branches_of(last)) {
+    branches->keep(last, config_.kv_heads, config_.head_dim, cache);
   }
 }
 

@@ -32,6 +32,12 @@ struct PassKind {
   AttentionObserver* observer = nullptr;
 };
 
+/// A run of rows of one sequence that attend together, for every key-value head.
+struct RowBlock {
+  int64_t first;
+  int64_t count;
+};
+
 /// The buffers of a pass, kept from one to the next so that decoding does not allocate. One per thread of
 /// control.
 struct DecoderWorkspace {
@@ -47,7 +53,18 @@ struct DecoderWorkspace {
   Buffer<int32_t> positions;  // [rows]
   LinearWorkspace linear;
   std::vector<AttentionScratch> attention;  // one per member of the team
-  Branches branches;                        // of the one sequence whose rows have some
+  std::vector<RowBlock> blocks;             // of rows that attend together
+  std::vector<Branches> branches;           // of each sequence whose rows have some,
+  size_t branched = 0;                      // which are the first so many
+  std::vector<int32_t> logits_rows;         // of the pass
+
+  /// Those that a row belongs to, or null.
+  Branches* branches_of(int64_t row) {
+    for (size_t i = 0; i < branched; ++i) {
+      if (branches[i].contains(row)) return &branches[i];
+    }
+    return nullptr;
+  }
 };
 
 /// A decoder-only transformer (Llama, Mistral, Qwen2) as a list of operations over rows.
@@ -56,20 +73,25 @@ class Decoder {
   Decoder(const ModelConfig& config, DecoderWeights weights);
 
   /// Evaluates rows in one pass over the weights. Writes every row's keys and values into its sequence's
-  /// cache, at its position, and returns the logits of rows first_logits_row, first_logits_row + 1, ... as a
-  /// matrix in the workspace (padded columns are not part of it), valid until the next pass.
+  /// cache, at its position, and returns the logits of `logits_rows`, one below the other, as a matrix in the
+  /// workspace (padded columns are not part of it), valid until the next pass.
   ///
   /// Rows of a sequence lie together, each after its parent, and what the cache holds below the first of them
   /// is their past. A row's logits and cache entries depend on its token, its position, the rows it follows
   /// and that past alone, bit for bit: not on the other rows, the number of threads or how the past was cut
   /// into passes.
   ///
-  /// One sequence of a pass may be a tree. Its cache then holds the trunk, the rows up to the first branch.
+  /// The rows of a sequence may be a tree. Its cache then holds the trunk, the rows up to the first branch.
+  Matrix<const float> forward(std::span<const Row> rows, const PassKind& kind,
+                              std::span<KvCache* const> caches, std::span<const int32_t> logits_rows,
+                              DecoderWorkspace& workspace, ThreadTeam& team) const;
+  /// The same with the logits of the rows from first_logits_row on.
   Matrix<const float> forward(std::span<const Row> rows, const PassKind& kind,
                               std::span<KvCache* const> caches, int64_t first_logits_row,
                               DecoderWorkspace& workspace, ThreadTeam& team) const;
 
-  /// After a pass over a tree: makes the path that ends in row `last` the one that the cache holds.
+  /// After a pass over a tree: makes the path that ends in row `last` the one that the cache holds. Sequences
+  /// of one pass may be treated by different threads.
   void keep_path(int64_t last, KvCache& cache, DecoderWorkspace& workspace) const;
 
   const ModelConfig& config() const { return config_; }
