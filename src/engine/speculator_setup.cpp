@@ -67,13 +67,18 @@ TextModel text_model(const ModelData& data) {
 std::unique_ptr<Speculator> make_speculator(const Recipe& recipe, const ModelData& model,
                                             const ModelData* draft_model, Evaluator& evaluator,
                                             int64_t capacity, ThreadTeam& team,
-                                            const std::function<void(double)>& progress) {
+                                            const std::function<void(double)>& progress,
+                                            SharedSetup* shared) {
+  SharedSetup own;
+  SharedSetup& setup = shared != nullptr ? *shared : own;
   const Recipe used = recipe.planned ? with_what_there_is(recipe, model, draft_model) : recipe;
   const TextModel draft = draft_model != nullptr ? text_model(*draft_model) : TextModel{};
-  auto drafters = std::make_unique<DrafterStack>(used, evaluator, text_model(model), draft, capacity, team);
-  std::optional<PlanningCosts> costs;
-  if (used.planned && !used.levels.empty()) costs = planning_costs(evaluator, *drafters, progress);
-  return std::make_unique<Speculator>(used, std::move(drafters), evaluator, std::move(costs));
+  auto drafters =
+      std::make_unique<DrafterStack>(used, evaluator, text_model(model), draft, capacity, team, &setup.heads);
+  if (used.planned && !used.levels.empty() && !setup.costs) {
+    setup.costs = planning_costs(evaluator, *drafters, progress);
+  }
+  return std::make_unique<Speculator>(used, std::move(drafters), evaluator, setup.costs);
 }
 
 }  // namespace verbatim

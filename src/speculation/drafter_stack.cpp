@@ -41,17 +41,15 @@ int64_t translated_capacity(int64_t capacity, const ModelConfig& config) {
   return std::min<int64_t>(std::max(kTokensPerToken * capacity, kLeast), config.context);
 }
 
-/// Gives the drafter a head for `count` of the first `tokens` tokens, if the model has more.
-void reduce_head(NeuralDrafter& drafter, const LinearWeight& head, const Tokenizer* tokenizer, int32_t tokens,
-                 int32_t count, ThreadTeam& team) {
-  if (count >= head.columns) return;
+/// A head for `count` of the first `tokens` tokens.
+SharedHeads::Head reduced_head(const LinearWeight& head, Reading reading, const Tokenizer* tokenizer,
+                               int32_t tokens, int32_t count, ThreadTeam& team) {
   std::vector<int32_t> chosen = draft_vocabulary(tokenizer, tokens, count);
   if (chosen.empty() || chosen.back() == count - 1) {
-    drafter.own_head(std::make_unique<LinearWeight>(first_columns(head, count)));
-    return;
+    return {std::make_shared<LinearWeight>(first_columns(head, count)), {}};
   }
-  auto gathered = std::make_unique<LinearWeight>(draft_head(head, drafter.kind().reading, chosen, team));
-  drafter.own_head(std::move(gathered), std::move(chosen));
+  auto gathered = std::make_shared<LinearWeight>(draft_head(head, reading, chosen, team));
+  return {std::move(gathered), std::move(chosen)};
 }
 
 }  // namespace
@@ -64,10 +62,14 @@ PassKind pass_kind(const DraftLevel& level, const std::string& where) {
 }
 
 DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextModel& model,
-                           const TextModel& draft_model, int64_t capacity, ThreadTeam& team) {
+                           const TextModel& draft_model, int64_t capacity, ThreadTeam& team,
+                           SharedHeads* heads) {
   if (const std::string mistake = sparse_mistake(recipe); !mistake.empty()) {
     fail(ErrorKind::kUsage, "recipe {}: {}", recipe.name, mistake);
   }
+  SharedHeads own_heads;
+  SharedHeads& shared = heads != nullptr ? *heads : own_heads;
+  shared.levels.resize(recipe.levels.size());
   for (const DraftLevel& level : recipe.levels) {
     if (level.kind == DraftLevel::Kind::kNgram) {
       drafters_.push_back(std::make_unique<NgramDrafter>(level, model.decoder->config().vocab_size));
@@ -95,14 +97,20 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     } else {
       if (draft_evaluator_ == nullptr) {
         const bool small = weight_bytes(decoder.weights(), kind.reading) <= kOneThreadBytes;
-        if (small) one_thread_ = std::make_unique<ThreadTeam>(1);
-        draft_evaluator_ = std::make_unique<Evaluator>(decoder, small ? *one_thread_ : team);
+        draft_evaluator_ = std::make_unique<Evaluator>(target.runner().beside(decoder, small));
       }
       drafter = std::make_unique<NeuralDrafter>(*draft_evaluator_, kind,
                                                 DraftCache(decoder.cache_shape(), positions), true);
     }
-    reduce_head(*drafter, decoder.weights().head, (self ? model : draft_model).tokenizer.get(), tokens,
-                level.vocabulary > 0 ? std::min(tokens, level.vocabulary) : tokens, team);
+    const int32_t count = level.vocabulary > 0 ? std::min(tokens, level.vocabulary) : tokens;
+    if (count < decoder.weights().head.columns) {
+      std::optional<SharedHeads::Head>& head = shared.levels[drafters_.size()];
+      if (!head) {
+        head = reduced_head(decoder.weights().head, kind.reading,
+                            (self ? model : draft_model).tokenizer.get(), tokens, count, team);
+      }
+      drafter->own_head(head->weight, head->tokens);
+    }
     if (translated) {
       networks_.push_back(nullptr);
       drafters_.push_back(std::make_unique<TranslatingDrafter>(std::move(drafter), draft_model.tokenizer,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/thread_team.h"
@@ -21,6 +22,15 @@ struct TextModel {
 /// reading.
 PassKind pass_kind(const DraftLevel& level, const std::string& where);
 
+/// What several stacks of one recipe have in common: the first to be made leaves it for the others.
+struct SharedHeads {
+  struct Head {
+    std::shared_ptr<const LinearWeight> weight;
+    std::vector<int32_t> tokens;  ///< by column; empty: the first ones
+  };
+  std::vector<std::optional<Head>> levels;  ///< the heads for fewer tokens of levels that have one
+};
+
 /// The drafters of a recipe, one per level, each drafting for the one before. Drafts of a model whose
 /// vocabulary is another are translated.
 class DrafterStack {
@@ -28,9 +38,9 @@ class DrafterStack {
   /// `target` evaluates `model`, whose sequences grow to at most `capacity` tokens. `draft_model` is what
   /// levels of another model draft with, or without decoder. Both outlive the stack. Throws Error(kUsage)
   /// when a level needs what is not there, drafts for one that is translated, or reads a cache of another
-  /// kind.
+  /// kind. `team` packs heads for fewer tokens, unless `heads` has them or is to have them.
   DrafterStack(const Recipe& recipe, Evaluator& target, const TextModel& model, const TextModel& draft_model,
-               int64_t capacity, ThreadTeam& team);
+               int64_t capacity, ThreadTeam& team, SharedHeads* heads = nullptr);
 
   size_t size() const { return drafters_.size(); }
   Drafter& level(size_t i) { return *drafters_[i]; }
@@ -42,7 +52,6 @@ class DrafterStack {
   void observe(const Sequence& sequence);
 
  private:
-  std::unique_ptr<ThreadTeam> one_thread_;  // for models that fit a core's cache
   std::unique_ptr<Evaluator> draft_evaluator_;
   std::vector<std::unique_ptr<Drafter>> drafters_;
   std::vector<NeuralDrafter*> networks_;  // by level; null for others

@@ -12,9 +12,7 @@ void Evaluator::set_rows(std::span<const int32_t> tokens, int64_t first) {
 Matrix<const float> Evaluator::evaluate(std::span<const int32_t> tokens, int64_t first, int64_t logits_count,
                                         const PassKind& kind, KvCache& cache) {
   set_rows(tokens, first);
-  KvCache* const caches[] = {&cache};
-  const auto rows = static_cast<int64_t>(rows_.size());
-  return decoder_->forward(rows_, kind, caches, rows - logits_count, workspace_, *team_);
+  return runner_->run(rows_, kind, cache, std::ssize(rows_) - logits_count);
 }
 
 /// Puts nodes chain by chain: each with its first child after it, so that the trunk follows the root.
@@ -54,12 +52,11 @@ Matrix<const float> Evaluator::evaluate(std::span<const int32_t> tokens, int64_t
   set_rows(tokens, first);
   root_row_ = static_cast<int64_t>(rows_.size()) - 1;
   add_nodes(draft, static_cast<int32_t>(tokens.size()) - 1);
-  KvCache* const caches[] = {&cache};
-  return decoder_->forward(rows_, kind, caches, root_row_, workspace_, *team_);
+  return runner_->run(rows_, kind, cache, root_row_);
 }
 
 void Evaluator::keep(int32_t node, KvCache& cache) {
-  if (node != DraftNode::kRoot) decoder_->keep_path(row_of_[static_cast<size_t>(node)], cache, workspace_);
+  if (node != DraftNode::kRoot) runner_->keep_path(row_of_[static_cast<size_t>(node)], cache);
 }
 
 }  // namespace verbatim

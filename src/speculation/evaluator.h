@@ -4,15 +4,18 @@
 #include <span>
 #include <vector>
 
-#include "model/decoder.h"
 #include "speculation/drafter.h"
+#include "speculation/pass_runner.h"
 
 namespace verbatim {
 
 /// What it takes to evaluate tokens of one sequence with one model.
 class Evaluator {
  public:
-  Evaluator(const Decoder& decoder, ThreadTeam& team) : decoder_(&decoder), team_(&team) {}
+  explicit Evaluator(std::unique_ptr<PassRunner> runner) : runner_(std::move(runner)) {}
+  /// Runs every pass by itself. Both outlive the evaluator.
+  Evaluator(const Decoder& decoder, ThreadTeam& team)
+      : runner_(std::make_unique<SingleRunner>(decoder, team)) {}
 
   /// Evaluates tokens[first ..] at their positions in one pass and returns the logits of the last
   /// `logits_count` of them, valid until the next call.
@@ -30,16 +33,15 @@ class Evaluator {
   /// Makes the cache hold the path to this node. Its length is left to the caller.
   void keep(int32_t node, KvCache& cache);
 
-  const Decoder& decoder() const { return *decoder_; }
-  int threads() const { return team_->size(); }
+  const Decoder& decoder() const { return runner_->decoder(); }
+  int threads() const { return runner_->threads(); }
+  PassRunner& runner() { return *runner_; }
 
  private:
   void set_rows(std::span<const int32_t> tokens, int64_t first);
   void add_nodes(const Draft& draft, int32_t root_position);
 
-  const Decoder* decoder_;
-  ThreadTeam* team_;
-  DecoderWorkspace workspace_;
+  std::unique_ptr<PassRunner> runner_;
   std::vector<Row> rows_;
   int64_t root_row_ = 0;
   std::vector<int32_t> row_of_;        // by node

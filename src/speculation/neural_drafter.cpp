@@ -129,7 +129,7 @@ Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, c
   return evaluator_->evaluate(tokens, first, following, kind_, cache);
 }
 
-void NeuralDrafter::own_head(std::unique_ptr<LinearWeight> head, std::vector<int32_t> tokens) {
+void NeuralDrafter::own_head(std::shared_ptr<const LinearWeight> head, std::vector<int32_t> tokens) {
   head_ = std::move(head);
   kind_.head = head_.get();
   head_tokens_ = std::move(tokens);

@@ -64,7 +64,7 @@ class NeuralDrafter : public Drafter {
   void set_table(const PassCosts& table) { table_ = table; }
   /// Drafts with a head for fewer tokens, which its PassKind points to from now on: column i is tokens[i], in
   /// ascending order or, without `tokens`, token i.
-  void own_head(std::unique_ptr<LinearWeight> head, std::vector<int32_t> tokens = {});
+  void own_head(std::shared_ptr<const LinearWeight> head, std::vector<int32_t> tokens = {});
 
   /// Keeps the narrower view of the shared cache that its PassKind points to.
   void own_view(std::unique_ptr<SparseCache> view) {
@@ -111,7 +111,7 @@ class NeuralDrafter : public Drafter {
   PassKind kind_;
   DraftCache cache_;
   bool grow_trees_;
-  std::unique_ptr<LinearWeight> head_;
+  std::shared_ptr<const LinearWeight> head_;
   std::vector<int32_t> head_tokens_;  // by column of head_; empty where they are the first
   std::vector<float> token_logits_;   // by token, minus infinity for those that head_ lacks
   std::unique_ptr<SparseCache> view_;

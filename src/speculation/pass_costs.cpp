@@ -22,7 +22,7 @@ namespace verbatim {
 namespace {
 
 /// Raised when costs kept by an earlier program say something else.
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 /// The context that passes are timed after, in tokens, and how long one number of rows may take in all.
 constexpr int64_t kContext = 128;
@@ -55,11 +55,15 @@ PassCosts::PassCosts(const std::array<double, kRows.size()>& seconds) : seconds_
   for (size_t i = seconds_.size() - 1; i-- > 0;) seconds_[i] = std::min(seconds_[i], seconds_[i + 1]);
 }
 
-double PassCosts::table(int64_t rows) const {
+double PassCosts::at(int64_t rows) const {
   size_t i = 1;
   while (i + 1 < kRows.size() && rows > kRows[i]) ++i;
   const double slope = (seconds_[i] - seconds_[i - 1]) / static_cast<double>(kRows[i] - kRows[i - 1]);
   return seconds_[i - 1] + slope * static_cast<double>(rows - kRows[i - 1]);
+}
+
+double PassCosts::table(int64_t rows) const {
+  return at(rows * batch_);
 }
 
 double PassCosts::of(int64_t rows) const {
@@ -71,7 +75,11 @@ double PassCosts::row(int64_t rows) const {
 }
 
 void PassCosts::observe(int64_t rows, double seconds) {
-  const double expected = table(rows);
+  observe_pass(rows * batch_, seconds);
+}
+
+void PassCosts::observe_pass(int64_t all_rows, double seconds) {
+  const double expected = at(all_rows);
   if (expected <= 0.0) return;
   // A single pass that was interrupted must not count for ten.
   const double ratio = std::clamp(seconds / expected, 0.25, 4.0);

@@ -15,11 +15,14 @@ namespace verbatim {
 class PassCosts {
  public:
   /// 17: a row more than a tile of AMX holds costs as much as several.
-  static constexpr std::array<int64_t, 8> kRows = {1, 2, 4, 8, 16, 17, 32, 64};
+  static constexpr std::array<int64_t, 10> kRows = {1, 2, 4, 8, 16, 17, 32, 64, 128, 256};
 
   PassCosts() = default;
   /// `seconds`: of passes over kRows rows.
   explicit PassCosts(const std::array<double, kRows.size()>& seconds);
+
+  /// From now on rows are those of each of so many sequences that share the pass.
+  void set_batch(int64_t sequences) { batch_ = sequences; }
 
   /// Seconds of a pass over so many rows, between the measured numbers linearly, as the machine runs now.
   double of(int64_t rows) const;
@@ -29,11 +32,18 @@ class PassCosts {
   double row(int64_t rows) const;
   /// Takes in what a pass has cost: longer contexts and busier machines make all of them dearer alike.
   void observe(int64_t rows, double seconds);
+  /// Likewise of a pass with so many rows of all sequences.
+  void observe_pass(int64_t all_rows, double seconds);
+  /// The machine is as busy for these passes as for those.
+  void follow(const PassCosts& other) { scale_ = other.scale_; }
 
   const std::array<double, kRows.size()>& measured() const { return seconds_; }
 
  private:
+  double at(int64_t all_rows) const;
+
   std::array<double, kRows.size()> seconds_{};
+  int64_t batch_ = 1;
   double scale_ = 1.0;
   int64_t observed_ = 0;  // passes
 };

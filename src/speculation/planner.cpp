@@ -1,6 +1,7 @@
 #include "speculation/planner.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace verbatim {
 
@@ -135,8 +136,54 @@ void Planner::add_plan(std::optional<size_t> outer, std::optional<size_t> inner)
       plan.inner_worth = first_worth(recipe_.levels[*inner]);
     }
     plan.seconds = costs_.target.of(kUsualRows) + plan.draft_seconds * plan.tokens;
+    plan.rows = plan.tokens + 1;
+    plan.passes = inner ? plan.tokens / kInnerGain : plan.tokens;
   }
   plans_.push_back(plan);
+}
+
+/// Gives a plan the seconds that a step of it takes in a batch of another size.
+void Planner::expect(Plan& plan, double old_pass_seconds) const {
+  if (!plan.outer) {
+    plan.seconds = costs_.target.of(1);
+    plan.measured = false;
+    return;
+  }
+  const double pass = pass_seconds(*plan.outer);
+  plan.draft_seconds *= pass / old_pass_seconds;
+  plan.step_seconds = FadingLine(pass);
+  plan.seconds = costs_.target.of(std::lround(plan.rows)) + plan.passes * pass;
+}
+
+void Planner::set_batch(int64_t sequences) {
+  if (sequences == batch_) return;
+  batch_ = sequences;
+  std::vector<double> before(costs_.levels.size());
+  for (size_t i = 0; i < before.size(); ++i) before[i] = pass_seconds(i);
+  costs_.target.set_batch(sequences);
+  for (std::optional<PassCosts>& level : costs_.levels) {
+    if (level) level->set_batch(sequences);
+  }
+  for (Plan& plan : plans_) expect(plan, plan.outer ? before[*plan.outer] : 0.0);
+}
+
+/// Puts what a step would take if all sequences took one like it in place of what it took.
+void Planner::share(double& seconds_draft, double& seconds_verify, int64_t rows,
+                    const PassRunner::Pass& verified) {
+  if (verified.rows > 0) costs_.target.observe_pass(verified.rows, verified.seconds);
+  for (std::optional<PassCosts>& level : costs_.levels) {
+    if (level) level->follow(costs_.target);
+  }
+  seconds_verify = costs_.target.of(rows);
+  if (current_ == plans_.size() || !plans_[current_].outer) return;
+  const size_t outer = *plans_[current_].outer;
+  if (costs_.levels[outer]) seconds_outer_ = passes_of(outer) * costs_.levels[outer]->of(1);
+  seconds_draft = seconds_ngrams_ + seconds_outer_;
+}
+
+/// How many rows a verification has where the price of one more is taken.
+double Planner::usual_rows(const Plan& plan) const {
+  return batch_ == 1 ? static_cast<double>(kUsualRows) : plan.rows;
 }
 
 void Planner::begin() {
@@ -182,7 +229,7 @@ size_t Planner::pick() const {
 
 DraftLimits Planner::outer_limits(const Plan& plan) const {
   const double rate = plans_[best_plan()].rate();
-  const double row = costs_.target.row(kUsualRows);
+  const double row = costs_.target.row(std::lround(usual_rows(plan)));
   DraftLimits limits = limits_of(recipe_.levels[*plan.outer]);
   limits.path_threshold = threshold(rate * (plan.draft_seconds + row) / worth_[*plan.outer].mean());
   limits.leaf_threshold = threshold(rate * row);
@@ -334,8 +381,9 @@ void Planner::credit(std::span<const int32_t> appended) {
 }
 
 void Planner::learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
-                    double seconds_verify) {
+                    double seconds_verify, const PassRunner::Pass& verified) {
   const int64_t rows = draft.size() + 1;
+  if (batch_ > 1) share(seconds_draft, seconds_verify, rows, verified);
   const double seconds = seconds_draft + seconds_verify;
   const Plan& best = plans_[best_plan()];
   const bool trial = current_ < plans_.size() && (&plans_[current_] != &best || passed_over_ > 0);
@@ -394,6 +442,8 @@ void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double
   // The first steps count more: what is expected before them is a guess.
   const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 1));
   learn_drafting(plan, rate);
+  plan.rows += rate * (static_cast<double>(draft.size() + 1) - plan.rows);
+  plan.passes += rate * (passes_of(*plan.outer) - plan.passes);
   // Half of what was expected and half of what came: the first is less noisy, the second true.
   const double tokens = 0.5 * expected_tokens(draft) + 0.5 * static_cast<double>(appended);
   const double seconds = std::min(seconds_step, kLongestStep * plan.seconds);

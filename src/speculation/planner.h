@@ -35,9 +35,14 @@ class Planner {
 
   /// Chooses and drafts: adds to the empty draft.
   void propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft& draft);
-  /// Hears how long that draft and its verification took and which tokens the step appended.
+  /// Hears how long that draft and its verification took and which tokens the step appended. `verified`: the
+  /// pass that verified it, where it is shared.
   void learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
-             double seconds_verify);
+             double seconds_verify, const PassRunner::Pass& verified = {});
+
+  /// From now on so many sequences share passes. What a plan takes is then not measured, since a sequence
+  /// also waits for the drafts of others, but reckoned from the costs, as if all of them did the same.
+  void set_batch(int64_t sequences);
 
   /// How often each plan was chosen, and what the costs promised. Starts anew with begin().
   void begin();
@@ -58,6 +63,8 @@ class Planner {
     double tokens = 0;            // per step, averaged
     double seconds = 0;           // likewise
     double draft_seconds = 0;     // per drafted token deep, averaged
+    double rows = 0;              // of verification, averaged
+    double passes = 0;            // of the outer drafter, in passes over one row, averaged
     FadingLine step_seconds{0};   // of drafting, by passes of the outer drafter
     int64_t unused = 0;           // steps since it was chosen
     int64_t uses = 0;
@@ -67,6 +74,9 @@ class Planner {
     double rate() const { return tokens / seconds; }
   };
 
+  void share(double& seconds_draft, double& seconds_verify, int64_t rows, const PassRunner::Pass& verified);
+  void expect(Plan& plan, double old_pass_seconds) const;
+  double usual_rows(const Plan& plan) const;
   void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
   size_t best_plan() const;
   size_t pick() const;
@@ -92,6 +102,7 @@ class Planner {
   std::optional<size_t> ngrams_;    // the level that is asked first
   Draft ngram_draft_;               // its answer
   Draft outer_draft_;               // what the plan's drafter said, before anything was merged or left out
+  int64_t batch_ = 1;               // sequences that share passes
   size_t current_ = 0;              // the plan of this step; plans_.size(): n-grams
   int64_t passes_before_ = 0;
   double passed_over_ = 0;       // tokens per second that n-grams promised where the plan was to be measured

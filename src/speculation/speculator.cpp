@@ -77,7 +77,8 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   drafters_->observe(sequence);
   if (planner_) {
     planner_->learn(draft_, std::span(sequence.tokens).subspan(static_cast<size_t>(known)),
-                    stats.seconds_draft - drafted_before, stats.seconds_verify - verified_before);
+                    stats.seconds_draft - drafted_before, stats.seconds_verify - verified_before,
+                    evaluator_->runner().last_pass());
   }
   count(verdict, stats);
 }

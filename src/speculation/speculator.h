@@ -18,6 +18,11 @@ class Speculator {
   /// Starts a generation with these settings and new statistics. What drafters have learnt stays.
   void begin(const SamplingOptions& sampling);
 
+  /// Says how many sequences share its passes from now on, which a planner weighs.
+  void set_batch(int64_t sequences) {
+    if (planner_) planner_->set_batch(sequences);
+  }
+
   /// Evaluates up to `chunk` of the prompt's pending tokens. Returns true when these were the last and the
   /// first token after them has been appended.
   bool prefill(Sequence& sequence, int64_t chunk, Stats& stats);

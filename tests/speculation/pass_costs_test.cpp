@@ -23,8 +23,8 @@ using Seconds = std::array<double, PassCosts::kRows.size()>;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAreArray;
 
-/// Passes over 1, 2, 4, 8, 16, 17, 32 and 64 rows: a tile holds 16.
-constexpr Seconds kSeconds = {1.0, 1.125, 1.25, 1.5, 2.0, 4.0, 4.5, 9.0};
+/// Passes over 1, 2, 4, 8, 16, 17, 32, 64, 128 and 256 rows: a tile holds 16.
+constexpr Seconds kSeconds = {1.0, 1.125, 1.25, 1.5, 2.0, 4.0, 4.5, 9.0, 18.0, 36.0};
 
 TEST(PassCosts, AreThoseMeasuredAndOnALineBetweenThem) {
   const PassCosts costs(kSeconds);
@@ -33,7 +33,8 @@ TEST(PassCosts, AreThoseMeasuredAndOnALineBetweenThem) {
   EXPECT_DOUBLE_EQ(costs.of(3), 1.1875);
   EXPECT_DOUBLE_EQ(costs.of(12), 1.75);
   EXPECT_DOUBLE_EQ(costs.of(48), 6.75);
-  EXPECT_DOUBLE_EQ(costs.of(96), 13.5);  // beyond the last, as between the last two
+  EXPECT_DOUBLE_EQ(costs.of(96), 13.5);
+  EXPECT_DOUBLE_EQ(costs.of(384), 54.0);  // beyond the last, as between the last two
 }
 
 TEST(PassCosts, KnowWhatARowMoreCosts) {
@@ -48,7 +49,7 @@ TEST(PassCosts, KnowWhatARowMoreCosts) {
 }
 
 TEST(PassCosts, NeverFallWithTheRowsHoweverNoisyTheMeasurements) {
-  const PassCosts costs({3.0, 2.0, 5.0, 4.0, 9.0, 4.5, 6.0, 5.5});
+  const PassCosts costs({3.0, 2.0, 5.0, 4.0, 9.0, 4.5, 6.0, 5.5, 11.0, 22.0});
   for (int64_t rows = 1; rows < 100; ++rows) EXPECT_GE(costs.row(rows), 0.0) << rows;
   EXPECT_DOUBLE_EQ(costs.of(1), 2.0);
   EXPECT_DOUBLE_EQ(costs.of(16), 4.5);
@@ -65,6 +66,20 @@ TEST(PassCosts, FollowAMachineThatBecomesSlowerAndQuickerAgain) {
   EXPECT_EQ(costs.measured(), kSeconds);
   for (int i = 0; i < 100; ++i) costs.observe(17, 3.0);
   EXPECT_NEAR(costs.of(1), 0.75, 1e-3);
+}
+
+TEST(PassCosts, OfABatchAreThoseOfAllItsRows) {
+  PassCosts costs(kSeconds);
+  costs.set_batch(8);
+  EXPECT_DOUBLE_EQ(costs.of(1), 1.5);
+  EXPECT_DOUBLE_EQ(costs.of(2), 2.0);
+  EXPECT_DOUBLE_EQ(costs.of(8), 9.0);
+  EXPECT_DOUBLE_EQ(costs.row(4), 4.5 + 8.0 * 4.5 / 32.0 - 4.5);
+  for (int i = 0; i < 100; ++i) costs.observe_pass(16, 4.0);
+  EXPECT_NEAR(costs.of(2), 4.0, 1e-3);
+  PassCosts other(kSeconds);
+  other.follow(costs);
+  EXPECT_NEAR(other.of(1), 2.0, 1e-3);
 }
 
 TEST(PassCosts, MoveTowardsWhatPassesTakeAndNotBeyond) {
@@ -246,7 +261,8 @@ TEST_F(KeptPassCosts, MalformedFilesAreIgnored) {
       std::string(5000, '['),
       whole + "}",
       with("version", 0),
-      with("version", 2),
+      with("version", 1),
+      with("version", 3),
       with("version", "1"),
       without("version"),
       with("key", "another"),
@@ -255,8 +271,8 @@ TEST_F(KeptPassCosts, MalformedFilesAreIgnored) {
       without("seconds"),
       with("seconds", 1.0),
       with("seconds", nlohmann::json::array()),
-      with("seconds", {1, 2, 3, 4, 5, 6, 7}),
       with("seconds", {1, 2, 3, 4, 5, 6, 7, 8, 9}),
+      with("seconds", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}),
       with("seconds", {{"a", 1}}),
       with_seconds(nullptr),
       with_seconds("1.5"),

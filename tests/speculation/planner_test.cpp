@@ -39,7 +39,7 @@ PassCosts line(double pass, double row) {
 
 /// Costs of one pass for up to 16 rows, and another for more.
 PassCosts tiles(double first, double more) {
-  return PassCosts({first, first, first, first, first, more, more, more});
+  return PassCosts({first, first, first, first, first, more, more, more, more, more});
 }
 
 /// A token that nothing drafts.
@@ -405,6 +405,29 @@ TEST_F(PlannerTest, DraftsOfANetworkGetLongerTheMoreOfThemIsKept) {
   EXPECT_LT(length(0), length(1));
   EXPECT_LT(length(1), length(100));
   EXPECT_EQ(length(100), 6.0);
+}
+
+// Where every row counts, a batch leaves nothing for drafts of which little is kept; and what a step of it takes
+// says nothing, since it waits for others.
+TEST_F(PlannerTest, WeighsWhatAllOfABatchWouldTake) {
+  for (const double slowness : {1.0, 20.0}) {
+    Decoding alone = ngrams(line(kPlain, 0.01 * kPlain), 8);
+    Decoding batch = ngrams(line(kPlain, 0.01 * kPlain), 8);
+    batch.planner().set_batch(64);
+    int64_t drafted_alone = 0;
+    int64_t drafted_in_batch = 0;
+    for (int i = 0; i < 100; ++i) {
+      drafted_alone += alone.step(1).drafted;
+      drafted_in_batch += batch.step(1, slowness).drafted;
+    }
+    EXPECT_GT(drafted_alone, 400);
+    EXPECT_LT(drafted_in_batch, 200);
+    // And alone again as if nothing had been.
+    batch.planner().set_batch(1);
+    drafted_in_batch = 0;
+    for (int i = 0; i < 100; ++i) drafted_in_batch += batch.step(1).drafted;
+    EXPECT_GT(drafted_in_batch, 400);
+  }
 }
 
 TEST_F(PlannerTest, DraftsStayWithinATileUnlessMoreThanThatIsKept) {

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "model/decoder.h"
+
+namespace verbatim {
+
+/// Runs the passes that one sequence wants of a model: alone, or together with those of other sequences.
+class PassRunner {
+ public:
+  virtual ~PassRunner() = default;
+
+  /// Evaluates rows of the sequence, which all have the number 0, as Decoder::forward() does. What it returns
+  /// holds until the sequence wants its next pass.
+  virtual Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,
+                                  int64_t first_logits_row) = 0;
+  /// After a pass over a tree: makes the path that ends in row `last` the one that the cache holds.
+  virtual void keep_path(int64_t last, KvCache& cache) = 0;
+
+  /// The last pass that run() was part of: the rows of all sequences, and how long it took by itself.
+  struct Pass {
+    int64_t rows = 0;
+    double seconds = 0;
+  };
+  virtual Pass last_pass() const = 0;
+
+  virtual const Decoder& decoder() const = 0;
+  virtual int threads() const = 0;
+  /// Runs the sequence's passes of another model, which outlives it. `small`: with one thread, because a
+  /// second would come too late.
+  virtual std::unique_ptr<PassRunner> beside(const Decoder& other, bool small) = 0;
+};
+
+/// Runs each pass as it comes.
+class SingleRunner : public PassRunner {
+ public:
+  /// Both outlive the runner.
+  SingleRunner(const Decoder& decoder, ThreadTeam& team) : decoder_(&decoder), team_(&team) {}
+
+  Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,
+                          int64_t first_logits_row) override;
+  void keep_path(int64_t last, KvCache& cache) override;
+  Pass last_pass() const override { return last_; }
+  const Decoder& decoder() const override { return *decoder_; }
+  int threads() const override { return team_->size(); }
+  std::unique_ptr<PassRunner> beside(const Decoder& other, bool small) override;
+
+ private:
+  const Decoder* decoder_;
+  ThreadTeam* team_;
+  std::unique_ptr<ThreadTeam> one_thread_;
+  DecoderWorkspace workspace_;
+  Pass last_;
+};
+
+}  // namespace verbatim
