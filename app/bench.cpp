@@ -8,13 +8,14 @@ void add_bench(CLI::App& program) {
   bench->require_subcommand(1);
   bench->footer(
       "Examples:\n  verbatim bench kernels --help\n  verbatim bench passes --help\n"
-      "  verbatim bench decode --help\n  verbatim bench sweep --help");
+      "  verbatim bench decode --help\n  verbatim bench sweep --help\n  verbatim bench throughput --help");
   add_bench_kernels(*bench);
   add_bench_passes(*bench);
   add_bench_attention(*bench);
   add_bench_context(*bench);
   add_bench_decode(*bench);
   add_bench_sweep(*bench);
+  add_bench_throughput(*bench);
   for (CLI::App* const command : bench->get_subcommands({})) {
     command->group("Commands");
     command->set_help_flag("-h,--help", "Show this and exit");

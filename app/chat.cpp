@@ -49,8 +49,7 @@ void answer(Chat& chat, std::string_view message) {
   const InterruptGuard guard;
   const GenerateResult result = chat.conversation.reply(message, [&](std::string_view piece) {
     write_out(piece);
-    line_open = !piece.ends_with('\n');
-    return true;
+    if (!piece.empty()) line_open = !piece.ends_with('\n');
   });
   end_progress();
   if (line_open || result.text.empty()) write_out("\n");

@@ -24,6 +24,7 @@ void add_bench_passes(CLI::App& bench);
 void add_bench_context(CLI::App& bench);
 void add_bench_decode(CLI::App& bench);
 void add_bench_sweep(CLI::App& bench);
+void add_bench_throughput(CLI::App& bench);
 
 // The commands of the group `eval`.
 void add_eval_perplexity(CLI::App& eval);

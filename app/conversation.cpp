@@ -12,7 +12,7 @@ Conversation::Conversation(const Model& model, const ChatFormat& format, std::st
       system_(std::move(system)),
       generate_(std::move(generate)),
       recipe_(std::move(recipe)),
-      session_(model, 0, threads) {
+      engine_(std::make_unique<Engine>(model, EngineOptions{.max_batch = 1, .threads = threads})) {
   for (const std::string& stop : stop_strings(format_)) generate_.stop.push_back(stop);
   for (const std::string& name : stop_tokens(format_)) {
     // A model that lacks the token spells it out.
@@ -24,26 +24,26 @@ Conversation::Conversation(const Model& model, const ChatFormat& format, std::st
   }
 }
 
-GenerateResult Conversation::reply(std::string_view user, const Session::OnText& on_text) {
+GenerateResult Conversation::reply(std::string_view user,
+                                   const std::function<void(std::string_view)>& on_text) {
   require_utf8(user, "the message");
   const bool first = turns_ == 0;
   const std::string text = carried_ + render_user_turn(format_, system_, user, first);
-  const std::vector<int32_t> tokens = model_.encode(text, first);
-  require_room(tokens.size());
-  const int64_t before = length();
-  try {
-    GenerateResult result = session_.generate(tokens, generate_, recipe_, on_text);
-    forget_the_end(result);
-    ++turns_;
-    return result;
-  } catch (...) {
-    session_.truncate(before);
-    throw;
-  }
+  const std::vector<int32_t> turn = model_.encode(text, first);
+  require_room(turn.size());
+  std::vector<int32_t> prompt = tokens_;
+  prompt.insert(prompt.end(), turn.begin(), turn.end());
+  TokenStream stream = engine_->submit({prompt, generate_, recipe_});
+  while (const auto piece = stream.next()) on_text(piece->text);
+  GenerateResult result = stream.wait();
+  tokens_ = std::move(prompt);
+  remember(result);
+  ++turns_;
+  return result;
 }
 
 void Conversation::reset() {
-  session_.truncate(0);
+  tokens_.clear();
   turns_ = 0;
   carried_.clear();
 }
@@ -58,7 +58,8 @@ void Conversation::require_room(size_t turn_tokens) const {
             context(), turn_tokens);
 }
 
-void Conversation::forget_the_end(const GenerateResult& result) {
+/// Takes a reply into the history, but for what ends it.
+void Conversation::remember(const GenerateResult& result) {
   carried_.clear();
   size_t kept = result.tokens.size();
   if (result.stats.finish == FinishReason::kEndOfSequence) --kept;
@@ -73,7 +74,7 @@ void Conversation::forget_the_end(const GenerateResult& result) {
     }
     carried_ = result.text.substr(bytes);
   }
-  session_.truncate(length() - static_cast<int64_t>(result.tokens.size() - kept));
+  tokens_.insert(tokens_.end(), result.tokens.begin(), result.tokens.begin() + static_cast<ptrdiff_t>(kept));
 }
 
 }  // namespace verbatim::app

@@ -62,21 +62,21 @@ void generate(Options& options) {
       load_model(options.common.model, options.common.load_formats(recipe), options.common.threads);
   const std::vector<int32_t> tokens = model.encode(prompt);
   const int64_t room = static_cast<int64_t>(tokens.size()) + options.generate.max_tokens;
-  Session session(model, room, options.common.threads);
-  add_draft_model(session, options.common, recipe);
-  session.prepare(recipe, show_measuring);
+  Engine engine(model,
+                {.max_batch = 1, .capacity = room, .prompt_cache = false, .threads = options.common.threads});
+  if (const auto drafts = load_draft_model(options.common, recipe)) engine.set_draft_model(*drafts);
+  engine.prepare(recipe, show_measuring);
   end_progress();
   const std::string warning = lossy_warning(recipe);
   if (!warning.empty()) fmt::print(stderr, "verbatim: {}\n", one_line(warning));
   const double seconds_load = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   const InterruptGuard guard;
-  const bool stream = !options.json;
-  const GenerateResult result =
-      session.generate(tokens, options.generate, recipe, [&](std::string_view piece) {
-        if (stream) write_out(piece);
-        return true;
-      });
+  TokenStream stream = engine.submit({tokens, options.generate, recipe});
+  while (const auto piece = stream.next()) {
+    if (!options.json) write_out(piece->text);
+  }
+  const GenerateResult result = stream.wait();
   end_progress();
   if (options.json) {
     print_json(options, recipe, result, seconds_load);

@@ -30,9 +30,9 @@ struct GenerateOptions {
   std::function<void(double)> prefill_progress = {};
 };
 
-enum class FinishReason { kLength, kEndOfSequence, kStopString, kContext, kCancelled };
+enum class FinishReason { kLength, kEndOfSequence, kStopString, kContext, kCancelled, kDeadline };
 
-/// "length", "eos", "stop", "context" or "cancelled".
+/// "length", "eos", "stop", "context", "cancelled" or "deadline".
 std::string_view finish_reason_name(FinishReason reason);
 
 /// What happened at one depth of the drafts: 0 is the first drafted token of a step.

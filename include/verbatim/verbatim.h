@@ -2,6 +2,7 @@
 
 // The whole public API.
 
+#include "verbatim/engine.h"
 #include "verbatim/error.h"
 #include "verbatim/generate.h"
 #include "verbatim/model.h"

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/matrix.h"
 #include "kv/dense.h"
+#include "speculation/sparse_levels.h"
 
 namespace verbatim {
 
@@ -28,6 +29,17 @@ void require_memory(const ContextMemory& need, std::optional<int64_t> available)
 int64_t dense_cache_bytes(const ModelConfig& config, int64_t positions) {
   return DenseCache::bytes_of({config.layers, config.kv_heads, config.head_dim},
                               round_up(positions, kAttentionChunk));
+}
+
+int64_t draft_cache_bytes(const Recipe& recipe, const ModelConfig& model, const ModelConfig* draft,
+                          int64_t prompt, int64_t length) {
+  int64_t bytes = 0;
+  for (const DraftLevel& level : recipe.levels) {
+    bytes += dense_cache_bytes(model, copied_positions(level, prompt));
+    if (level.kind != DraftLevel::Kind::kModel || draft == nullptr) continue;
+    bytes += dense_cache_bytes(*draft, std::min<int64_t>(length, draft->context));
+  }
+  return bytes;
 }
 
 int64_t pass_workspace_bytes(const ModelConfig& config, int64_t rows) {

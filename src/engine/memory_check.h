@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "checkpoint/model_config.h"
+#include "verbatim/recipe.h"
 
 namespace verbatim {
 
@@ -24,6 +25,11 @@ void require_memory(const ContextMemory& need, std::optional<int64_t> available)
 
 /// Keys and values in BF16 of so many positions, in whole chunks.
 int64_t dense_cache_bytes(const ModelConfig& config, int64_t positions);
+
+/// What drafting takes for keys and values of its own, of a sequence of `length` tokens, `prompt` of which
+/// are its prompt. `draft`: the other model that the recipe may draft with, or null.
+int64_t draft_cache_bytes(const Recipe& recipe, const ModelConfig& model, const ModelConfig* draft,
+                          int64_t prompt, int64_t length);
 
 /// About what a pass over so many rows needs for its buffers.
 int64_t pass_workspace_bytes(const ModelConfig& config, int64_t rows);

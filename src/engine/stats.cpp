@@ -14,6 +14,8 @@ std::string_view finish_reason_name(FinishReason reason) {
       return "stop";
     case FinishReason::kContext:
       return "context";
+    case FinishReason::kDeadline:
+      return "deadline";
     case FinishReason::kCancelled:
       return "cancelled";
   }

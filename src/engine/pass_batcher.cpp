@@ -1,0 +1,302 @@
+#include "engine/pass_batcher.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "speculation/sequence.h"
+
+namespace verbatim {
+
+namespace {
+
+/// Drafts of other models take whole prompts in: no more rows than this join one pass.
+constexpr int64_t kMostDraftRows = 512;
+
+}  // namespace
+
+/// What a member waits for.
+struct PassBatcher::Request {
+  Member* member;
+  const Decoder* decoder;
+  bool small;
+  std::span<const Row> rows;
+  const PassKind* kind;
+  KvCache* cache;
+  int64_t first_logits_row;
+
+  enum class State { kWaiting, kDone, kPreempted, kFailed };
+  State state = State::kWaiting;
+  Matrix<const float> logits = {};
+  int64_t first_row = 0;  // in the pass
+  PassRunner::Pass pass = {};
+  std::exception_ptr error = nullptr;
+
+  void settle() { state = error ? State::kFailed : State::kDone; }
+  int64_t positions() const {
+    int32_t last = 0;
+    for (const Row& row : rows) last = std::max(last, row.position);
+    return int64_t{last} + 1;
+  }
+  bool joins(const Request& other) const {
+    const auto same = [](const PassKind& a, const PassKind& b) {
+      return a.reading == b.reading && a.layers == b.layers && a.head == b.head && a.cache == b.cache &&
+             a.sparse == nullptr && b.sparse == nullptr && a.observer == nullptr && b.observer == nullptr;
+    };
+    return this == &other || (decoder == other.decoder && same(*kind, *other.kind));
+  }
+};
+
+class PassBatcher::Runner : public PassRunner {
+ public:
+  Runner(PassBatcher& batcher, Member& member, const Decoder& decoder, bool small)
+      : batcher_(&batcher), member_(&member), decoder_(&decoder), small_(small) {}
+
+  Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,
+                          int64_t first_logits_row) override {
+    Request request{.member = member_,
+                    .decoder = decoder_,
+                    .small = small_,
+                    .rows = rows,
+                    .kind = &kind,
+                    .cache = &cache,
+                    .first_logits_row = first_logits_row};
+    const Matrix<const float> logits = batcher_->run(request);
+    first_row_ = request.first_row;
+    last_ = request.pass;
+    return logits;
+  }
+  void keep_path(int64_t last, KvCache& cache) override {
+    decoder_->keep_path(first_row_ + last, cache, batcher_->workspace_of(*decoder_));
+  }
+  Pass last_pass() const override { return last_; }
+  const Decoder& decoder() const override { return *decoder_; }
+  int threads() const override { return small_ ? 1 : batcher_->team_->size(); }
+  std::unique_ptr<PassRunner> beside(const Decoder& other, bool small) override {
+    return batcher_->runner(*member_, other, small);
+  }
+
+ private:
+  PassBatcher* batcher_;
+  Member* member_;
+  const Decoder* decoder_;
+  bool small_;
+  int64_t first_row_ = 0;
+  Pass last_;
+};
+
+PassBatcher::PassBatcher(const Decoder& target, ThreadTeam& team, int64_t prompt_rows,
+                         std::function<bool()> make_room, std::function<void()> between_passes)
+    : target_(&target),
+      team_(&team),
+      prompt_rows_(prompt_rows),
+      make_room_(std::move(make_room)),
+      between_passes_(std::move(between_passes)) {
+  workspace_of(target);
+}
+
+std::unique_ptr<PassRunner> PassBatcher::runner(Member& member, const Decoder& decoder, bool small) {
+  return std::make_unique<Runner>(*this, member, decoder, small);
+}
+
+/// The buffers of the passes of a model; the same ones from the first call on.
+DecoderWorkspace& PassBatcher::workspace_of(const Decoder& decoder) {
+  const std::lock_guard lock(mutex_);
+  return workspaces_[&decoder];
+}
+
+void PassBatcher::attach(Member& member) {
+  {
+    const std::lock_guard lock(pass_mutex_);
+    aside_.clear();
+  }
+  const std::lock_guard lock(mutex_);
+  member.attached_ = true;
+  ++attached_;
+}
+
+void PassBatcher::detach(Member& member) {
+  const std::lock_guard lock(mutex_);
+  if (!member.attached_) return;
+  member.attached_ = false;
+  --attached_;
+  // It may be the one that the others wait for.
+  if (!waiting_.empty()) waiting_.front()->member->wake_.notify_one();
+}
+
+int64_t PassBatcher::size() const {
+  const std::lock_guard lock(mutex_);
+  return attached_;
+}
+
+PassBatcher::Counts PassBatcher::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+Matrix<const float> PassBatcher::run(Request& request) {
+  if (!request.member->attached_) {
+    const std::lock_guard lock(pass_mutex_);
+    if (!request.cache->reserve(request.positions())) {
+      fail(ErrorKind::kMachine, "there is no memory left for keys and values");
+    }
+    evaluate({&request}, aside_[request.decoder]);
+    request.settle();
+  } else {
+    std::unique_lock lock(mutex_);
+    const auto later = [](const Request* a, const Request* b) { return a->member->order < b->member->order; };
+    waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), &request, later), &request);
+    while (request.state == Request::State::kWaiting) {
+      if (!leading_ && std::ssize(waiting_) == attached_) {
+        lead(lock);
+      } else {
+        request.member->wake_.wait(lock);
+      }
+    }
+  }
+  if (request.state == Request::State::kPreempted) throw Preempted();
+  if (request.state == Request::State::kFailed) std::rethrow_exception(request.error);
+  return request.logits;
+}
+
+/// Whether it is a pass that verifies or reads a prompt, rather than one that drafts.
+bool PassBatcher::wants_whole_model(const Request& request) const {
+  const PassKind& kind = *request.kind;
+  return request.decoder == target_ && kind.reading == Reading::kFull && kind.layers == 0 &&
+         kind.head == nullptr && kind.cache == CacheReading::kFull && kind.sparse == nullptr &&
+         kind.observer == nullptr;
+}
+
+/// What is evaluated next, of all that is waited for.
+std::vector<PassBatcher::Request*> PassBatcher::choose_group() const {
+  std::vector<Request*> group;
+  const auto draft = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&](const Request* request) { return !wants_whole_model(*request); });
+  if (draft != waiting_.end()) {
+    int64_t rows = 0;
+    for (auto i = draft; i != waiting_.end(); ++i) {
+      if (!(*draft)->joins(**i) || wants_whole_model(**i)) continue;
+      rows += std::ssize((*i)->rows);
+      if (!group.empty() && rows > kMostDraftRows) break;
+      group.push_back(*i);
+    }
+    return group;
+  }
+  // Rows without logits are a prompt's. Those who come later wait for theirs.
+  int64_t prompt_rows = 0;
+  for (Request* const request : waiting_) {
+    const int64_t rows = request->first_logits_row;
+    if (prompt_rows > 0 && rows > 0 && prompt_rows + rows > prompt_rows_) continue;
+    prompt_rows += rows;
+    group.push_back(request);
+  }
+  return group;
+}
+
+void PassBatcher::end(Request& request) {
+  std::erase(waiting_, &request);
+  request.member->wake_.notify_one();
+}
+
+/// The sequence that loses its memory first.
+PassBatcher::Request* PassBatcher::last_with_memory() const {
+  for (size_t i = waiting_.size(); i-- > 0;) {
+    const PagedCache* const pages = waiting_[i]->member->pages;
+    if (pages != nullptr && !pages->pages().empty()) return waiting_[i];
+  }
+  return nullptr;
+}
+
+/// Sees to it that what the group writes has its place, if need be at the cost of those who come last.
+void PassBatcher::reserve_memory(std::vector<Request*>& group) {
+  for (size_t i = 0; i < group.size();) {
+    Request& request = *group[i];
+    if (request.cache->reserve(request.positions())) {
+      ++i;
+      continue;
+    }
+    if (make_room_()) continue;
+    Request* const victim = last_with_memory();
+    if (victim == nullptr) {
+      request.error = std::make_exception_ptr(Error(
+          ErrorKind::kMachine, "there is no memory left for keys and values: give the engine more of it"));
+      request.state = Request::State::kFailed;
+      end(request);
+      group.erase(group.begin() + static_cast<ptrdiff_t>(i));
+      continue;
+    }
+    ++counts_.preemptions;
+    victim->member->pages->release();
+    victim->state = Request::State::kPreempted;
+    end(*victim);
+    const auto lost = static_cast<size_t>(std::find(group.begin(), group.end(), victim) - group.begin());
+    if (lost == group.size()) continue;
+    if (lost < i) --i;
+    group.erase(group.begin() + static_cast<ptrdiff_t>(lost));
+  }
+}
+
+/// Evaluates one pass for those who wait.
+void PassBatcher::lead(std::unique_lock<std::mutex>& lock) {
+  leading_ = true;
+  std::vector<Request*> group = choose_group();
+  reserve_memory(group);
+  if (!group.empty()) {
+    lock.unlock();
+    between_passes_();
+    {
+      const std::lock_guard working(pass_mutex_);
+      evaluate(group, workspace_of(*group.front()->decoder));
+    }
+    lock.lock();
+    const PassRunner::Pass& pass = group.front()->pass;
+    EngineStats::Passes& counted = wants_whole_model(*group.front()) ? counts_.whole_model : counts_.drafts;
+    ++counted.count;
+    counted.rows += pass.rows;
+    counted.seconds += pass.seconds;
+    for (Request* const request : group) {
+      request->settle();
+      end(*request);
+    }
+  }
+  leading_ = false;
+}
+
+/// Evaluates requests that join each other in one pass. Leaves their states to the caller.
+void PassBatcher::evaluate(const std::vector<Request*>& group, DecoderWorkspace& workspace) {
+  const Request& first = *group.front();
+  rows_.clear();
+  caches_.clear();
+  logits_rows_.clear();
+  for (Request* const request : group) {
+    request->first_row = std::ssize(rows_);
+    for (Row row : request->rows) {
+      row.sequence = static_cast<int32_t>(caches_.size());
+      if (row.parent != Row::kPrevious) row.parent += static_cast<int32_t>(request->first_row);
+      rows_.push_back(row);
+    }
+    for (auto row = request->first_row + request->first_logits_row; row < std::ssize(rows_); ++row) {
+      logits_rows_.push_back(static_cast<int32_t>(row));
+    }
+    caches_.push_back(request->cache);
+  }
+  try {
+    ThreadTeam& team = first.small ? one_thread_ : *team_;
+    PassRunner::Pass pass{std::ssize(rows_), 0.0};
+    Matrix<const float> logits;
+    {
+      const Stopwatch watch(pass.seconds);
+      logits = first.decoder->forward(rows_, *first.kind, caches_, logits_rows_, workspace, team);
+    }
+    int64_t row = 0;
+    for (Request* const request : group) {
+      const int64_t count = std::ssize(request->rows) - request->first_logits_row;
+      if (count > 0) request->logits = logits.slice(row, count);
+      row += count;
+      request->pass = pass;
+    }
+  } catch (...) {
+    for (Request* const request : group) request->error = std::current_exception();
+  }
+}
+
+}  // namespace verbatim

@@ -1,0 +1,53 @@
+#include "engine/token_stream.h"
+
+#include <utility>
+
+namespace verbatim {
+
+void TokenStream::State::push(std::string_view text, std::span<const int32_t> tokens) {
+  const std::lock_guard lock(mutex);
+  pending.text += text;
+  pending.tokens.insert(pending.tokens.end(), tokens.begin(), tokens.end());
+  changed.notify_all();
+}
+
+void TokenStream::State::finish(GenerateResult&& answer) {
+  const std::lock_guard lock(mutex);
+  result = std::move(answer);
+  done = true;
+  changed.notify_all();
+}
+
+void TokenStream::State::fail(std::exception_ptr reason) {
+  const std::lock_guard lock(mutex);
+  error = std::move(reason);
+  done = true;
+  changed.notify_all();
+}
+
+std::optional<TokenStream::Piece> TokenStream::next() {
+  std::unique_lock lock(state_->mutex);
+  Piece& pending = state_->pending;
+  const auto something = [&] { return !pending.text.empty() || !pending.tokens.empty(); };
+  state_->changed.wait(lock, [&] { return state_->done || something(); });
+  if (!something()) return std::nullopt;
+  return std::exchange(pending, {});
+}
+
+GenerateResult TokenStream::wait() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [&] { return state_->done; });
+  if (state_->error) std::rethrow_exception(state_->error);
+  return std::move(state_->result);
+}
+
+void TokenStream::cancel() {
+  state_->cancelled = true;
+}
+
+bool TokenStream::done() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->done;
+}
+
+}  // namespace verbatim

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <string_view>
+
+#include "verbatim/engine.h"
+
+namespace verbatim {
+
+/// What an engine and the owner of a stream share.
+struct TokenStream::State {
+  /// Adds text that is final and the tokens up to its end.
+  void push(std::string_view text, std::span<const int32_t> tokens);
+  /// Ends the stream,
+  void finish(GenerateResult&& answer);
+  /// or ends it with an error.
+  void fail(std::exception_ptr reason);
+
+  std::atomic<bool> cancelled{false};
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  Piece pending;  // not taken yet
+  bool done = false;
+  GenerateResult result;
+  std::exception_ptr error;
+};
+
+}  // namespace verbatim

@@ -1,0 +1,50 @@
+#include "support/batches.h"
+
+namespace verbatim {
+namespace {
+
+using namespace test;  // NOLINT: the support of this very test
+
+// 64 requests, 32 at once, in random order: every lossless recipe, with memory enough and with too little,
+// with beginnings remembered and without.
+class EngineRecipe : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(, EngineRecipe, testing::ValuesIn([] {
+                           std::vector<std::string> names = {"plain"};
+                           for (const Recipe& recipe : lossless_recipes()) {
+                             if (recipe.cache.kind == CacheOptions::Kind::kBf16) names.push_back(recipe.name);
+                           }
+                           return names;
+                         }()),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST_P(EngineRecipe, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
+  SKIP_WITHOUT(default_model());
+  static const std::vector<Asked> asked = many_requests(default_pair({"full"}).target, 64, 48);
+  const Recipe recipe = load_recipe(GetParam());
+  const Pair& pair = default_pair(recipe.formats());
+  uint32_t seed = 1;
+  int64_t preemptions = 0;
+  for (const int64_t positions : {0, 1024}) {
+    for (const bool prompt_cache : {false, true}) {
+      BatchRun run{
+          .max_batch = 32, .cache_positions = positions, .prompt_cache = prompt_cache, .seed = seed++};
+      expect_answers_alone(pair, asked, recipe, run);
+      if (HasFatalFailure()) return;
+      preemptions += run.stats.preemptions;
+    }
+    EXPECT_EQ(preemptions > 0, positions > 0);
+  }
+}
+
+TEST(EngineSoak, TwoThousandRequestsLeaveNothingBehind) {
+  SKIP_WITHOUT(shared_data());
+  soak(2000);
+}
+
+}  // namespace
+}  // namespace verbatim
