@@ -67,8 +67,9 @@ void multiply_unpacked(void (*kernel)(const PanelProduct<A, Weight>&), const Til
 }
 
 /// Copies many rows into the order of TileProduct::tiled; null for few.
-const BFloat16* in_tiles(Matrix<const BFloat16> a, LinearWorkspace& workspace, ThreadTeam& team) {
-  if (a.rows <= kFewTileRows) return nullptr;
+const BFloat16* in_tiles(Matrix<const BFloat16> a, TileReading reading, LinearWorkspace& workspace,
+                         ThreadTeam& team) {
+  if (a.rows <= few_tile_rows(reading)) return nullptr;
   constexpr int64_t kTileRows = 16;
   const int64_t row_tiles = ceil_div(a.rows, kTileRows);
   const int64_t tiles = a.columns / kInnerStep;
@@ -120,7 +121,8 @@ void share_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a,
 /// Through KernelTable::tile_product.
 void multiply_through_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, Matrix<float> y,
                             LinearWorkspace& workspace, ThreadTeam& team) {
-  share_tiles(view, panels, a, in_tiles(a, workspace, team), y, workspace, team, kernels().tile_product);
+  share_tiles(view, panels, a, in_tiles(a, view.reading, workspace, team), y, workspace, team,
+              kernels().tile_product);
 }
 
 /// What multiply_scaled_late() reads beside the codes, by scale group.

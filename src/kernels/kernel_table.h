@@ -131,7 +131,7 @@ struct TileProduct {
   const BFloat16* a;
   int64_t a_stride;
   int64_t rows;
-  /// For tile_product with more than kFewTileRows rows, the same in tiles that lie in the order in which they
+  /// For tile_product with more than few_tile_rows() rows, the same in tiles that lie in the order in which they
   /// are used: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded up][tiles of the piece][16 rows][32],
   /// where there are zeros instead of rows beyond the last.
   const BFloat16* tiled;
@@ -145,8 +145,11 @@ struct TileProduct {
   TileReading reading;  ///< one that unpacks to BF16
 };
 inline constexpr int64_t kTileScratchPanels = 4;
-/// Up to so many rows a tile of weights is used for all of them at once; more are a product of many rows.
-inline constexpr int64_t kFewTileRows = 80;
+/// Up to so many rows a tile of weights is used for all of them at once; more are a product of many rows,
+/// which wants panels in BF16 and so is worth it later where they have to be unpacked.
+VERBATIM_INLINE constexpr int64_t few_tile_rows(TileReading reading) {
+  return reading == kTileBf16 ? 16 : 32;
+}
 /// Panels, and sums of theirs, that a product of many rows works on at a time.
 inline constexpr int64_t kManyRowsPanels = 16;
 /// Tiles of k that it works on at a time.

@@ -407,8 +407,8 @@ TEST_F(PlannerTest, DraftsOfANetworkGetLongerTheMoreOfThemIsKept) {
   EXPECT_EQ(length(100), 6.0);
 }
 
-// Where every row counts, a batch leaves nothing for drafts of which little is kept; and what a step of it takes
-// says nothing, since it waits for others.
+// Where every row counts, a batch leaves nothing for drafts of which little is kept; and what a step of it
+// takes says nothing, since it waits for others.
 TEST_F(PlannerTest, WeighsWhatAllOfABatchWouldTake) {
   for (const double slowness : {1.0, 20.0}) {
     Decoding alone = ngrams(line(kPlain, 0.01 * kPlain), 8);

@@ -17,7 +17,6 @@ namespace verbatim::amx {
 inline constexpr int64_t kTileRows = 16;
 inline constexpr int64_t kTileElements = 512;
 inline constexpr int64_t kMostTallTiles = 5;
-static_assert(kMostTallTiles * kTileRows == kFewTileRows);
 
 VERBATIM_INLINE void prefetch_lines(const void* from, int lines) {
   for (int i = 0; i < lines; ++i) _mm_prefetch(static_cast<const char*>(from) + i * 64, _MM_HINT_T0);

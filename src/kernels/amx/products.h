@@ -6,7 +6,7 @@ namespace verbatim::amx {
 
 void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product);
 
-/// A product of more than kFewTileRows rows, blocked for the caches: the same bits as panels_bf16.
+/// A product of more than few_tile_rows() rows, blocked for the caches: the same bits as panels_bf16.
 struct ManyRowsProduct {
   const BFloat16* a;  ///< in tiles: TileProduct::tiled
   int64_t rows;

@@ -279,7 +279,7 @@ void few_rows(const ScaledProduct& p) {
 
 template <TileReading kReading>
 void multiply(const ScaledProduct& p) {
-  constexpr int64_t kFewRows = kFewTileRows;
+  constexpr int64_t kFewRows = kMostTallTiles * kTileRows;
   const int64_t groups = Scaling<Codes<kReading>>(p).groups();
   for (int64_t row = 0; row < p.tiles.rows; row += kFewRows) {
     ScaledProduct block = p;

@@ -100,26 +100,13 @@ void one_row_tile(const Source& source, const TileProduct& p) {
       .run(p.first_panel, p.panel_count);
 }
 
-/// Up to 80 rows: every tile is unpacked once and used by all rows while it is in the first-level cache.
+/// Up to 32 rows: every tile is unpacked once and used by all rows while it is in the first-level cache.
 template <typename Source>
 void few_rows(const Source& source, const TileProduct& p) {
   const RowTiles rows = row_tiles(p.rows);
   if (rows.tiles == 1) return one_row_tile(source, p);
   configure_tall(rows);
-  switch (rows.tiles) {
-    case 2:
-      tall<2>(source, p);
-      return;
-    case 3:
-      tall<3>(source, p);
-      return;
-    case 4:
-      tall<4>(source, p);
-      return;
-    default:
-      tall<5>(source, p);
-      return;
-  }
+  tall<2>(source, p);
 }
 
 /// `count` of the product's panels, which lie at `panels`.
@@ -158,7 +145,7 @@ void many_rows(const Source& source, const TileProduct& p) {
 template <typename Tile, bool kExceptions>
 void multiply(const TileProduct& p) {
   const TileSource<Tile, kExceptions> source{p.weights, (p.first_panel + p.panel_count) * p.weights.tiles};
-  if (p.rows <= kFewTileRows) {
+  if (p.tiled == nullptr) {
     few_rows(source, p);
     _tile_release();
   } else {
@@ -179,20 +166,10 @@ void few_rows_bf16(const TileProduct& p) {
 }
 
 void multiply_bf16(const TileProduct& p) {
-  if (p.rows <= kTileRows) return few_rows_bf16(p);
+  if (p.tiled == nullptr) return few_rows_bf16(p);
   const int64_t stride = p.weights.tiles * kTileElements;
   const BFloat16* const panels = reinterpret_cast<const BFloat16*>(p.weights.codes) + p.first_panel * stride;
-  if (p.rows > kFewTileRows) return many_rows_bf16(many_rows_product(p, 0, p.panel_count, panels));
-  panels_bf16({.a = p.a,
-               .a_stride = p.a_stride,
-               .rows = p.rows,
-               .panels = panels,
-               .panel_stride = stride,
-               .panel_count = p.panel_count,
-               .k = p.weights.tiles * kInnerStep,
-               .c = p.c,
-               .c_stride = p.c_stride,
-               .accumulate = false});
+  many_rows_bf16(many_rows_product(p, 0, p.panel_count, panels));
 }
 
 }  // namespace
