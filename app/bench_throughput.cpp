@@ -111,6 +111,8 @@ std::optional<Run> run_batch(const DecodeCase& one, const std::vector<std::vecto
   };
   since(run.engine.whole_model, before.whole_model);
   since(run.engine.drafts, before.drafts);
+  run.engine.positions_taken -= before.positions_taken;
+  run.engine.positions_used -= before.positions_used;
   return run;
 }
 

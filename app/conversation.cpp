@@ -34,7 +34,12 @@ GenerateResult Conversation::reply(std::string_view user,
   std::vector<int32_t> prompt = tokens_;
   prompt.insert(prompt.end(), turn.begin(), turn.end());
   TokenStream stream = engine_->submit({prompt, generate_, recipe_});
-  while (const auto piece = stream.next()) on_text(piece->text);
+  try {
+    while (const auto piece = stream.next()) on_text(piece->text);
+  } catch (...) {
+    stream.cancel();
+    throw;
+  }
   GenerateResult result = stream.wait();
   tokens_ = std::move(prompt);
   remember(result);

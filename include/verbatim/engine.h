@@ -29,7 +29,7 @@ struct EngineOptions {
 /// What is to be generated.
 struct Request {
   std::vector<int32_t> prompt;
-  /// Its callbacks are called on a thread of the engine.
+  /// Its callbacks are called on a thread of the engine, which they must not wait for.
   GenerateOptions options;
   Recipe recipe;
   int32_t priority = 0;  ///< higher ones go first; among equals, those that came first
@@ -65,10 +65,10 @@ class TokenStream {
 
 /// What an engine is doing.
 struct EngineStats {
-  int64_t waiting = 0;                   ///< requests whose turn has not come
-  int64_t running = 0;                   ///< and those under way
-  int64_t finished = 0;                  ///< so far, however they ended
-  int64_t preemptions = 0;               ///< so far: sequences that lost their memory and were evaluated anew
+  int64_t waiting = 0;      ///< requests whose turn has not come
+  int64_t running = 0;      ///< and those under way
+  int64_t finished = 0;     ///< so far, however they ended
+  int64_t preemptions = 0;  ///< so far: sequences that lost their memory and were evaluated anew
   /// Passes so far that verified and read prompts, those that drafted, their rows, and what they took.
   struct Passes {
     int64_t count = 0;
@@ -82,7 +82,8 @@ struct EngineStats {
   int64_t cache_bytes = 0;             ///< in all
   int64_t cache_bytes_taken = 0;       ///< of that, in pages of sequences or of remembered beginnings
   int64_t cache_bytes_remembered = 0;  ///< of that, in pages that no sequence uses
-  /// Positions that the pages of sequences have room for, and those of them that hold something.
+  /// Positions that the pages of sequences had room for, and those of them that held something, added up over
+  /// the passes so far.
   int64_t positions_taken = 0;
   int64_t positions_used = 0;
 };

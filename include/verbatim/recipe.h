@@ -67,6 +67,9 @@ struct Recipe {
   /// levels[0] drafts for the model, levels[1] for levels[0], and so on; none is plain decoding.
   std::vector<DraftLevel> levels;
   Acceptance acceptance = Acceptance::kExact;
+  /// What verifies: "full", the model's own weights, or another reading of them ("int4-w4a16"), whose text is
+  /// then what plain decoding means.
+  std::string reading = "full";
   /// How the model's keys and values are stored.
   CacheOptions cache;
   /// `bild`: the largest -log probability under the model of a token that stays (α_RB).

@@ -54,7 +54,8 @@ Generation::Generation(Sequence& sequence, const ModelData& data, const Generate
       taken_(sequence.tokens.size()) {}
 
 void Generation::run(Speculator& speculator) {
-  if (read_prompt(speculator)) {
+  // Tokens that a pass had given before the sequence lost its memory come first.
+  if (take_new_tokens() && room() > 0 && read_prompt(speculator)) {
     const Stopwatch watch(result.stats.seconds_decode);
     decode(speculator);
   }

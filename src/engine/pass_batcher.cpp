@@ -1,6 +1,7 @@
 #include "engine/pass_batcher.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "speculation/sequence.h"
@@ -11,6 +12,9 @@ namespace {
 
 /// Drafts of other models take whole prompts in: no more rows than this join one pass.
 constexpr int64_t kMostDraftRows = 512;
+
+/// How much a pass or a step changes averages.
+constexpr double kRate = 0.1;
 
 }  // namespace
 
@@ -23,6 +27,7 @@ struct PassBatcher::Request {
   const PassKind* kind;
   KvCache* cache;
   int64_t first_logits_row;
+  uint64_t turn = 0;  // when it was made
 
   enum class State { kWaiting, kDone, kPreempted, kFailed };
   State state = State::kWaiting;
@@ -39,8 +44,9 @@ struct PassBatcher::Request {
   }
   bool joins(const Request& other) const {
     const auto same = [](const PassKind& a, const PassKind& b) {
-      return a.reading == b.reading && a.layers == b.layers && a.head == b.head && a.cache == b.cache &&
-             a.sparse == nullptr && b.sparse == nullptr && a.observer == nullptr && b.observer == nullptr;
+      return a.reading == b.reading && a.drafts == b.drafts && a.layers == b.layers && a.head == b.head &&
+             a.cache == b.cache && a.sparse == nullptr && b.sparse == nullptr && a.observer == nullptr &&
+             b.observer == nullptr;
     };
     return this == &other || (decoder == other.decoder && same(*kind, *other.kind));
   }
@@ -69,6 +75,9 @@ class PassBatcher::Runner : public PassRunner {
     decoder_->keep_path(first_row_ + last, cache, batcher_->workspace_of(*decoder_));
   }
   Pass last_pass() const override { return last_; }
+  void observe_step(int64_t drafted, int64_t accepted, int64_t appended) override {
+    batcher_->observe_step(drafted, accepted, appended);
+  }
   const Decoder& decoder() const override { return *decoder_; }
   int threads() const override { return small_ ? 1 : batcher_->team_->size(); }
   std::unique_ptr<PassRunner> beside(const Decoder& other, bool small) override {
@@ -84,15 +93,12 @@ class PassBatcher::Runner : public PassRunner {
   Pass last_;
 };
 
-PassBatcher::PassBatcher(const Decoder& target, ThreadTeam& team, int64_t prompt_rows,
-                         std::function<bool()> make_room, std::function<void()> between_passes)
-    : target_(&target),
-      team_(&team),
+PassBatcher::PassBatcher(ThreadTeam& team, int64_t prompt_rows, std::function<bool()> make_room,
+                         std::function<void()> between_passes)
+    : team_(&team),
       prompt_rows_(prompt_rows),
       make_room_(std::move(make_room)),
-      between_passes_(std::move(between_passes)) {
-  workspace_of(target);
-}
+      between_passes_(std::move(between_passes)) {}
 
 std::unique_ptr<PassRunner> PassBatcher::runner(Member& member, const Decoder& decoder, bool small) {
   return std::make_unique<Runner>(*this, member, decoder, small);
@@ -119,6 +125,7 @@ void PassBatcher::detach(Member& member) {
   if (!member.attached_) return;
   member.attached_ = false;
   --attached_;
+  if (attached_ == 0) last_whole_ = 0.0;  // the pause that may follow is no round
   // It may be the one that the others wait for.
   if (!waiting_.empty()) waiting_.front()->member->wake_.notify_one();
 }
@@ -143,11 +150,19 @@ Matrix<const float> PassBatcher::run(Request& request) {
     request.settle();
   } else {
     std::unique_lock lock(mutex_);
+    request.turn = turns_++;
     const auto later = [](const Request* a, const Request* b) { return a->member->order < b->member->order; };
     waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), &request, later), &request);
     while (request.state == Request::State::kWaiting) {
       if (!leading_ && std::ssize(waiting_) == attached_) {
-        lead(lock);
+        try {
+          lead(lock);
+        } catch (...) {  // out of memory for the lists of a pass: the others go on without this one
+          if (!lock.owns_lock()) lock.lock();
+          leading_ = false;
+          std::erase(waiting_, &request);
+          throw;
+        }
       } else {
         request.member->wake_.wait(lock);
       }
@@ -158,34 +173,55 @@ Matrix<const float> PassBatcher::run(Request& request) {
   return request.logits;
 }
 
-/// Whether it is a pass that verifies or reads a prompt, rather than one that drafts.
-bool PassBatcher::wants_whole_model(const Request& request) const {
-  const PassKind& kind = *request.kind;
-  return request.decoder == target_ && kind.reading == Reading::kFull && kind.layers == 0 &&
-         kind.head == nullptr && kind.cache == CacheReading::kFull && kind.sparse == nullptr &&
-         kind.observer == nullptr;
+void PassBatcher::observe_step(int64_t drafted, int64_t accepted, int64_t appended) {
+  const std::lock_guard lock(mutex_);
+  new_tokens_ += static_cast<double>(appended);
+  if (drafted == 0) return;
+  kept_ += kRate * (static_cast<double>(accepted) / static_cast<double>(drafted) - kept_);
+}
+
+/// Whether drafts that others do not wait for bring more than they take: sequences gain round_tokens_ in
+/// round_seconds_ without another one.
+bool PassBatcher::pays(const std::vector<Request*>& group) const {
+  const bool drafts = group.front()->kind->drafts;
+  const bool others_wait = std::any_of(waiting_.begin(), waiting_.end(), [&](const Request* request) {
+    return !request->kind->drafts && request->first_logits_row == 0;
+  });
+  const bool for_logits = std::all_of(group.begin(), group.end(), [](const Request* request) {
+    return request->first_logits_row < std::ssize(request->rows);
+  });
+  if (!drafts || !others_wait || !for_logits || round_seconds_ <= 0.0) return true;
+  const double tokens = kept_ * static_cast<double>(group.size());
+  return tokens / draft_seconds_ >= round_tokens_ / round_seconds_;
 }
 
 /// What is evaluated next, of all that is waited for.
-std::vector<PassBatcher::Request*> PassBatcher::choose_group() const {
+std::vector<PassBatcher::Request*> PassBatcher::choose_group() {
   std::vector<Request*> group;
   const auto draft = std::find_if(waiting_.begin(), waiting_.end(),
-                                  [&](const Request* request) { return !wants_whole_model(*request); });
+                                  [&](const Request* request) { return request->kind->drafts; });
   if (draft != waiting_.end()) {
     int64_t rows = 0;
     for (auto i = draft; i != waiting_.end(); ++i) {
-      if (!(*draft)->joins(**i) || wants_whole_model(**i)) continue;
+      if (!(*draft)->joins(**i)) continue;
       rows += std::ssize((*i)->rows);
       if (!group.empty() && rows > kMostDraftRows) break;
       group.push_back(*i);
     }
     return group;
   }
-  // Rows without logits are a prompt's. Those who come later wait for theirs.
+  // Who has waited for longest says in which reading. Rows without logits are a prompt's; those who come
+  // later wait for theirs.
+  const Request& longest = **std::min_element(
+      waiting_.begin(), waiting_.end(), [](const Request* a, const Request* b) { return a->turn < b->turn; });
   int64_t prompt_rows = 0;
   for (Request* const request : waiting_) {
+    if (!longest.joins(*request)) continue;
     const int64_t rows = request->first_logits_row;
-    if (prompt_rows > 0 && rows > 0 && prompt_rows + rows > prompt_rows_) continue;
+    if (prompt_rows > 0 && rows > 0 && prompt_rows + rows > prompt_rows_) {
+      request->turn = turns_++;  // what it waits for now is those before it, not another reading
+      continue;
+    }
     prompt_rows += rows;
     group.push_back(request);
   }
@@ -235,11 +271,50 @@ void PassBatcher::reserve_memory(std::vector<Request*>& group) {
   }
 }
 
+void PassBatcher::count(const PassRunner::Pass& pass, bool whole_model) {
+  EngineStats::Passes& counted = whole_model ? counts_.whole_model : counts_.drafts;
+  ++counted.count;
+  counted.rows += pass.rows;
+  counted.seconds += pass.seconds;
+  if (!whole_model) {
+    draft_seconds_ += (draft_seconds_ == 0.0 ? 1.0 : kRate) * (pass.seconds - draft_seconds_);
+    return;
+  }
+  const double now =
+      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  if (last_whole_ > 0.0) {
+    const double rate = round_seconds_ == 0.0 ? 1.0 : kRate;
+    round_seconds_ += rate * (now - last_whole_ - round_seconds_);
+    round_tokens_ += rate * (new_tokens_ - round_tokens_);
+  }
+  new_tokens_ = 0;
+  last_whole_ = now;
+}
+
+/// Adds up how much of the memory of those who wait is used.
+void PassBatcher::count_memory() {
+  for (const Request* const request : waiting_) {
+    const PagedCache* const pages = request->member->pages;
+    if (pages == nullptr) continue;
+    counts_.positions_taken += pages->capacity();
+    counts_.positions_used += pages->length();
+  }
+}
+
 /// Evaluates one pass for those who wait.
 void PassBatcher::lead(std::unique_lock<std::mutex>& lock) {
   leading_ = true;
   std::vector<Request*> group = choose_group();
-  reserve_memory(group);
+  if (pays(group)) {
+    reserve_memory(group);
+  } else {
+    for (Request* const request : group) {
+      request->settle();  // without logits
+      end(*request);
+    }
+    group.clear();
+  }
+  count_memory();
   if (!group.empty()) {
     lock.unlock();
     between_passes_();
@@ -248,11 +323,7 @@ void PassBatcher::lead(std::unique_lock<std::mutex>& lock) {
       evaluate(group, workspace_of(*group.front()->decoder));
     }
     lock.lock();
-    const PassRunner::Pass& pass = group.front()->pass;
-    EngineStats::Passes& counted = wants_whole_model(*group.front()) ? counts_.whole_model : counts_.drafts;
-    ++counted.count;
-    counted.rows += pass.rows;
-    counted.seconds += pass.seconds;
+    if (!group.front()->error) count(group.front()->pass, !group.front()->kind->drafts);
     for (Request* const request : group) {
       request->settle();
       end(*request);

@@ -22,7 +22,8 @@ struct Preempted {};
 /// Lets sequences share passes. Each runs on a thread of its own, as if it were alone; when all of them wait
 /// for a pass, one of the waiting threads evaluates what can be evaluated together. Drafts go first, so that
 /// the pass over the whole model finds every sequence there: verification is one ragged pass, with chunks of
-/// prompts among it (ORCA, iteration-level scheduling).
+/// prompts among it (ORCA, iteration-level scheduling). Where the others already wait to verify, a draft that
+/// only a few go on with is declined if it would take longer than what it may bring.
 ///
 /// Since rows do not depend on each other, nobody can tell from its logits who shared the pass.
 class PassBatcher {
@@ -46,11 +47,13 @@ class PassBatcher {
     EngineStats::Passes whole_model;
     EngineStats::Passes drafts;
     int64_t preemptions = 0;
+    int64_t positions_taken = 0;
+    int64_t positions_used = 0;
   };
 
-  /// The model outlives the batcher, and so does the team, which it alone uses. `make_room` frees some memory
+  /// The team outlives the batcher, which alone uses it. `make_room` frees some memory
   /// of the pool that no sequence uses, or says that there is none. `between_passes` is called now and then.
-  PassBatcher(const Decoder& target, ThreadTeam& team, int64_t prompt_rows, std::function<bool()> make_room,
+  PassBatcher(ThreadTeam& team, int64_t prompt_rows, std::function<bool()> make_room,
               std::function<void()> between_passes);
 
   /// From now on passes wait for this sequence,
@@ -71,15 +74,17 @@ class PassBatcher {
 
   Matrix<const float> run(Request& request);
   void lead(std::unique_lock<std::mutex>& lock);
-  std::vector<Request*> choose_group() const;
+  void count_memory();
+  std::vector<Request*> choose_group();
   void reserve_memory(std::vector<Request*>& group);
   Request* last_with_memory() const;
   void end(Request& request);
+  void count(const PassRunner::Pass& pass, bool whole_model);
   void evaluate(const std::vector<Request*>& group, DecoderWorkspace& workspace);
-  bool wants_whole_model(const Request& request) const;
+  bool pays(const std::vector<Request*>& group) const;
+  void observe_step(int64_t drafted, int64_t accepted, int64_t appended);
   DecoderWorkspace& workspace_of(const Decoder& decoder);
 
-  const Decoder* target_;
   ThreadTeam* team_;
   int64_t prompt_rows_;
   std::function<bool()> make_room_;
@@ -88,8 +93,15 @@ class PassBatcher {
   mutable std::mutex mutex_;
   std::vector<Request*> waiting_;  // in the order of their members
   int64_t attached_ = 0;
+  uint64_t turns_ = 0;
   bool leading_ = false;
   Counts counts_;
+  double last_whole_ = 0;     // when the last pass over the whole model ended
+  double round_seconds_ = 0;  // from one of them to the next, averaged
+  double round_tokens_ = 0;   // that sequences gain by one, averaged
+  double new_tokens_ = 0;     // since the last one
+  double kept_ = 0.7;         // the share of drafted tokens that is accepted, averaged
+  double draft_seconds_ = 0;  // of a pass that drafts, averaged
 
   std::mutex pass_mutex_;                                  // held while the team works
   std::map<const Decoder*, DecoderWorkspace> workspaces_;  // what is in them holds until the next pass

@@ -30,9 +30,15 @@ struct Session::State {
     sequence.tokens.reserve(static_cast<size_t>(capacity) + 1);
   }
 
-  /// Stores keys and values as a recipe wants them. With another cache than before, all tokens will be
-  /// evaluated again.
-  void use_cache(const CacheOptions& wanted) {
+  /// Stores keys and values as a recipe wants them. With another cache than before, or numbers of another
+  /// reading in it, all tokens will be evaluated again.
+  void use_cache(const Recipe& recipe) {
+    const CacheOptions& wanted = recipe.cache;
+    if (recipe.reading != reading) {
+      written = std::max(written, sequence.cache->length());
+      sequence.cache->set_length(0);
+      reading = recipe.reading;
+    }
     if (wanted == cache) return;
     sequence.cache = make_cache(wanted, model.data().decoder.cache_shape(), capacity);
     cache = wanted;
@@ -78,6 +84,7 @@ struct Session::State {
   std::optional<Model> draft_model;
   int64_t capacity;
   CacheOptions cache;
+  std::string reading = "full";  ///< what the cache was filled by
   int64_t written = 0;  ///< the longest that the cache was before it was truncated: that memory is taken
   ThreadTeam team;
   Evaluator evaluator;
@@ -120,7 +127,7 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
   check_options(options, recipe, data);
   check_prompt(prompt, std::ssize(sequence.tokens), options.max_tokens, state_->capacity,
                state_->model.vocab_size());
-  state_->use_cache(recipe.cache);
+  state_->use_cache(recipe);
   state_->check_memory(prompt, options, recipe);
   Speculator& speculator = state_->speculator_for(recipe, {});
   speculator.begin(options.sampling);

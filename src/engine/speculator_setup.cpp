@@ -38,7 +38,7 @@ Recipe with_what_there_is(const Recipe& recipe, const ModelData& data, const Mod
   return used;
 }
 
-PlanningCosts planning_costs(Evaluator& target, DrafterStack& drafters,
+PlanningCosts planning_costs(const PassKind& verifying, Evaluator& target, DrafterStack& drafters,
                              const std::function<void(double)>& progress) {
   const auto all = static_cast<double>(drafters.size() + 1);
   double done = 0;
@@ -49,7 +49,7 @@ PlanningCosts planning_costs(Evaluator& target, DrafterStack& drafters,
     ++done;
     return costs;
   };
-  PlanningCosts costs{.target = look_up(target, Reading::kFull), .levels = {}};
+  PlanningCosts costs{.target = look_up(target, verifying), .levels = {}};
   for (size_t i = 0; i < drafters.size(); ++i) {
     NeuralDrafter* const network = drafters.network(i);
     costs.levels.emplace_back();
@@ -76,7 +76,8 @@ std::unique_ptr<Speculator> make_speculator(const Recipe& recipe, const ModelDat
   auto drafters =
       std::make_unique<DrafterStack>(used, evaluator, text_model(model), draft, capacity, team, &setup.heads);
   if (used.planned && !used.levels.empty() && !setup.costs) {
-    setup.costs = planning_costs(evaluator, *drafters, progress);
+    const PassKind verifying(parse_reading(used.reading, "recipe " + used.name));
+    setup.costs = planning_costs(verifying, evaluator, *drafters, progress);
   }
   return std::make_unique<Speculator>(used, std::move(drafters), evaluator, setup.costs);
 }

@@ -39,6 +39,7 @@ enum class Reading : uint8_t {
   kInt8W8A8,   ///< activations in int8, groups of 32; likewise every w..a8
   kInt4W4A16,
   kInt4W4A8,
+  kInt4W4A4,  ///< activations in int4, groups of 128 (QSpec §3)
   kInt4AsymmetricW4A16,
   kInt4AsymmetricW4A8,
   kMxfp4W4A16,

@@ -118,12 +118,12 @@ Matrix<const BFloat16> to_rounded_bf16(Matrix<const float> x, LinearWorkspace& w
   return convert_rows(kernels().round_to_int8, x, workspace, team);
 }
 
-Int8Rows to_int8(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team) {
-  const KernelTable& kernel = kernels();
+Int8Rows to_int8(Matrix<const float> x, bool four_bits, LinearWorkspace& workspace, ThreadTeam& team) {
+  const auto quantize = four_bits ? kernels().quantize_int4 : kernels().quantize_int8;
   const int64_t groups = x.columns / kInnerStep;
   for_rows(x.rows, team, [&](int64_t r) {
-    kernel.quantize_int8(x.row(r), x.columns, workspace.codes.data() + r * int8_stride(x.columns),
-                         workspace.scales.data() + r * groups, workspace.sums.data() + r * groups);
+    quantize(x.row(r), x.columns, workspace.codes.data() + r * int8_stride(x.columns),
+             workspace.scales.data() + r * groups, workspace.sums.data() + r * groups);
   });
   return {workspace.codes.data(), workspace.scales.data(), workspace.sums.data(), x.rows, x.columns,
           int8_stride(x.columns)};
@@ -165,11 +165,12 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
       return;
     case Reading::kInt8W8A8:
     case Reading::kInt4W4A8:
+    case Reading::kInt4W4A4:
     case Reading::kInt4AsymmetricW4A8:
     case Reading::kMxfp4W4A8:
     case Reading::kMxbf16Draft:
     case Reading::kBsfpDraft:
-      multiply_integers(store, x, y, workspace, team);
+      multiply_integers(store, resolved, x, y, workspace, team);
       return;
     case Reading::kSqueeze3:
     case Reading::kSqueeze4:

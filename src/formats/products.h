@@ -18,7 +18,8 @@ Matrix<const BFloat16> to_rounded_bf16(Matrix<const float> x, LinearWorkspace& w
 inline int64_t int8_stride(int64_t k) {
   return round_up(k, kInnerStep) + 2 * kInnerStep;
 }
-Int8Rows to_int8(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team);
+/// Activations in int8 or, with `four_bits`, in int4, which also lie as bytes.
+Int8Rows to_int8(Matrix<const float> x, bool four_bits, LinearWorkspace& workspace, ThreadTeam& team);
 
 /// `bf16`, `f16` and `f32`.
 void multiply_panels(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
@@ -34,7 +35,7 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
                           LinearWorkspace& workspace, ThreadTeam& team);
 
 /// Readings in integers.
-void multiply_integers(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
+void multiply_integers(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
                        LinearWorkspace& workspace, ThreadTeam& team);
 
 /// `squeeze3` and `squeeze4`, dense part and then the sparse one.

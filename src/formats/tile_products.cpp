@@ -244,7 +244,7 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
   });
 }
 
-void multiply_integers(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
+void multiply_integers(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
                        LinearWorkspace& workspace, ThreadTeam& team) {
   const KernelTable& kernel = kernels();
   const bool mxfp4 = store.format == Format::kMxfp4 || store.format == Format::kMxbf16;
@@ -257,10 +257,12 @@ void multiply_integers(const PackedMatrix& store, Matrix<const float> x, Matrix<
     multiply_through_tiles(view, store.panels(), to_rounded_bf16(x, workspace, team), y, workspace, team);
     return;
   }
-  const Int8Rows a = to_int8(x, workspace, team);
+  const bool four_bits = reading == Reading::kInt4W4A4;
+  const Int8Rows a = to_int8(x, four_bits, workspace, team);
   team.split(store.panels(), [&](int64_t begin, int64_t end) {
     const IntegerView view = integer_view(store, begin, end - begin);
-    kernel.integer_product[view.weights](a, view.panels, y.data + begin * kPanelWidth, y.stride);
+    const IntegerWeights weights = four_bits ? kIntegerInt4Grouped : view.weights;
+    kernel.integer_product[weights](a, view.panels, y.data + begin * kPanelWidth, y.stride);
   });
 }
 

@@ -131,9 +131,9 @@ struct TileProduct {
   const BFloat16* a;
   int64_t a_stride;
   int64_t rows;
-  /// For tile_product with more than few_tile_rows() rows, the same in tiles that lie in the order in which they
-  /// are used: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded up][tiles of the piece][16 rows][32],
-  /// where there are zeros instead of rows beyond the last.
+  /// For tile_product with more than few_tile_rows() rows, the same in tiles that lie in the order in which
+  /// they are used: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded up][tiles of the piece][16
+  /// rows][32], where there are zeros instead of rows beyond the last.
   const BFloat16* tiled;
   TilePanels weights;
   int64_t first_panel;
@@ -188,6 +188,7 @@ enum IntegerWeights : int {
   kIntegerBsfp,            ///< 256 bytes of codes per tile, 16 BF16 scales per four tiles
   kIntegerInt4,            ///< 256 bytes of codes per tile, 16 F16 scales per four tiles
   kIntegerInt4Asymmetric,  ///< likewise, and 16 zero points per four tiles
+  kIntegerInt4Grouped,     ///< as kIntegerInt4; activations share a scale in four tiles, too
   kIntegerInt8,            ///< 512 bytes of codes per tile, 16 F16 scales per tile
   kIntegerKinds,
 };
@@ -274,8 +275,8 @@ struct KernelTable {
   void (*add_scaled)(const ScaledGroup&);
   /// Null where unpacking, calling panels_bf16 and add_scaled() group by group is all there is to do.
   void (*scaled_product)(const ScaledProduct&);
-  /// c = activations · weights in integers per group of 32, scaled late: c += float(dot) · scale_w ·
-  /// scale_a, the groups in order. The same bits on every instruction set.
+  /// c = activations · weights in integers per group of 32 (kIntegerInt4Grouped: of 128), scaled late: c +=
+  /// float(dot) · scale_w · scale_a, the groups in order. The same bits on every instruction set.
   void (*integer_product[kIntegerKinds])(const Int8Rows& a, const IntegerPanels& weights, float* c,
                                          int64_t c_stride);
   void (*squeeze3)(const SqueezeProduct&);
@@ -285,6 +286,10 @@ struct KernelTable {
   void (*to_bf16)(const float* x, int64_t n, BFloat16* out);
   /// Groups of 32 (n a multiple of 32) to int8, as Int8Rows holds them.
   void (*quantize_int8)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
+  /// Groups of 128, the last may be shorter, to whole numbers from -7 to 7, which lie as those of
+  /// quantize_int8() do and have the scale of their group in each 32. The scale is that of nine tenths of the
+  /// group's largest magnitude: what is larger is cut (Atom, QuaRot).
+  void (*quantize_int4)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
   /// The numbers that quantize_int8() stands for, in BF16, which holds them exactly.
   void (*round_to_int8)(const float* x, int64_t n, BFloat16* out);
   /// out = x / sqrt(Σ x² / length + epsilon) · weight; x is zero from `length` to n.

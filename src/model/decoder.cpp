@@ -285,7 +285,7 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
                                    layer.gate_up.padded_columns(), layer.down.padded_columns()});
   const int64_t gathered = std::max(layer.output.padded_k(), layer.down.padded_k());
   if (rows > work.rows) {
-    work.rows = rows;
+    work.rows = 0;  // while some of it may be missing
     work.hidden = Buffer<float>(static_cast<size_t>(rows * layer.qkv.padded_k()));
     work.normed = Buffer<float>(static_cast<size_t>(rows * layer.qkv.padded_k()));
     // The activation may read a step past the end of the last row.
@@ -296,6 +296,7 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
     work.sine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));
     work.positions = Buffer<int32_t>(static_cast<size_t>(rows));
     work.linear.reserve(rows, std::max<int64_t>(config.hidden_size, gathered), members);
+    work.rows = rows;
   }
   work.logits.reserve(static_cast<size_t>(logits_rows * weights.head.padded_columns()));
   if (static_cast<int>(work.attention.size()) < members) work.attention.resize(static_cast<size_t>(members));

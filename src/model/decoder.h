@@ -21,6 +21,8 @@ struct PassKind {
   PassKind(Reading reading_) : reading(reading_) {}  // NOLINT(google-explicit-constructor): the usual case
 
   Reading reading;
+  /// Whether the rows are drafts and what they follow: such passes go before those that verify.
+  bool drafts = false;
   /// Evaluates so many layers and then the output matrix (an early exit); 0: all of them.
   int64_t layers = 0;
   /// Instead of the model's output matrix, for logits of fewer tokens; or null.

@@ -56,6 +56,7 @@ SharedHeads::Head reduced_head(const LinearWeight& head, Reading reading, const 
 
 PassKind pass_kind(const DraftLevel& level, const std::string& where) {
   PassKind kind(parse_reading(level.reading, where));
+  kind.drafts = true;
   kind.layers = level.layers;
   if (level.cache == "draft") kind.cache = CacheReading::kDraft;
   return kind;
@@ -93,7 +94,8 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     if (self) {
       drafter = std::make_unique<NeuralDrafter>(target, kind, DraftCache(), false);
       if (is_sparse(level))
-        drafter->own_view(make_view(level, recipe.cache, decoder.cache_shape(), capacity));
+        drafter->own_view(make_view(level, recipe.cache, decoder.cache_shape(), capacity),
+                          parse_reading(recipe.reading, "recipe " + recipe.name));
     } else {
       if (draft_evaluator_ == nullptr) {
         const bool small = weight_bytes(decoder.weights(), kind.reading) <= kOneThreadBytes;

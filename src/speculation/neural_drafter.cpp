@@ -98,9 +98,15 @@ void NeuralDrafter::observe(const Sequence& sequence) {
 void NeuralDrafter::show(std::span<const int32_t> tokens, KvCache& cache) {
   const int64_t rows = view_->follow(tokens, cache);
   if (rows == 0) return;
-  PassKind kind(Reading::kFull);
+  PassKind kind(verifying_);
+  kind.drafts = true;
   kind.observer = view_.get();
-  evaluator_->evaluate(tokens, static_cast<int64_t>(tokens.size()) - rows, 0, kind, cache);
+  try {
+    evaluator_->evaluate(tokens, static_cast<int64_t>(tokens.size()) - rows, 0, kind, cache);
+  } catch (...) {
+    view_->follow({}, cache);  // it has not seen what it asked for
+    throw;
+  }
 }
 
 /// Evaluates the tokens from `first` on for their keys and values alone.
@@ -112,7 +118,8 @@ void NeuralDrafter::take_in(std::span<const int32_t> tokens, int64_t first, KvCa
   }
 }
 
-/// Evaluates the tokens from `first` on and a draft after them; a long prompt in several passes.
+/// Evaluates the tokens from `first` on and a draft after them; a long prompt in several passes. Without
+/// logits the pass was declined, and drafting ends.
 Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, const Draft& following) {
   const std::span<const int32_t> tokens = sequence.tokens;
   KvCache& cache = cache_.of(sequence);
@@ -120,13 +127,16 @@ Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, c
   const int64_t early = (static_cast<int64_t>(tokens.size()) - first - 1) / step * step;
   take_in(tokens.first(static_cast<size_t>(first + early)), first, cache);
   first += early;
+  const Matrix<const float> logits = evaluator_->evaluate(tokens, first, following, kind_, cache);
+  if (logits.rows == 0) return logits;
   ++stats.passes;
   const int64_t rows = std::ssize(tokens) - first + following.size();
   pass_rows_.push_back(rows);
-  if (!table_) return evaluator_->evaluate(tokens, first, following, kind_, cache);
-  stats.table_seconds += table_->table(rows);
-  const Stopwatch watch(stats.seconds_passes);
-  return evaluator_->evaluate(tokens, first, following, kind_, cache);
+  if (table_) {
+    stats.table_seconds += table_->table(rows);
+    stats.seconds_passes += evaluator_->runner().last_pass().seconds;
+  }
+  return logits;
 }
 
 void NeuralDrafter::own_head(std::shared_ptr<const LinearWeight> head, std::vector<int32_t> tokens) {
@@ -175,6 +185,7 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
       if (!known) inner_draft_.clear();
     }
     const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
+    if (logits.rows == 0) break;
     left = verify_inner(sequence, sampler, limits, left, draft, logits);
     cache_.hold(sequence);
     first = static_cast<int64_t>(sequence.tokens.size()) - 1;
@@ -249,8 +260,8 @@ void NeuralDrafter::propose_tree(Sequence& sequence, Sampler& sampler, const Dra
   const size_t known = sequence.tokens.size();
   candidates_.clear();
   in_slots_.clear();
-  if (most > 0) expand(DraftNode::kRoot, sequence, known, sampler, limits, draft);
-  while (!candidates_.empty() && draft.size() < limits.nodes) {
+  bool evaluated = most > 0 && expand(DraftNode::kRoot, sequence, known, sampler, limits, draft);
+  while (evaluated && !candidates_.empty() && draft.size() < limits.nodes) {
     std::pop_heap(candidates_.begin(), candidates_.end(), kLessLikely);
     const Candidate candidate = candidates_.back();
     candidates_.pop_back();
@@ -259,14 +270,14 @@ void NeuralDrafter::propose_tree(Sequence& sequence, Sampler& sampler, const Dra
     if (candidate.confidence < limits.threshold || candidate.path < limits.path_threshold) {
       draft.unsure = true;
     } else if (draft.nodes.back().depth + 1 < most && draft.size() < limits.nodes) {
-      expand(node, sequence, known, sampler, limits, draft);
+      evaluated = expand(node, sequence, known, sampler, limits, draft);
     }
   }
 }
 
 /// Evaluates a node, after those before it whose keys and values another path has overwritten, and makes its
-/// children candidates.
-void NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler,
+/// children candidates. False when the pass was declined.
+bool NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler,
                            const DraftLimits& limits, Draft& draft) {
   path_.clear();
   for (int32_t n = node; n != DraftNode::kRoot; n = draft.nodes[static_cast<size_t>(n)].parent) {
@@ -275,13 +286,14 @@ void NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampl
   std::reverse(path_.begin(), path_.end());
   const auto common = static_cast<size_t>(
       std::mismatch(path_.begin(), path_.end(), in_slots_.begin(), in_slots_.end()).first - path_.begin());
-  in_slots_ = path_;
   sequence.tokens.resize(known);
   for (const int32_t n : path_) sequence.tokens.push_back(draft.nodes[static_cast<size_t>(n)].token);
   const int64_t first =
       node == DraftNode::kRoot ? cache_.first_unknown(sequence) : static_cast<int64_t>(known + common);
   inner_draft_.clear();
   const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
+  if (logits.rows == 0) return false;
+  in_slots_ = path_;
   // The cache also holds the last token, but it is evaluated again at little cost if it stays.
   cache_.hold(sequence);
   const size_t count = guess(logits.row_span(0), sequence, sampler, limits.breadth, draft);
@@ -291,6 +303,7 @@ void NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampl
                            draft.path_of(node, rank, guesses_[i].confidence)});
     std::push_heap(candidates_.begin(), candidates_.end(), kLessLikely);
   }
+  return true;
 }
 
 }  // namespace verbatim

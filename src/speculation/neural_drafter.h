@@ -66,9 +66,11 @@ class NeuralDrafter : public Drafter {
   /// ascending order or, without `tokens`, token i.
   void own_head(std::shared_ptr<const LinearWeight> head, std::vector<int32_t> tokens = {});
 
-  /// Keeps the narrower view of the shared cache that its PassKind points to.
-  void own_view(std::unique_ptr<SparseCache> view) {
+  /// Keeps the narrower view of the shared cache that its PassKind points to. `verifying`: the reading that
+  /// has filled that cache.
+  void own_view(std::unique_ptr<SparseCache> view, Reading verifying = Reading::kFull) {
     view_ = std::move(view);
+    verifying_ = verifying;
     kind_.sparse = view_.get();
   }
 
@@ -100,7 +102,7 @@ class NeuralDrafter : public Drafter {
   void add_leaves(const DraftLimits& limits, Draft& draft);
   void propose_tree(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
                     Draft& draft);
-  void expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler, const DraftLimits& limits,
+  bool expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler, const DraftLimits& limits,
               Draft& draft);
   std::span<const float> by_token(std::span<const float> logits);
   size_t guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler, int32_t breadth,
@@ -115,6 +117,7 @@ class NeuralDrafter : public Drafter {
   std::vector<int32_t> head_tokens_;  // by column of head_; empty where they are the first
   std::vector<float> token_logits_;   // by token, minus infinity for those that head_ lacks
   std::unique_ptr<SparseCache> view_;
+  Reading verifying_ = Reading::kFull;
   Drafter* inner_ = nullptr;
   DraftLimits inner_limits_;
   Calibration* inner_worth_ = nullptr;

@@ -14,7 +14,8 @@ class PassRunner {
   virtual ~PassRunner() = default;
 
   /// Evaluates rows of the sequence, which all have the number 0, as Decoder::forward() does. What it returns
-  /// holds until the sequence wants its next pass.
+  /// holds until the sequence wants its next pass. A pass that drafts may be declined, where too few
+  /// sequences want it: then nothing is evaluated, and there are no logits.
   virtual Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,
                                   int64_t first_logits_row) = 0;
   /// After a pass over a tree: makes the path that ends in row `last` the one that the cache holds.
@@ -26,6 +27,8 @@ class PassRunner {
     double seconds = 0;
   };
   virtual Pass last_pass() const = 0;
+  /// Hears what a step of the sequence came to.
+  virtual void observe_step(int64_t /*drafted*/, int64_t /*accepted*/, int64_t /*appended*/) {}
 
   virtual const Decoder& decoder() const = 0;
   virtual int threads() const = 0;

@@ -239,6 +239,12 @@ bool Recipe::needs_draft_model() const {
 }
 
 std::vector<std::string> Recipe::formats() const {
+  if (reading != "full") {
+    std::vector<std::string> names = {
+        std::string(format_name(reading_format(parse_reading(reading, "recipe " + name))))};
+    for (const std::string& draft : draft_formats(*this, DraftLevel::Kind::kSelf)) add_format(names, draft);
+    return names;
+  }
   const std::vector<std::string> drafts = draft_formats(*this, DraftLevel::Kind::kSelf);
   if (std::any_of(drafts.begin(), drafts.end(), is_nested)) return drafts;
   std::vector<std::string> names = {"full"};
@@ -267,7 +273,8 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
   } catch (const toml::parse_error& error) {
     bad_input("{}: line {}: {}", where, error.source().begin.line, error.description());
   }
-  allow_only(root, {"name", "summary", "source", "planner", "cache", "drafter", "acceptance"}, where);
+  allow_only(root, {"name", "summary", "source", "planner", "reading", "cache", "drafter", "acceptance"},
+             where);
   Recipe recipe;
   recipe.name = text(root, "name", where);
   recipe.summary = text(root, "summary", where);
@@ -276,6 +283,8 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
     if (!planner->is_boolean()) bad_input("{}: \"planner\" must be true or false", where);
     recipe.planned = planner->as_boolean()->get();
   }
+  if (root.contains("reading")) recipe.reading = text(root, "reading", where);
+  parse_reading(recipe.reading, where);
   read_cache(recipe, root, where);
   read_levels(recipe, root, where);
   read_acceptance(recipe, root, where);

@@ -6,7 +6,10 @@ namespace verbatim {
 
 Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator,
                        std::optional<PlanningCosts> costs)
-    : recipe_(recipe), drafters_(std::move(drafters)), evaluator_(&evaluator) {
+    : recipe_(recipe),
+      verifying_(parse_reading(recipe.reading, "recipe " + recipe.name)),
+      drafters_(std::move(drafters)),
+      evaluator_(&evaluator) {
   if (recipe_.plain()) return;
   if (recipe_.planned && costs) planner_.emplace(recipe_, *drafters_, std::move(*costs));
   limits_ = limits_of(recipe_.levels.front());
@@ -30,7 +33,7 @@ bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
   const bool last = end == length;
   const std::span<const int32_t> tokens(sequence.tokens.data(), static_cast<size_t>(end));
   const Matrix<const float> logits =
-      evaluator_->evaluate(tokens, first, last ? 1 : 0, Reading::kFull, *sequence.cache);
+      evaluator_->evaluate(tokens, first, last ? 1 : 0, verifying_, *sequence.cache);
   stats.prompt_tokens += end - first;
   sequence.cache->set_length(end);
   if (!last) return false;
@@ -64,7 +67,7 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   Matrix<const float> logits;
   {
     const Stopwatch watch(stats.seconds_verify);
-    logits = evaluator_->evaluate(sequence.tokens, known - 1, draft_, Reading::kFull, *sequence.cache);
+    logits = evaluator_->evaluate(sequence.tokens, known - 1, draft_, verifying_, *sequence.cache);
   }
   Verdict verdict;
   {
@@ -75,6 +78,7 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   }
   const Stopwatch watch(stats.seconds_planning);
   drafters_->observe(sequence);
+  evaluator_->runner().observe_step(draft_.size(), verdict.kept, std::ssize(sequence.tokens) - known);
   if (planner_) {
     planner_->learn(draft_, std::span(sequence.tokens).subspan(static_cast<size_t>(known)),
                     stats.seconds_draft - drafted_before, stats.seconds_verify - verified_before,

@@ -40,6 +40,7 @@ class Speculator {
   void count(const Verdict& verdict, Stats& stats) const;
 
   Recipe recipe_;
+  PassKind verifying_;
   std::unique_ptr<DrafterStack> drafters_;
   Evaluator* evaluator_;
   Sampler sampler_{SamplingOptions{}};

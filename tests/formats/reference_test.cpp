@@ -25,7 +25,7 @@ struct Size {
 constexpr Size kSizes[] = {{40, 96}, {33, 160}, {17, 352}, {16, 1408}, {21, 50}, {70, 300}, {1, 1}, {5, 32}};
 constexpr int64_t kRows = 19;
 
-enum class Activations { kF32, kBf16, kInt8 };
+enum class Activations { kF32, kBf16, kInt8, kInt4 };
 
 Activations activations_of(const PackedMatrix& matrix, Reading reading) {
   switch (reading) {
@@ -34,6 +34,8 @@ Activations activations_of(const PackedMatrix& matrix, Reading reading) {
       return Activations::kF32;
     case Reading::kBsfpFull:
       return matrix.element == Element::kF16 ? Activations::kF32 : Activations::kBf16;
+    case Reading::kInt4W4A4:
+      return Activations::kInt4;
     case Reading::kInt8W8A8:
     case Reading::kInt4W4A8:
     case Reading::kInt4AsymmetricW4A8:
@@ -58,6 +60,16 @@ std::vector<double> rounded(std::span<const float> x, Activations activations) {
       const float scale = std::ldexp(1.0f, std::max(std::ilogb(largest), -53) - 6);
       for (size_t i = begin; i < begin + 32; ++i) {
         result[i] = std::clamp(std::nearbyint(x[i] / scale), -127.0f, 127.0f) * scale;
+      }
+    }
+  } else if (activations == Activations::kInt4) {
+    for (size_t begin = 0; begin < x.size(); begin += 128) {
+      const size_t end = std::min(begin + 128, x.size());
+      float largest = 0.0f;
+      for (size_t i = begin; i < end; ++i) largest = std::max(largest, std::fabs(x[i]));
+      const float step = largest * (0.9f / 7.0f);
+      for (size_t i = begin; i < end; ++i) {
+        result[i] = std::clamp(std::nearbyint(x[i] * (1.0f / step)), -7.0f, 7.0f) * step;
       }
     }
   }

@@ -100,6 +100,45 @@ TEST_P(NeuralDrafterTest, AChainIsWhatOnePassPerTokenSays) {
   }
 }
 
+/// Declines all passes after so many.
+class DecliningRunner : public SingleRunner {
+ public:
+  DecliningRunner(const Decoder& decoder, ThreadTeam& team, int passes)
+      : SingleRunner(decoder, team), left_(passes) {}
+  Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,
+                          int64_t first_logits_row) override {
+    if (left_-- == 0) return {};
+    return SingleRunner::run(rows, kind, cache, first_logits_row);
+  }
+
+ private:
+  int left_;
+};
+
+TEST_P(NeuralDrafterTest, ADraftEndsWhereAPassIsDeclined) {
+  for (const int passes : {0, 1, 3}) {
+    Evaluator declining(std::make_unique<DecliningRunner>(decoder_, team_, passes));
+    NeuralDrafter drafter(declining, Reading::kMxfp4W4A8, cache(), true);
+    Sequence verified = sequence();
+    const Draft draft = propose(drafter, verified, {.length = 9, .nodes = 9});
+    EXPECT_EQ(test::tokens_of(draft), one_by_one(prompt_, passes));
+    EXPECT_EQ(drafter.stats.passes, passes);
+    EXPECT_EQ(drafter.pass_rows().size(), static_cast<size_t>(passes));
+    // What it knows by then is no more than what was evaluated.
+    const Draft next = propose(drafter, verified, {.length = 4, .nodes = 4});
+    EXPECT_EQ(test::tokens_of(next), one_by_one(prompt_, 4));
+  }
+}
+
+TEST_P(NeuralDrafterTest, ATreeGrowsNoFurtherThanWhereAPassIsDeclined) {
+  Evaluator declining(std::make_unique<DecliningRunner>(decoder_, team_, 3));
+  NeuralDrafter drafter(declining, Reading::kMxfp4W4A8, cache(), true);
+  Sequence verified = sequence();
+  const Draft draft = propose(drafter, verified, {.length = 9, .breadth = 2, .nodes = 20});
+  EXPECT_GT(draft.size(), 2);
+  EXPECT_LE(draft.size(), 6);
+}
+
 TEST_P(NeuralDrafterTest, AnEarlyExitRunsTheFirstLayersAlone) {
   PassKind kind(Reading::kFull);
   kind.layers = 1;

@@ -26,8 +26,9 @@ TEST(Recipe, BuiltInRecipesLoadUnderTheirNames) {
   const std::vector<std::string> names = recipe_names();
   EXPECT_EQ(names,
             (std::vector<std::string>{"auto", "bild", "draft-model", "early-exit", "ml-specqd", "ml-specqd-2",
-                                      "nested", "ngram", "plain", "quantspec", "quantspec-kv",
-                                      "quantspec-weights", "self-int4", "snapkv", "speq", "streamingllm"}));
+                                      "nested", "ngram", "plain", "qspec", "quantspec", "quantspec-kv",
+                                      "quantspec-weights", "self-int4", "snapkv", "speq", "streamingllm",
+                                      "w4a16", "w4a4"}));
   for (const std::string& name : names) {
     const Recipe recipe = load_recipe(name);
     EXPECT_EQ(recipe.name, name);
@@ -42,6 +43,14 @@ TEST(Recipe, BuiltInRecipesLoadUnderTheirNames) {
   EXPECT_EQ(specqd.levels[0].reading, "mxfp4-w4a8");
   EXPECT_EQ(specqd.formats(), (std::vector<std::string>{"full", "mxfp4"}));
   EXPECT_EQ(load_recipe("plain").formats(), (std::vector<std::string>{"full"}));
+}
+
+TEST(Recipe, OfAQuantizedModelTakesNoOtherWeights) {
+  EXPECT_EQ(load_recipe("w4a16").formats(), std::vector<std::string>{"int4"});
+  EXPECT_EQ(load_recipe("qspec").formats(), std::vector<std::string>{"int4"});
+  EXPECT_EQ(load_recipe("qspec").reading, "int4-w4a16");
+  EXPECT_EQ(load_recipe("plain").reading, "full");
+  EXPECT_NE(error_of("reading = \"int5\"\n" + kHead).find("int5"), std::string::npos);
 }
 
 std::vector<std::string> formats_for(const std::string& reading) {

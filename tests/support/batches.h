@@ -18,14 +18,15 @@ struct Asked {
   Request request;
   GenerateResult alone;
 
-  void ask_alone(const Model& model) {
+  void ask_alone(const Model& model, const std::string& recipe = "plain") {
     Session session(model, static_cast<int64_t>(request.prompt.size()) + request.options.max_tokens, 2);
-    alone = session.generate(request.prompt, request.options, load_recipe("plain"));
+    alone = session.generate(request.prompt, request.options, load_recipe(recipe));
   }
 };
 
 /// Requests of mixed lengths and settings over real prompts.
-inline std::vector<Asked> many_requests(const Model& model, size_t count, int64_t most_tokens) {
+inline std::vector<Asked> many_requests(const Model& model, size_t count, int64_t most_tokens,
+                                        const std::string& recipe = "plain") {
   std::vector<std::string> texts;
   if (shared_data().empty()) {
     for (size_t i = 0; i < count; ++i) texts.push_back("def function_" + std::to_string(i * i) + "(a, b):\n");
@@ -45,7 +46,7 @@ inline std::vector<Asked> many_requests(const Model& model, size_t count, int64_
     options.ignore_eos = i % 4 != 0;
     if (i % 5 == 0) options.stop = {"\n\n", "return"};
     options.prefill_chunk = i % 3 == 0 ? 64 : 512;
-    asked[i].ask_alone(model);
+    asked[i].ask_alone(model, recipe);
   }
   return asked;
 }

@@ -61,7 +61,8 @@ std::vector<Recipe> lossless_recipes() {
   std::vector<Recipe> recipes;
   for (const std::string& name : recipe_names()) {
     Recipe recipe = load_recipe(name);
-    if (recipe.lossless() && !recipe.plain()) recipes.push_back(std::move(recipe));
+    if (recipe.lossless() && !recipe.plain() && recipe.reading == "full")
+      recipes.push_back(std::move(recipe));
   }
   return recipes;
 }

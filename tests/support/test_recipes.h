@@ -18,7 +18,7 @@ DraftLevel ngram_level(int32_t length, int32_t breadth = 1, int32_t nodes = 0);
 /// A lossless recipe of these levels, the model's own drafter first.
 Recipe recipe_of(const std::string& name, std::vector<DraftLevel> levels);
 
-/// The built-in recipes that are lossless and draft.
+/// The built-in recipes that draft and whose text is that of the model's own weights.
 std::vector<Recipe> lossless_recipes();
 
 /// Recipes that go further than those: every kind of drafter with every kind of drafter inside it, trees on

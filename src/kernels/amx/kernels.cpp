@@ -64,6 +64,7 @@ const KernelTable& table() {
     t.integer_product[kIntegerInt4] = integer_by_rows<kIntegerInt4, integer_int4>;
     t.integer_product[kIntegerInt4Asymmetric] =
         integer_by_rows<kIntegerInt4Asymmetric, integer_int4_asymmetric>;
+    t.integer_product[kIntegerInt4Grouped] = integer_by_rows<kIntegerInt4Grouped, integer_int4_grouped>;
     t.integer_product[kIntegerInt8] = integer_by_rows<kIntegerInt8, integer_int8>;
     t.squeeze3 = squeeze3;
     t.squeeze4 = squeeze4;

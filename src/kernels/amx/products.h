@@ -30,6 +30,7 @@ void integer_bsfp(const Int8Rows& a, const IntegerPanels& weights, float* c, int
 /// bits (the products are integers, the scaling is in the same order).
 void integer_int4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_int4_asymmetric(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
+void integer_int4_grouped(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_int8(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 
 void code_product_upper(const CodeProduct& product);

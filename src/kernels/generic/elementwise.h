@@ -68,6 +68,32 @@ void quantize_int8(const float* x, int64_t n, int8_t* codes, float* scales, int3
 }
 
 template <typename V>
+void quantize_int4(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums) {
+  constexpr int64_t kGroup = 128;
+  constexpr float kKept = 0.9f;                       // of the largest magnitude
+  constexpr float kLeast = 7.8886090522101181e-31f;   // 2^-100; smaller ones count as zero
+  constexpr float kLargest = 9.9035203142830422e27f;  // 2^93
+  for (int64_t begin = 0; begin < n; begin += kGroup) {
+    const int64_t end = begin + kGroup < n ? begin + kGroup : n;
+    V largest = V::set(0.0f);
+    for (int64_t i = begin; i < end; i += 16) largest = max(largest, absolute(V::load(x + i)));
+    float extreme = reduce_max(largest);
+    if (!(extreme < kLargest)) extreme = kLargest;  // NaN as well
+    const float step = extreme < kLeast ? 0.0f : extreme * (kKept / 7.0f);
+    const V inverse = V::set(step == 0.0f ? 0.0f : 1.0f / step);
+    const V limit = V::set(7.0f);
+    for (int64_t i = begin; i < end; i += 32) {
+      const V first = min(max(round(V::load(x + i) * inverse), V::set(-7.0f)), limit);
+      const V second = min(max(round(V::load(x + i + 16) * inverse), V::set(-7.0f)), limit);
+      first.store_int8_quads(codes + i);
+      second.store_int8_quads(codes + i + 16);
+      scales[i / 32] = 0.5f * step;
+      sums[i / 32] = static_cast<int32_t>(reduce_add(first + second));
+    }
+  }
+}
+
+template <typename V>
 void round_to_int8(const float* x, int64_t n, BFloat16* out) {
   for (int64_t g = 0; g < n / 32; ++g) {
     const Int8Group<V> group(x + g * 32);

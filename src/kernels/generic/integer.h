@@ -26,7 +26,14 @@ inline constexpr int64_t integer_code_bytes(int kind) {
 }
 /// Tiles that share a scale.
 inline constexpr int64_t integer_scale_tiles(int kind) {
-  return kind == kIntegerInt4 || kind == kIntegerInt4Asymmetric || kind == kIntegerBsfp ? 4 : 1;
+  return kind == kIntegerInt4 || kind == kIntegerInt4Asymmetric || kind == kIntegerInt4Grouped ||
+                 kind == kIntegerBsfp
+             ? 4
+             : 1;
+}
+/// Tiles whose activations share a scale, and whose products are added up before they are scaled.
+inline constexpr int64_t integer_dot_tiles(int kind) {
+  return kind == kIntegerInt4Grouped ? 4 : 1;
 }
 inline constexpr int64_t integer_scale_bytes(int kind) {
   return kind == kIntegerMxfp4 ? 16 : 32;
@@ -60,6 +67,7 @@ template <typename V, typename Dot, int kKind>
 struct IntegerMicro {
   static constexpr int64_t kBytes = integer_code_bytes(kKind);
   static constexpr int64_t kScaleTiles = integer_scale_tiles(kKind);
+  static constexpr int64_t kDotTiles = integer_dot_tiles(kKind);
 
   template <typename Packed>
   VERBATIM_INLINE static auto low_weights(const Packed& packed) {
@@ -138,15 +146,16 @@ struct IntegerMicro {
     for (int j = 0; j < kPanels; ++j) {
       for (int r = 0; r < kRows; ++r) sums[j][r] = V::set(0.0f);
     }
-    for (int64_t t = 0; t < tiles; ++t) {
+    for (int64_t t = 0; t < tiles; t += kDotTiles) {
       const int64_t group = t / kScaleTiles;
+      const int64_t count = t + kDotTiles < tiles ? kDotTiles : tiles - t;
       for (int j = 0; j < kPanels; ++j) {
         const uint8_t* const group_scales =
             scales + (j * apart * groups + group) * integer_scale_bytes(kKind);
         const uint8_t* const group_zeros = zeros + (j * apart * groups + group) * kPanelWidth;
         __builtin_prefetch(group_scales + kScalePrefetchBytes);
-        add_tile<kRows>(p, row, t, codes + (j * apart * tiles + t) * kBytes, group_scales, group_zeros,
-                        sums[j]);
+        add_tiles<kRows>(p, row, t, count, codes + (j * apart * tiles + t) * kBytes, group_scales,
+                         group_zeros, sums[j]);
       }
     }
     for (int j = 0; j < kPanels; ++j) {
@@ -182,23 +191,32 @@ struct IntegerMicro {
   /// What stands for zero in the weights of the dot products.
   static constexpr int32_t kSumOffset = kKind == kIntegerMxfp4  ? Dot::kE2m1Offset
                                         : kKind == kIntegerBsfp ? Dot::kBsfpOffset
-                                        : kKind == kIntegerInt4 ? 8
+                                        : kKind == kIntegerInt4 || kKind == kIntegerInt4Grouped ? 8
                                         : kKind == kIntegerInt8 ? Dot::kInt8Offset
                                                                 : 0;
 
-  /// sums += the products of the rows with one tile.
+  /// sums += the products of the rows with one tile, or `count` that are scaled together.
   template <int kRows>
-  VERBATIM_INLINE static void add_tile(const IntegerProduct& p, int64_t row, int64_t t, const uint8_t* codes,
-                                       const uint8_t* scales, [[maybe_unused]] const uint8_t* zeros,
-                                       V (&sums)[kRows]) {
+  VERBATIM_INLINE static void add_tiles(const IntegerProduct& p, int64_t row, int64_t t,
+                                        [[maybe_unused]] int64_t count, const uint8_t* codes,
+                                        const uint8_t* scales, [[maybe_unused]] const uint8_t* zeros,
+                                        V (&sums)[kRows]) {
     typename Dot::Sum dots[kRows];
     for (int r = 0; r < kRows; ++r) {
-      const int32_t sum = p.a->sums[(row + r) * (p.a->k / kInnerStep) + t];
+      const int32_t* const tile_sums = p.a->sums + (row + r) * (p.a->k / kInnerStep) + t;
+      int32_t sum = *tile_sums;
+      if constexpr (kDotTiles > 1) {
+        for (int64_t i = 1; i < count; ++i) sum += tile_sums[i];
+      }
       dots[r] = Dot::start(-kSumOffset * sum);
     }
     const int8_t* const a = p.a->codes + row * p.a->stride + t * kInnerStep;
     if constexpr (kKind == kIntegerInt8) {
       dot_bytes<kRows>(codes, a, p.a->stride, dots);
+    } else if constexpr (kDotTiles > 1) {
+      for (int64_t i = 0; i < count; ++i) {
+        dot_nibbles<kRows>(codes + i * kBytes, a + i * kInnerStep, p.a->stride, dots);
+      }
     } else {
       dot_nibbles<kRows>(codes, a, p.a->stride, dots);
     }
@@ -232,6 +250,7 @@ void fill_integer(decltype(KernelTable::integer_product)& table) {
   table[kIntegerBsfp] = integer_product<V, Dot, kIntegerBsfp>;
   table[kIntegerInt4] = integer_product<V, Dot, kIntegerInt4>;
   table[kIntegerInt4Asymmetric] = integer_product<V, Dot, kIntegerInt4Asymmetric>;
+  table[kIntegerInt4Grouped] = integer_product<V, Dot, kIntegerInt4Grouped>;
   table[kIntegerInt8] = integer_product<V, Dot, kIntegerInt8>;
 }
 

@@ -29,6 +29,7 @@ KernelTable make_table(const char* name) {
   table.squeeze4 = squeeze_product<V, Squeeze4<W>>;
   table.to_bf16 = to_bf16<V>;
   table.quantize_int8 = quantize_int8<V>;
+  table.quantize_int4 = quantize_int4<V>;
   table.round_to_int8 = round_to_int8<V>;
   table.rms_norm = rms_norm<V>;
   table.silu_gate = silu_gate<V>;

@@ -1,0 +1,104 @@
+#include "support/batches.h"
+#include "verbatim/perplexity.h"
+
+namespace verbatim {
+namespace {
+
+using namespace test;  // NOLINT: the support of this very test
+
+TEST(QSpec, SaysWhatItsVerificationSays) {
+  SKIP_WITHOUT(default_model());
+  const Pair& pair = default_pair({"int4"});
+  const Recipe qspec = load_recipe("qspec");
+  const Recipe w4a16 = load_recipe("w4a16");
+  Work work;
+  for (const float temperature : {0.0f, 0.7f, 1.2f}) {
+    for (const char* const prompt : {"def fibonacci(n):\n    \"\"\"", "Question: What is 2 + 3?\nAnswer:"}) {
+      const Asking asking{.sampling = {.temperature = temperature, .seed = 5}, .tokens = 32, .threads = 2};
+      const std::vector<int32_t> tokens = pair.target.encode(prompt);
+      const GenerateResult plain = generate(pair, w4a16, tokens, asking);
+      expect_plain_text(pair, qspec, tokens, asking, plain, work);
+      if (HasFatalFailure()) return;
+    }
+  }
+  EXPECT_GT(work.accepted, work.drafted / 2);
+}
+
+TEST(QSpec, SaysItInABatchToo) {
+  SKIP_WITHOUT(default_model());
+  const Pair& pair = default_pair({"int4"});
+  const std::vector<Asked> asked = many_requests(pair.target, 12, 24, "w4a16");
+  for (const int64_t positions : {0, 640}) {
+    BatchRun run{.max_batch = 8, .cache_positions = positions, .seed = 9};
+    expect_answers_alone(pair, asked, load_recipe("qspec"), run);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Otherwise there would be nothing to recover.
+TEST(QSpec, DraftsAloneAreWorse) {
+  SKIP_WITHOUT(default_model());
+  SKIP_WITHOUT(shared_data());
+  const Model& model = default_pair({"int4"}).target;
+  const std::string text = read_file(shared_data() / "text" / "python_heldout.txt").substr(0, 12000);
+  const auto perplexity = [&](const char* const reading) {
+    PerplexityOptions options;
+    options.reading = reading;
+    options.max_tokens = 2000;
+    options.threads = 2;
+    return measure_perplexity(model, text, options).perplexity;
+  };
+  const double w4a16 = perplexity("int4-w4a16");
+  EXPECT_GT(perplexity("int4-w4a4"), 1.01 * w4a16);
+  EXPECT_LT(perplexity("int4-w4a8"), 1.01 * w4a16);
+}
+
+// Two readings in one engine take turns.
+TEST(QSpec, RunsBesideOtherReadings) {
+  SKIP_WITHOUT(default_model());
+  const Pair& pair = default_pair({"full", "int4"});
+  Engine engine(pair.target, {.max_batch = 4, .capacity = 200, .threads = 2});
+  const std::vector<int32_t> prompt = pair.target.encode("def fibonacci(n):");
+  std::map<std::string, std::vector<int32_t>> alone;
+  std::vector<std::pair<std::string, TokenStream>> streams;
+  for (int round = 0; round < 2; ++round) {
+    for (const char* const name : {"plain", "qspec", "w4a16", "w4a4"}) {
+      Request request{.prompt = prompt, .options = {}, .recipe = load_recipe(name)};
+      request.options.max_tokens = 40;
+      if (round == 0) {
+        Session session(pair.target, 200, 1);
+        alone[name] = session.generate(prompt, request.options, request.recipe).tokens;
+      }
+      streams.emplace_back(name, engine.submit(request));
+    }
+  }
+  for (auto& [name, stream] : streams) EXPECT_EQ(stream.wait().tokens, alone[name]) << name;
+  EXPECT_EQ(alone["qspec"], alone["w4a16"]);
+}
+
+// What one reading wrote must not be taken for another's.
+TEST(QSpec, RemembersNothingOfAnotherReading) {
+  SKIP_WITHOUT(default_model());
+  const Pair& pair = default_pair({"full", "int4"});
+  std::string text;
+  while (pair.target.encode(text).size() < 300) text += "import os\nfrom sys import argv, path\n";
+  Request request{.prompt = pair.target.encode(text), .options = {}, .recipe = {}};
+  request.options.max_tokens = 24;
+  request.options.sampling = {.temperature = 1.0f, .seed = 3};
+  Engine engine(pair.target, {.max_batch = 2, .capacity = 400, .threads = 2});
+  Session session(pair.target, 400, 2);
+  for (const char* const name : {"w4a4", "plain", "w4a16", "plain", "w4a4"}) {
+    request.recipe = load_recipe(name);
+    Session alone(pair.target, 400, 2);
+    const std::vector<int32_t> tokens =
+        alone.generate(request.prompt, request.options, request.recipe).tokens;
+    EXPECT_EQ(engine.generate(request).tokens, tokens) << name;
+    session.truncate(static_cast<int64_t>(request.prompt.size()));
+    const std::vector<int32_t> rest = session.tokens().empty() ? request.prompt : std::vector<int32_t>();
+    EXPECT_EQ(session.generate(rest, request.options, request.recipe).tokens, tokens) << name;
+  }
+  EXPECT_GT(engine.stats().prompt_tokens_remembered, 250);
+}
+
+}  // namespace
+}  // namespace verbatim
