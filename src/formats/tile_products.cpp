@@ -257,12 +257,10 @@ void multiply_integers(const PackedMatrix& store, Reading reading, Matrix<const 
     multiply_through_tiles(view, store.panels(), to_rounded_bf16(x, workspace, team), y, workspace, team);
     return;
   }
-  const bool four_bits = reading == Reading::kInt4W4A4;
-  const Int8Rows a = to_int8(x, four_bits, workspace, team);
+  const Int8Rows a = to_int8(x, reading == Reading::kInt4W4A4, workspace, team);
   team.split(store.panels(), [&](int64_t begin, int64_t end) {
-    const IntegerView view = integer_view(store, begin, end - begin);
-    const IntegerWeights weights = four_bits ? kIntegerInt4Grouped : view.weights;
-    kernel.integer_product[weights](a, view.panels, y.data + begin * kPanelWidth, y.stride);
+    const IntegerView view = integer_view(store, reading, begin, end - begin);
+    kernel.integer_product[view.weights](a, view.panels, y.data + begin * kPanelWidth, y.stride);
   });
 }
 

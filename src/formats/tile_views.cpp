@@ -54,7 +54,7 @@ TileView tile_view(const PackedMatrix& matrix, Reading reading) {
   }
 }
 
-IntegerView integer_view(const PackedMatrix& matrix, int64_t first, int64_t panel_count) {
+IntegerView integer_view(const PackedMatrix& matrix, Reading reading, int64_t first, int64_t panel_count) {
   IntegerView view{};
   view.panels.panel_count = panel_count;
   const int64_t tiles = first * matrix.tiles();
@@ -75,7 +75,9 @@ IntegerView integer_view(const PackedMatrix& matrix, int64_t first, int64_t pane
       view.panels.zeros = bytes_of(matrix, 2) + groups * kPanelWidth;
       [[fallthrough]];
     case Format::kInt4:
-      view.weights = matrix.format == Format::kInt4 ? kIntegerInt4 : kIntegerInt4Asymmetric;
+      view.weights = matrix.format == Format::kInt4Asymmetric ? kIntegerInt4Asymmetric
+                     : reading == Reading::kInt4W4A4          ? kIntegerInt4Grouped
+                                                              : kIntegerInt4;
       view.panels.scales = bytes_of(matrix, 1) + groups * kPanelWidth * 2;
       return view;
     case Format::kInt8:

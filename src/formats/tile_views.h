@@ -19,6 +19,6 @@ struct IntegerView {
   IntegerPanels panels;
   IntegerWeights weights;
 };
-IntegerView integer_view(const PackedMatrix& matrix, int64_t first, int64_t panel_count);
+IntegerView integer_view(const PackedMatrix& matrix, Reading reading, int64_t first, int64_t panel_count);
 
 }  // namespace verbatim

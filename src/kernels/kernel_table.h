@@ -188,8 +188,8 @@ enum IntegerWeights : int {
   kIntegerBsfp,            ///< 256 bytes of codes per tile, 16 BF16 scales per four tiles
   kIntegerInt4,            ///< 256 bytes of codes per tile, 16 F16 scales per four tiles
   kIntegerInt4Asymmetric,  ///< likewise, and 16 zero points per four tiles
-  kIntegerInt4Grouped,     ///< as kIntegerInt4; activations share a scale in four tiles, too
   kIntegerInt8,            ///< 512 bytes of codes per tile, 16 F16 scales per tile
+  kIntegerInt4Grouped,     ///< as kIntegerInt4; activations share a scale in four tiles, too
   kIntegerKinds,
 };
 struct IntegerPanels {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "formats/mxfp4.h"
 #include "formats/tile_views.h"
@@ -184,8 +185,14 @@ INSTANTIATE_TEST_SUITE_P(, IntegerProducts,
                                                           Format::kInt4Asymmetric, Format::kInt8)),
                          [](const auto& info) { return test::path_and_format(info); });
 
-void multiply_integers(const KernelTable& kernel, const Int8Rows& a, const PackedMatrix& weights, float* c) {
-  const IntegerView view = integer_view(weights, 0, weights.panels());
+/// The readings of a format but the first are in integers.
+std::span<const Reading> integer_readings(Format format) {
+  return std::span(readings(format)).subspan(1);
+}
+
+void multiply_integers(const KernelTable& kernel, Reading reading, const Int8Rows& a,
+                       const PackedMatrix& weights, float* c) {
+  const IntegerView view = integer_view(weights, reading, 0, weights.panels());
   kernel.integer_product[view.weights](a, view.panels, c, kColumns);
 }
 
@@ -193,24 +200,28 @@ TEST_P(IntegerProducts, EqualTheScalarPathBitForBitWithAnyNumberOfRows) {
   const KernelTable& scalar = *machine_paths().front().table;
   const Int8Activations activations = random_activations(scalar);
   const PackedMatrix weights = random_panels(format_, 8);
-  std::vector<float> expected(kMostRows * kColumns);
-  for (int64_t r = 0; r < kMostRows; ++r) {
-    multiply_integers(scalar, activations.rows(r, 1), weights, expected.data() + r * kColumns);
-  }
-  for (const int64_t rows : row_counts()) {
-    std::vector<float> c(static_cast<size_t>(rows * kColumns), -1.0f);
-    multiply_integers(kernel_, activations.rows(0, rows), weights, c.data());
-    ASSERT_EQ(std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)), 0) << rows << " rows";
+  for (const Reading reading : integer_readings(format_)) {
+    std::vector<float> expected(kMostRows * kColumns);
+    for (int64_t r = 0; r < kMostRows; ++r) {
+      multiply_integers(scalar, reading, activations.rows(r, 1), weights, expected.data() + r * kColumns);
+    }
+    for (const int64_t rows : row_counts()) {
+      std::vector<float> c(static_cast<size_t>(rows * kColumns), -1.0f);
+      multiply_integers(kernel_, reading, activations.rows(0, rows), weights, c.data());
+      ASSERT_EQ(std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)), 0)
+          << reading_name(reading) << ", " << rows << " rows";
+    }
   }
 }
 
 TEST_P(IntegerProducts, AreTheProductOfTheDequantizedOperands) {
   const Int8Activations activations = random_activations(kernel_);
   const PackedMatrix weights = random_panels(format_, 9);
+  const Reading reading = integer_readings(format_).front();
   std::vector<float> c(kColumns);
-  multiply_integers(kernel_, activations.rows(0, 1), weights, c.data());
+  multiply_integers(kernel_, reading, activations.rows(0, 1), weights, c.data());
   for (int64_t n = 0; n < kColumns; ++n) {
-    const std::vector<float> column = test::unpacked_column(weights, readings(format_).back(), n);
+    const std::vector<float> column = test::unpacked_column(weights, reading, n);
     double sum = 0.0;
     for (size_t k = 0; k < kK; ++k) {
       const size_t code = k / 4 * 4 + static_cast<size_t>(kQuadOrder[k % 4]);

@@ -1,79 +1,33 @@
-#include "kernels/generic/integer.h"
-
+#include "kernels/amx/integer_blocks.h"
 #include "kernels/amx/products.h"
-#include "kernels/amx/tiles.h"
 #include "kernels/generic/tiles.h"
 
 namespace verbatim::amx {
 
 namespace {
 
-/// The bytes of an int8 product for one tile of codes, in quads: symmetric codes less 8, asymmetric
-/// ones as they are.
-template <int kKind>
-VERBATIM_INLINE void unpack_bytes(const uint8_t* codes, uint8_t* out) {
-  const __m512i less_eight =
-      _mm512_broadcast_i32x4(_mm_setr_epi8(-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7));
-  const __m512i mask = _mm512_set1_epi8(15);
-  for (int block = 0; block < 4; ++block) {
-    const __m512i packed = _mm512_loadu_si512(codes + block * 64);
-    __m512i low = _mm512_and_si512(packed, mask);
-    __m512i high = _mm512_and_si512(_mm512_srli_epi16(packed, 4), mask);
-    if constexpr (kKind != kIntegerInt4Asymmetric) {
-      low = _mm512_shuffle_epi8(less_eight, low);
-      high = _mm512_shuffle_epi8(less_eight, high);
-    }
-    _mm512_store_si512(out + block * 128, low);
-    _mm512_store_si512(out + block * 128 + 64, high);
-  }
-}
-
-VERBATIM_INLINE __m512 scales_of(const uint8_t* scales) {
-  const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(scales));
-  return _mm512_mul_ps(_mm512_cvtph_ps(halves), _mm512_set1_ps(2.0f));
-}
-
-/// kRows rows from `row` on, of which `rows` are there, by kPanels panels that are `apart` from each other.
+/// A step is a tile.
 template <int kKind, int kRows, int kPanels>
-class Block {
- public:
-  Block(const Int8Rows& a, const IntegerPanels& weights, int64_t row, int64_t rows)
-      : a_(a), weights_(weights), row_(row), rows_(rows) {}
+class Block : public IntegerBlocks<Block<kKind, kRows, kPanels>, kRows, kPanels, 2> {
+  using Blocks = IntegerBlocks<Block, kRows, kPanels, 2>;
 
-  void multiply(int64_t panel, int64_t apart, float* c, int64_t c_stride) {
-    __m512 sums[kPanels][kRows];
-    for (auto& panel_sums : sums) {
-      for (__m512& sum : panel_sums) sum = _mm512_setzero_ps();
-    }
-    for (int j = 0; j < kPanels; ++j) unpack(panel + j * apart, 0, j);
-    // Unpacking, multiplying and scaling are each a tile behind the one before, so that none waits.
-    for (int64_t t = 0; t < tiles_; ++t) {
-      const auto each = [&]<int kPanel>() __attribute__((always_inline)) {
-        if constexpr (kPanel < kPanels) {
-          const int64_t at = panel + kPanel * apart;
-          if (t + 1 < tiles_) unpack(at, t + 1, kPanel);
-          dot<kPanel>(at, t);
-          if (t >= kLag) add_scaled(at, t - kLag, kPanel, sums[kPanel]);
-        }
-      };
-      each.template operator()<0>();
-      each.template operator()<1>();
-    }
-    for (int j = 0; j < kPanels; ++j) {
-      const int64_t at = panel + j * apart;
-      for (int64_t t = tiles_ < kLag ? 0 : tiles_ - kLag; t < tiles_; ++t) add_scaled(at, t, j, sums[j]);
-      for (int r = 0; r < kRows; ++r) {
-        if (r < rows_) _mm512_storeu_ps(c + (row_ + r) * c_stride + at * kPanelWidth, sums[j][r]);
-      }
-    }
-  }
+ public:
+  using Blocks::Blocks;
 
  private:
-  static constexpr int64_t kLag = 2;   // tiles that the scaling stays behind
+  friend Blocks;
+  using Blocks::a_;
+  using Blocks::row_;
+  using Blocks::rows_;
+  using Blocks::tiles_;
+  using Blocks::weights_;
+
   static constexpr int64_t kDots = 4;  // tiles whose dot products are kept
   static constexpr int64_t kBytes = generic::integer_code_bytes(kKind);
   static constexpr int64_t kScaleTiles = generic::integer_scale_tiles(kKind);
   static constexpr int64_t kScaleBytes = generic::integer_scale_bytes(kKind);
+
+  int64_t steps() const { return tiles_; }
 
   const uint8_t* tile_codes(int64_t panel, int64_t t) const {
     return weights_.codes + (panel * tiles_ + t) * kBytes;
@@ -123,11 +77,6 @@ class Block {
     int32_t dots[kDots][kPanels][kRows * 16];
   };
 
-  Int8Rows a_;
-  IntegerPanels weights_;
-  int64_t row_;
-  int64_t rows_;
-  int64_t tiles_ = a_.k / kInnerStep;
   int64_t groups_ = (tiles_ + kScaleTiles - 1) / kScaleTiles;
   Stage stage_{};
 };
@@ -141,24 +90,9 @@ void configure(int rows) {
   config.load();
 }
 
-/// Eight rows leave room for the sums of two panels in registers, sixteen for those of one.
 template <int kKind>
 void product(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
-  for (int64_t row = 0; row < a.rows; row += 16) {
-    const int64_t rows = a.rows - row < 16 ? a.rows - row : 16;
-    configure(static_cast<int>(rows));
-    const int64_t paired = rows <= 8 ? weights.panel_count / 2 : 0;
-    if (paired > 0) {
-      Block<kKind, 8, 2> block(a, weights, row, rows);
-      for (int64_t panel = 0; panel < paired; ++panel) block.multiply(panel, paired, c, c_stride);
-    }
-    if (2 * paired == weights.panel_count) continue;
-    Block<kKind, 16, 1> block(a, weights, row, rows);
-    for (int64_t panel = 2 * paired; panel < weights.panel_count; ++panel) {
-      block.multiply(panel, 0, c, c_stride);
-    }
-  }
-  _tile_release();
+  multiply_blocks<Block<kKind, 8, 2>, Block<kKind, 16, 1>>(a, weights, c, c_stride, configure);
 }
 
 }  // namespace
