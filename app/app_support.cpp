@@ -155,10 +155,6 @@ std::optional<Model> load_draft_model(const CommonOptions& options, const Recipe
   return load_model(path, recipe.draft_model_formats(), options.threads);
 }
 
-void add_draft_model(Session& session, const CommonOptions& options, const Recipe& recipe) {
-  if (const auto model = load_draft_model(options, recipe)) session.set_draft_model(*model);
-}
-
 void check_names(const char* what, const std::vector<std::string>& names,
                  const std::vector<std::string>& known) {
   for (const std::string& name : names) {

@@ -59,8 +59,6 @@ Model load_model(const std::string& path, ModelOptions options);
 /// The model that the recipe drafts with, if it does: the one that the options name, or else the recipe.
 /// Throws Error(kUsage) when it needs one and none is named.
 std::optional<Model> load_draft_model(const CommonOptions& options, const Recipe& recipe);
-/// Gives it to a session.
-void add_draft_model(Session& session, const CommonOptions& options, const Recipe& recipe);
 
 /// Throws Error(kUsage) unless each of the names, which are of `what`, is known.
 void check_names(const char* what, const std::vector<std::string>& names,

@@ -41,31 +41,6 @@ void add_each(std::vector<T>& sums, const std::vector<T>& more) {
   for (size_t i = 0; i < more.size(); ++i) add(sums[i], more[i]);
 }
 
-void add(Stats& sum, const Stats& more) {
-  sum.prompt_tokens += more.prompt_tokens;
-  sum.generated_tokens += more.generated_tokens;
-  sum.drafted += more.drafted;
-  sum.accepted += more.accepted;
-  sum.target_passes += more.target_passes;
-  sum.draft_passes += more.draft_passes;
-  sum.fallbacks += more.fallbacks;
-  sum.rollbacks += more.rollbacks;
-  sum.seconds_prefill += more.seconds_prefill;
-  sum.seconds_decode += more.seconds_decode;
-  sum.seconds_draft += more.seconds_draft;
-  sum.seconds_verify += more.seconds_verify;
-  sum.seconds_sampling += more.seconds_sampling;
-  sum.seconds_planning += more.seconds_planning;
-  sum.expected_draft += more.expected_draft;
-  sum.expected_verify += more.expected_verify;
-  sum.table_seconds_draft += more.table_seconds_draft;
-  sum.table_seconds_verify += more.table_seconds_verify;
-  sum.seconds_draft_passes += more.seconds_draft_passes;
-  add_each(sum.levels, more.levels);
-  add_each(sum.depths, more.depths);
-  add_each(sum.lengths, more.lengths);
-}
-
 /// A mean of numbers that are all positive.
 class GeometricMean {
  public:
@@ -147,7 +122,7 @@ class Tally {
   void add_output(const GenerateResult& output, const GenerateResult& plain, double speed, double plain_speed,
                   double nll) {
     ++result_.prompts;
-    add(result_.total, output.stats);
+    verbatim::app::add(result_.total, output.stats);
     result_.generated.push_back(output.stats.generated_tokens);
     result_.identical = result_.identical && output.tokens == plain.tokens;
     const size_t common = std::min(output.tokens.size(), plain.tokens.size());
@@ -268,6 +243,31 @@ class Runner {
 };
 
 }  // namespace
+
+void add(Stats& sum, const Stats& more) {
+  sum.prompt_tokens += more.prompt_tokens;
+  sum.generated_tokens += more.generated_tokens;
+  sum.drafted += more.drafted;
+  sum.accepted += more.accepted;
+  sum.target_passes += more.target_passes;
+  sum.draft_passes += more.draft_passes;
+  sum.fallbacks += more.fallbacks;
+  sum.rollbacks += more.rollbacks;
+  sum.seconds_prefill += more.seconds_prefill;
+  sum.seconds_decode += more.seconds_decode;
+  sum.seconds_draft += more.seconds_draft;
+  sum.seconds_verify += more.seconds_verify;
+  sum.seconds_sampling += more.seconds_sampling;
+  sum.seconds_planning += more.seconds_planning;
+  sum.expected_draft += more.expected_draft;
+  sum.expected_verify += more.expected_verify;
+  sum.table_seconds_draft += more.table_seconds_draft;
+  sum.table_seconds_verify += more.table_seconds_verify;
+  sum.seconds_draft_passes += more.seconds_draft_passes;
+  add_each(sum.levels, more.levels);
+  add_each(sum.depths, more.depths);
+  add_each(sum.lengths, more.lengths);
+}
 
 TokenPrompts encode_prompts(const PromptSet& set, const Model& model, int64_t max_tokens) {
   const int64_t bos = model.encode("").empty() ? 0 : 1;

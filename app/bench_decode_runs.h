@@ -38,6 +38,9 @@ struct DecodeResult {
   std::vector<int64_t> generated;  ///< tokens, by prompt
 };
 
+/// Adds what another generation took, levels and depths too.
+void add(Stats& sum, const Stats& more);
+
 struct DecodeRunOptions {
   GenerateOptions generate;
   int32_t threads = 0;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app_support.h"
+#include "bandwidth_sweep.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "bench_decode_models.h"
@@ -54,23 +55,6 @@ struct Cell {
   bool identical = true;         // every answer is the baseline's, token for token
 };
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-void add(Stats& total, const Stats& stats) {
-  total.generated_tokens += stats.generated_tokens;
-  total.drafted += stats.drafted;
-  total.accepted += stats.accepted;
-  total.target_passes += stats.target_passes;
-}
-
 /// Asks all requests at once, of which `batch` run together and the next follows where one has ended. Nothing
 /// when Ctrl-C ended it.
 std::optional<Run> run_batch(const DecodeCase& one, const std::vector<std::vector<int32_t>>& prompts,
@@ -90,7 +74,7 @@ std::optional<Run> run_batch(const DecodeCase& one, const std::vector<std::vecto
   const EngineStats before = engine.stats();
   Run run;
   std::vector<TokenStream> streams;
-  const double start = now();
+  const auto start = std::chrono::steady_clock::now();
   const int64_t count = int64_t{batch} * options.refills;
   for (int64_t i = 0; i < count; ++i) {
     request.prompt = prompts[static_cast<size_t>(i) % prompts.size()];
@@ -103,7 +87,7 @@ std::optional<Run> run_batch(const DecodeCase& one, const std::vector<std::vecto
     run.tokens += std::ssize(result.tokens);
     run.texts.push_back(result.tokens);
   }
-  run.seconds = now() - start;
+  run.seconds = seconds_since(start);
   if (interrupted()) return std::nullopt;
   run.engine = engine.stats();
   const auto since = [](EngineStats::Passes& now, const EngineStats::Passes& then) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "app_support.h"
+#include "bandwidth_sweep.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "commands.h"
@@ -33,11 +34,6 @@ GenerateResult generate_once(const Model& model, const std::optional<Model>& dra
   session.prepare(recipe, show_measuring);
   end_progress();
   return session.generate(tokens, generate, recipe, on_text);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 /// Decodes the same prompt plainly and speculatively, in turns so that a drifting machine treats both alike.

@@ -12,10 +12,6 @@ namespace verbatim {
 
 namespace {
 
-int64_t capacity_of(const Model& model, const EngineOptions& options) {
-  return options.capacity > 0 ? std::min<int64_t>(options.capacity, model.context()) : model.context();
-}
-
 void check(const EngineOptions& options) {
   if (options.max_batch < 1 || options.max_batch > 1024) {
     fail(ErrorKind::kUsage, "a batch of {} sequences is not possible (1 to 1024)", options.max_batch);
@@ -45,7 +41,7 @@ struct Engine::Implementation {
   Implementation(const Model& model_, const EngineOptions& options_)
       : model(model_),
         options(options_),
-        capacity(capacity_of(model_, options_)),
+        capacity(sequence_capacity(model_, options_.capacity)),
         memory(model_, options_, capacity),
         team(options_.threads > 0 ? options_.threads : hardware_threads()),
         batcher(
@@ -65,6 +61,7 @@ struct Engine::Implementation {
   void stop();
   TokenStream submit(Request&& request);
   void finish_ended();
+  bool admit(Job& job, std::exception_ptr& error);
   std::unique_ptr<Job> next_job();
   void serve();
   void start(Job& job);
@@ -153,6 +150,16 @@ void Engine::Implementation::finish_ended() {
   }
 }
 
+/// Whether a job need not wait any longer, with `mutex` held: it has its memory, or there is an error.
+bool Engine::Implementation::admit(Job& job, std::exception_ptr& error) {
+  try {
+    return memory.admit(job.sequence, job.request.recipe, std::ssize(running));
+  } catch (...) {
+    error = std::current_exception();
+    return true;
+  }
+}
+
 /// Waits for a job whose turn it is; null when the engine stops.
 std::unique_ptr<Job> Engine::Implementation::next_job() {
   while (true) {
@@ -160,28 +167,19 @@ std::unique_ptr<Job> Engine::Implementation::next_job() {
     std::unique_lock lock(mutex);
     if (stopping) return nullptr;
     if (!queue.empty() && queue.begin()->second->stopped()) continue;
-    if (!queue.empty()) {
-      Job& first = *queue.begin()->second;
-      bool admitted = false;
-      std::exception_ptr error;
-      try {
-        admitted = memory.admit(first.sequence, first.request.recipe, std::ssize(running));
-      } catch (...) {
-        error = std::current_exception();
-      }
-      if (admitted || error) {
-        std::unique_ptr<Job> job = std::move(queue.begin()->second);
-        queue.erase(queue.begin());
-        if (!error) {
-          running.insert(job.get());
-          return job;
-        }
-        lock.unlock();
-        finish(*job, error);
-        continue;
-      }
+    std::exception_ptr error;
+    if (queue.empty() || !admit(*queue.begin()->second, error)) {
+      changed.wait(lock);
+      continue;
     }
-    changed.wait(lock);
+    std::unique_ptr<Job> job = std::move(queue.begin()->second);
+    queue.erase(queue.begin());
+    if (!error) {
+      running.insert(job.get());
+      return job;
+    }
+    lock.unlock();
+    finish(*job, error);
   }
 }
 

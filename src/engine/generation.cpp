@@ -43,6 +43,10 @@ void check_prompt(std::span<const int32_t> prompt, int64_t known, int64_t max_to
   }
 }
 
+int64_t sequence_capacity(const Model& model, int64_t wanted) {
+  return wanted > 0 ? std::min<int64_t>(wanted, model.context()) : model.context();
+}
+
 Generation::Generation(Sequence& sequence, const ModelData& data, const GenerateOptions& options,
                        int64_t capacity, Hooks hooks)
     : sequence_(sequence),

@@ -19,6 +19,9 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
 void check_prompt(std::span<const int32_t> prompt, int64_t known, int64_t max_tokens, int64_t capacity,
                   int32_t vocab_size);
 
+/// The most tokens that a sequence may reach: `wanted`, at most the model's context; 0: the context.
+int64_t sequence_capacity(const Model& model, int64_t wanted);
+
 /// One answer to a prompt: takes the tokens that a speculator appends to a sequence into a result, until one
 /// of them ends it.
 class Generation {

@@ -11,18 +11,10 @@
 
 namespace verbatim {
 
-namespace {
-
-int64_t capacity_or_context(const Model& model, int64_t capacity) {
-  return capacity > 0 ? std::min<int64_t>(capacity, model.context()) : model.context();
-}
-
-}  // namespace
-
 struct Session::State {
   State(const Model& model_, int64_t capacity_, int32_t threads)
       : model(model_),
-        capacity(capacity_or_context(model_, capacity_)),
+        capacity(sequence_capacity(model_, capacity_)),
         team(threads > 0 ? threads : hardware_threads()),
         evaluator(model_.data().decoder, team),
         sequence{{}, make_cache(cache, model_.data().decoder.cache_shape(), capacity)} {

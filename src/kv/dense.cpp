@@ -2,6 +2,7 @@
 
 #include "base/matrix.h"
 #include "kv/finite.h"
+#include "kv/panel_place.h"
 
 namespace verbatim {
 
@@ -36,23 +37,15 @@ HeadCache DenseCache::head(int64_t layer, int64_t head, CacheReading) const {
   return cache;
 }
 
-/// Where an element lies in its chunk's keys or values, which are panels of `columns` with k inner
-/// dimensions.
-int64_t DenseCache::place(int64_t inner, int64_t column, int64_t k) const {
-  const int64_t panel = column / kPanelWidth * k * kPanelWidth;
-  const int64_t lane = column % kPanelWidth;
-  if (element_ == Element::kF16) return panel + inner * kPanelWidth + lane;
-  return panel + inner / 2 * 2 * kPanelWidth + lane * 2 + inner % 2;
-}
-
 void DenseCache::write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) {
   uint16_t* const keys = chunk_data(layer, head, position / kAttentionChunk);
   uint16_t* const values = keys + kAttentionChunk * width_;
   const int64_t slot = position % kAttentionChunk;
   const bool f16 = element_ == Element::kF16;
   for (int64_t d = 0; d < shape_.head_dim; ++d) {
-    keys[place(d, slot, width_)] = f16 ? finite_float16(key[d]).bits : to_bfloat16(key[d]).bits;
-    values[place(slot, d, kAttentionChunk)] =
+    keys[panel_place(element_, d, slot, width_)] =
+        f16 ? finite_float16(key[d]).bits : to_bfloat16(key[d]).bits;
+    values[panel_place(element_, slot, d, kAttentionChunk)] =
         f16 ? finite_float16(value[d]).bits : finite_bfloat16(value[d]).bits;
   }
 }
@@ -67,9 +60,9 @@ void DenseCache::copy(int64_t layer, int64_t head, int64_t position, const HeadC
   const int64_t source_slot = from_position % kAttentionChunk;
   const int64_t slot = position % kAttentionChunk;
   for (int64_t d = 0; d < shape_.head_dim; ++d) {
-    target[place(d, slot, width_)] = keys[place(d, source_slot, width_)];
-    target[kAttentionChunk * width_ + place(slot, d, kAttentionChunk)] =
-        values[place(source_slot, d, source.positions)];
+    target[panel_place(element_, d, slot, width_)] = keys[panel_place(element_, d, source_slot, width_)];
+    target[kAttentionChunk * width_ + panel_place(element_, slot, d, kAttentionChunk)] =
+        values[panel_place(element_, source_slot, d, source.positions)];
   }
 }
 
@@ -81,8 +74,9 @@ void DenseCache::read_chunk(int64_t layer, int64_t head, int64_t chunk, float* k
   };
   for (int64_t slot = 0; slot < kAttentionChunk; ++slot) {
     for (int64_t d = 0; d < shape_.head_dim; ++d) {
-      keys[slot * shape_.head_dim + d] = number(key_data[place(d, slot, width_)]);
-      values[slot * shape_.head_dim + d] = number(value_data[place(slot, d, kAttentionChunk)]);
+      keys[slot * shape_.head_dim + d] = number(key_data[panel_place(element_, d, slot, width_)]);
+      values[slot * shape_.head_dim + d] =
+          number(value_data[panel_place(element_, slot, d, kAttentionChunk)]);
     }
   }
 }

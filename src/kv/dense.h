@@ -34,7 +34,6 @@ class DenseCache : public KvCache {
  private:
   int64_t chunk_stride() const;
   uint16_t* chunk_data(int64_t layer, int64_t head, int64_t chunk) const;
-  int64_t place(int64_t inner, int64_t column, int64_t k) const;
 
   Element element_;
   int64_t width_;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kv/finite.h"
+#include "kv/panel_place.h"
 
 namespace verbatim {
 
@@ -69,12 +70,9 @@ void PagedCache::write(int64_t layer, int64_t head, int64_t position, const floa
   const int64_t width = pool_->width();
   BFloat16* const keys = page.data + 2 * (layer * shape_.kv_heads + head) * page.positions * width;
   BFloat16* const values = keys + page.positions * width;
-  BFloat16* const key_lane = keys + slot / kPanelWidth * width * kPanelWidth + slot % kPanelWidth * 2;
-  BFloat16* const value_pair = values + slot / 2 * 2 * kPanelWidth + slot % 2;
   for (int64_t d = 0; d < shape_.head_dim; ++d) {
-    key_lane[d / 2 * 2 * kPanelWidth + d % 2] = to_bfloat16(key[d]);
-    value_pair[d / kPanelWidth * page.positions * kPanelWidth + d % kPanelWidth * 2] =
-        finite_bfloat16(value[d]);
+    keys[panel_place(Element::kBf16, d, slot, width)] = to_bfloat16(key[d]);
+    values[panel_place(Element::kBf16, slot, d, page.positions)] = finite_bfloat16(value[d]);
   }
 }
 

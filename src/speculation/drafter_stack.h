@@ -38,7 +38,8 @@ class DrafterStack {
   /// `target` evaluates `model`, whose sequences grow to at most `capacity` tokens. `draft_model` is what
   /// levels of another model draft with, or without decoder. Both outlive the stack. Throws Error(kUsage)
   /// when a level needs what is not there, drafts for one that is translated, or reads a cache of another
-  /// kind. `team` packs heads for fewer tokens, unless `heads` has them or is to have them.
+  /// kind. `team` packs heads for fewer tokens, unless `heads`, if given, has them: there
+  /// they are left for other stacks of the recipe.
   DrafterStack(const Recipe& recipe, Evaluator& target, const TextModel& model, const TextModel& draft_model,
                int64_t capacity, ThreadTeam& team, SharedHeads* heads = nullptr);
 

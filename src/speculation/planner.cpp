@@ -182,8 +182,8 @@ void Planner::share(double& seconds_draft, double& seconds_verify, int64_t rows,
 }
 
 /// How many rows a verification has where the price of one more is taken.
-double Planner::usual_rows(const Plan& plan) const {
-  return batch_ == 1 ? static_cast<double>(kUsualRows) : plan.rows;
+int64_t Planner::usual_rows(const Plan& plan) const {
+  return batch_ == 1 ? kUsualRows : std::lround(plan.rows);
 }
 
 void Planner::begin() {
@@ -229,7 +229,7 @@ size_t Planner::pick() const {
 
 DraftLimits Planner::outer_limits(const Plan& plan) const {
   const double rate = plans_[best_plan()].rate();
-  const double row = costs_.target.row(std::lround(usual_rows(plan)));
+  const double row = costs_.target.row(usual_rows(plan));
   DraftLimits limits = limits_of(recipe_.levels[*plan.outer]);
   limits.path_threshold = threshold(rate * (plan.draft_seconds + row) / worth_[*plan.outer].mean());
   limits.leaf_threshold = threshold(rate * row);

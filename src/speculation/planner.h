@@ -76,7 +76,7 @@ class Planner {
 
   void share(double& seconds_draft, double& seconds_verify, int64_t rows, const PassRunner::Pass& verified);
   void expect(Plan& plan, double old_pass_seconds) const;
-  double usual_rows(const Plan& plan) const;
+  int64_t usual_rows(const Plan& plan) const;
   void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
   size_t best_plan() const;
   size_t pick() const;

@@ -16,11 +16,7 @@ INSTANTIATE_TEST_SUITE_P(, EngineRecipe, testing::ValuesIn([] {
                            }
                            return names;
                          }()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         [](const auto& info) { return test_name(info.param); });
 
 TEST_P(EngineRecipe, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
   SKIP_WITHOUT(default_model());

@@ -7,6 +7,14 @@ using namespace test;  // NOLINT: the support of this very test
 
 const Recipe kPlainRecipe = load_recipe("plain");
 
+/// A request for a text that does not end soon.
+Request endless(const Model& model) {
+  Request request{.prompt = model.encode("def f(x):"), .options = {}, .recipe = kPlainRecipe};
+  request.options.max_tokens = 900;
+  request.options.ignore_eos = true;
+  return request;
+}
+
 TEST(Engine, AnswersAsASessionDoes) {
   SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
@@ -93,9 +101,7 @@ TEST(Engine, EndsWhatIsCancelledOrLate) {
   SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
   Engine engine(pair.target, {.max_batch = 2, .threads = 1});
-  Request request{.prompt = pair.target.encode("def f(x):"), .options = {}, .recipe = kPlainRecipe};
-  request.options.max_tokens = 900;
-  request.options.ignore_eos = true;
+  Request request = endless(pair.target);
   std::vector<TokenStream> streams;
   for (int i = 0; i < 4; ++i) streams.push_back(engine.submit(request));  // two of them wait
   request.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
@@ -118,9 +124,7 @@ TEST(Engine, EndsWhatIsCancelledOrLate) {
 TEST(Engine, GoesDownWithWorkLeft) {
   SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
-  Request request{.prompt = pair.target.encode("def f(x):"), .options = {}, .recipe = kPlainRecipe};
-  request.options.max_tokens = 900;
-  request.options.ignore_eos = true;
+  Request request = endless(pair.target);
   std::vector<TokenStream> streams;
   {
     Engine engine(pair.target, {.max_batch = 2, .threads = 1});

@@ -49,11 +49,7 @@ INSTANTIATE_TEST_SUITE_P(, BuiltInRecipe, testing::ValuesIn([] {
                            for (const Recipe& recipe : lossless_recipes()) names.push_back(recipe.name);
                            return names;
                          }()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         [](const auto& info) { return test_name(info.param); });
 
 // In the store that the recipe asks for, with the plain text of the weights as they are.
 TEST_P(BuiltInRecipe, GivesThePlainTextOfTheDefaultModel) {

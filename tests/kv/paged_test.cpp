@@ -31,6 +31,12 @@ void write(KvCache& cache, int sequence, int64_t first, int64_t end) {
   cache.set_length(end);
 }
 
+/// Fills an empty cache.
+void fill(PagedCache& cache, int sequence, int64_t positions) {
+  ASSERT_TRUE(cache.reserve(positions));
+  write(cache, sequence, 0, positions);
+}
+
 /// Expects two caches to hold the same bits at a position.
 void expect_same(const KvCache& a, const KvCache& b, int64_t position) {
   for (int64_t layer = 0; layer < kShape.layers; ++layer) {
@@ -71,8 +77,7 @@ TEST(PagedCache, HoldsWhatADenseOneHoldsHoweverItGrows) {
 TEST(PagedCache, WithoutRoomKeepsWhatItHas) {
   PagePool pool(kShape, 256);
   PagedCache first(pool);
-  ASSERT_TRUE(first.reserve(150));
-  write(first, 1, 0, 150);
+  fill(first, 1, 150);
   PagedCache second(pool);
   EXPECT_TRUE(second.reserve(60));
   EXPECT_FALSE(second.reserve(120));
@@ -88,8 +93,7 @@ TEST(PagedCache, WithoutRoomKeepsWhatItHas) {
 TEST(PagedCache, GivesBackWhatLiesBehindItsLength) {
   PagePool pool(kShape, 1024);
   PagedCache cache(pool);
-  ASSERT_TRUE(cache.reserve(500));
-  write(cache, 1, 0, 500);
+  fill(cache, 1, 500);
   cache.set_length(200);
   cache.trim();
   EXPECT_EQ(cache.capacity(), 256);
@@ -157,8 +161,7 @@ TEST(PromptCache, SharesWholeChunksAndCopiesPartsOfOne) {
   PromptCache prompts(pool);
   std::vector<int32_t> tokens = counting(0, 300);
   PagedCache first(pool);
-  ASSERT_TRUE(first.reserve(300));
-  write(first, 1, 0, 300);
+  fill(first, 1, 300);
   prompts.keep(tokens, first, true);
   first.release();
 
@@ -186,8 +189,7 @@ TEST(PromptCache, LeavesTheLastTokenToBeEvaluated) {
   PagePool pool(kShape, 4096);
   PromptCache prompts(pool);
   PagedCache first(pool);
-  ASSERT_TRUE(first.reserve(256));
-  write(first, 1, 0, 256);
+  fill(first, 1, 256);
   prompts.keep(counting(0, 256), first, true);
   PagedCache second(pool);
   prompts.find(counting(0, 256), second);
@@ -204,8 +206,7 @@ TEST(PromptCache, OfASequenceThatGoesOnKeepsWholeChunks) {
   PagePool pool(kShape, 4096);
   PromptCache prompts(pool);
   PagedCache first(pool);
-  ASSERT_TRUE(first.reserve(200));
-  write(first, 1, 0, 200);
+  fill(first, 1, 200);
   prompts.keep(counting(0, 200), first, false);
   PagedCache second(pool);
   prompts.find(counting(0, 200), second);

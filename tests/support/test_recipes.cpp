@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace verbatim::test {
@@ -65,6 +66,11 @@ std::vector<Recipe> lossless_recipes() {
       recipes.push_back(std::move(recipe));
   }
   return recipes;
+}
+
+std::string test_name(std::string recipe) {
+  std::replace(recipe.begin(), recipe.end(), '-', '_');
+  return recipe;
 }
 
 std::vector<Recipe> made_recipes(int32_t vocabulary) {

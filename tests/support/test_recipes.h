@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "verbatim/generate.h"
@@ -20,6 +21,9 @@ Recipe recipe_of(const std::string& name, std::vector<DraftLevel> levels);
 
 /// The built-in recipes that draft and whose text is that of the model's own weights.
 std::vector<Recipe> lossless_recipes();
+
+/// A recipe's name as the name of a test, which has no dashes.
+std::string test_name(std::string recipe);
 
 /// Recipes that go further than those: every kind of drafter with every kind of drafter inside it, trees on
 /// all levels, reduced vocabularies. They need a model in "full", "mxfp4" and "int4", and a draft model in

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "formats/packed_matrix.h"
+
+namespace verbatim {
+
+/// Where an element lies in a chunk's keys or values, which are panels of columns with k inner dimensions:
+/// those of keys are the head's, and positions their columns; those of values are the positions.
+inline int64_t panel_place(Element element, int64_t inner, int64_t column, int64_t k) {
+  const int64_t panel = column / kPanelWidth * k * kPanelWidth;
+  const int64_t lane = column % kPanelWidth;
+  if (element == Element::kF16) return panel + inner * kPanelWidth + lane;
+  return panel + inner / 2 * 2 * kPanelWidth + lane * 2 + inner % 2;
+}
+
+}  // namespace verbatim
