@@ -16,6 +16,7 @@ void add_bench(CLI::App& program) {
   add_bench_decode(*bench);
   add_bench_sweep(*bench);
   add_bench_throughput(*bench);
+  add_bench_drafting(*bench);
   for (CLI::App* const command : bench->get_subcommands({})) {
     command->group("Commands");
     command->set_help_flag("-h,--help", "Show this and exit");

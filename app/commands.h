@@ -13,6 +13,7 @@ void add_recipes(CLI::App& program);
 void add_demo(CLI::App& program);
 void add_inflate(CLI::App& program);
 void add_pack(CLI::App& program);
+void add_quantize(CLI::App& program);
 void add_ngrams(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_eval(CLI::App& program);
@@ -25,6 +26,7 @@ void add_bench_context(CLI::App& bench);
 void add_bench_decode(CLI::App& bench);
 void add_bench_sweep(CLI::App& bench);
 void add_bench_throughput(CLI::App& bench);
+void add_bench_drafting(CLI::App& bench);
 
 // The commands of the group `eval`.
 void add_eval_perplexity(CLI::App& eval);

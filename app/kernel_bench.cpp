@@ -110,8 +110,9 @@ class Case {
   TimedRuns runs_;
 };
 
-/// The multiplications of the bf16 product on registers, on all threads at once.
-double peak_bf16_tflops(const KernelBenchPlan& plan, ThreadTeam& team) {
+}  // namespace
+
+double peak_bf16_tflops(double run_seconds, int rounds, ThreadTeam& team) {
   const auto multiply = kernels().multiply_registers;
   std::atomic<int64_t> operations = 0;
   const auto timed = [&](int64_t steps) {
@@ -124,21 +125,19 @@ double peak_bf16_tflops(const KernelBenchPlan& plan, ThreadTeam& team) {
     return seconds_since(start);
   };
   int64_t steps = 1000;  // enough that waking the threads does not count
-  while (timed(steps) < plan.run_seconds) steps *= 2;
+  while (timed(steps) < run_seconds) steps *= 2;
   std::vector<double> rates;
-  for (int round = 0; round < std::max(plan.min_rounds, 7); ++round) {
+  for (int round = 0; round < rounds; ++round) {
     const double seconds = timed(steps);
     rates.push_back(static_cast<double>(operations) / seconds * 1e-12);
   }
   return median(rates);
 }
 
-}  // namespace
-
 KernelBenchReport bench_kernels(const KernelBenchPlan& plan, const std::function<void(double)>& progress) {
   ThreadTeam team(plan.threads);
   KernelBenchReport report;
-  report.peak_bf16_tflops = peak_bf16_tflops(plan, team);
+  report.peak_bf16_tflops = peak_bf16_tflops(plan.run_seconds, std::max(plan.min_rounds, 7), team);
   BandwidthSweep sweep(plan.working_set, team);
   const auto groups = static_cast<double>(plan.shapes.size() * plan.formats.size());
   double done = 0;

@@ -42,6 +42,10 @@ struct KernelBenchReport {
   std::vector<KernelResult> results;
 };
 
+/// The multiplications of the bf16 product on registers, on all threads at once, in 10^12 operations per
+/// second: the median of `rounds` runs of about `run_seconds`.
+double peak_bf16_tflops(double run_seconds, int rounds, ThreadTeam& team);
+
 /// Measures every case of the plan; `progress` hears the fraction that is done.
 KernelBenchReport bench_kernels(const KernelBenchPlan& plan, const std::function<void(double)>& progress);
 

@@ -63,6 +63,7 @@ int run(int argc, char** argv) {
   verbatim::app::add_recipes(program);
   verbatim::app::add_demo(program);
   verbatim::app::add_pack(program);
+  verbatim::app::add_quantize(program);
   verbatim::app::add_inflate(program);
   verbatim::app::add_ngrams(program);
   verbatim::app::add_bench(program);

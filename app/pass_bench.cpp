@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "bandwidth_sweep.h"
 #include "bench_weights.h"
@@ -110,6 +111,29 @@ PrefillResult prefill_result(const TimedRuns& runs, int64_t tokens, const Decode
 
 int32_t bench_token(int64_t position, const Decoder& decoder) {
   return static_cast<int32_t>(position * 7919 % decoder.config().vocab_size);
+}
+
+std::vector<double> pass_seconds(const Decoder& decoder, const std::vector<PassCase>& wanted, int64_t context,
+                                 double seconds_per_case, int min_rounds, ThreadTeam& team,
+                                 const std::function<void(double)>& progress) {
+  int64_t most_rows = 1;
+  for (const PassCase& one : wanted) most_rows = std::max(most_rows, one.rows);
+  std::map<Reading, BenchSequence> sequences;
+  for (const PassCase& one : wanted) {
+    const auto [sequence, added] =
+        sequences.try_emplace(one.reading, decoder, one.reading, context + most_rows, team);
+    if (added) sequence->second.prefill(context, context, 0);
+  }
+  std::vector<Case> cases;
+  for (const PassCase& one : wanted) {
+    BenchSequence& sequence = sequences.at(one.reading);
+    cases.emplace_back([&sequence, context, rows = one.rows] { sequence.evaluate(context, rows, rows); }, 0);
+  }
+  BandwidthSweep sweep(int64_t{64} << 20, team);
+  alternate(cases, seconds_per_case, min_rounds, sweep, progress);
+  std::vector<double> seconds;
+  for (const Case& one : cases) seconds.push_back(one.runs().seconds());
+  return seconds;
 }
 
 PassBenchReport bench_passes(const Decoder& decoder, const PassBenchPlan& plan, ThreadTeam& team,

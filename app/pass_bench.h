@@ -49,6 +49,17 @@ struct PassBenchReport {
   std::optional<PrefillResult> prefill;
 };
 
+/// A pass over so many rows of one sequence in a reading.
+struct PassCase {
+  Reading reading = Reading::kFull;
+  int64_t rows = 1;
+};
+
+/// The median seconds of each case, all of them in turns, after `context` tokens.
+std::vector<double> pass_seconds(const Decoder& decoder, const std::vector<PassCase>& cases, int64_t context,
+                                 double seconds_per_case, int min_rounds, ThreadTeam& team,
+                                 const std::function<void(double)>& progress);
+
 /// The token that stands at a position where it does not matter which: always the same one.
 int32_t bench_token(int64_t position, const Decoder& decoder);
 

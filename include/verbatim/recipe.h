@@ -70,6 +70,8 @@ struct Recipe {
   /// What verifies: "full", the model's own weights, or another reading of them ("int4-w4a16"), whose text is
   /// then what plain decoding means.
   std::string reading = "full";
+  /// The scheme that the model must have been quantized with ("atom", "quarot"); empty: any or none.
+  std::string scheme;
   /// How the model's keys and values are stored.
   CacheOptions cache;
   /// `bild`: the largest -log probability under the model of a token that stays (α_RB).

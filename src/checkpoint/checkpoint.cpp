@@ -69,12 +69,12 @@ Checkpoint open_unchecked(const fs::path& path) {
   const fs::file_status status = fs::status(path, failure);
   if (status.type() == fs::file_type::not_found) bad_input("{} does not exist; {}", path.string(), kPossible);
   if (failure) bad_input("cannot open {}: {}", path.string(), failure.message());
-  if (fs::is_directory(status)) return open_folder(path);
-  if (!fs::is_regular_file(status))
-    bad_input("{} is neither a file nor a folder; {}", path.string(), kPossible);
   if (is_packed(path)) {
     bad_input("{} is packed already; give the model that it was made from", path.string());
   }
+  if (fs::is_directory(status)) return open_folder(path);
+  if (!fs::is_regular_file(status))
+    bad_input("{} is neither a file nor a folder; {}", path.string(), kPossible);
   if (path.extension() == ".safetensors")
     return open_folder(path.has_parent_path() ? path.parent_path() : ".");
   if (is_gguf(path)) return gguf_checkpoint(open_gguf(path), path);
@@ -96,10 +96,18 @@ const TensorView& Checkpoint::tensor(const std::string& name, std::initializer_l
   return view;
 }
 
-bool is_packed(const fs::path& path) {
+fs::path packed_file(const fs::path& path) {
   std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return false;
-  return path.extension() == ".vbt" || begins_with(path, kPackedMagic);
+  if (!fs::is_directory(path, ignored)) return path;
+  const fs::path inside = path / kPackedName;
+  return fs::is_regular_file(inside, ignored) ? inside : path;
+}
+
+bool is_packed(const fs::path& path) {
+  const fs::path file = packed_file(path);
+  std::error_code ignored;
+  if (!fs::is_regular_file(file, ignored)) return false;
+  return file.extension() == ".vbt" || begins_with(file, kPackedMagic);
 }
 
 Checkpoint open_checkpoint(const fs::path& path) {

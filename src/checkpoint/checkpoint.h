@@ -71,7 +71,11 @@ struct Checkpoint {
 /// The first bytes of a packed file (src/container/). Like PNG's they show when a file went through something
 /// that takes it for text.
 inline constexpr std::string_view kPackedMagic = "\x89VBT\r\n\x1a\n";
-/// Whether there is a file that begins so, or one named .vbt. Never throws.
+/// The file in a folder that `verbatim quantize` makes.
+inline constexpr const char* kPackedName = "model.vbt";
+/// Where a packed model is: the file itself, or the one in the folder if the folder has one.
+std::filesystem::path packed_file(const std::filesystem::path& path);
+/// Whether packed_file() is a file that begins so, or one named .vbt. Never throws.
 bool is_packed(const std::filesystem::path& path);
 
 /// Opens a directory in Hugging Face layout or a .gguf file. Throws Error(kBadInput) for anything malformed

@@ -112,4 +112,27 @@ std::string_view origin_name(Origin origin) {
   return "unknown";
 }
 
+std::string_view scheme_name(QuantizationScheme scheme) {
+  switch (scheme) {
+    case QuantizationScheme::kNone:
+      return "none";
+    case QuantizationScheme::kRtn:
+      return "rtn";
+    case QuantizationScheme::kAwq:
+      return "awq";
+    case QuantizationScheme::kAtom:
+      return "atom";
+    case QuantizationScheme::kQuarot:
+      return "quarot";
+  }
+  return "unknown";
+}
+
+std::optional<QuantizationScheme> parse_scheme(std::string_view name) {
+  for (const QuantizationScheme scheme : kQuantizationSchemes) {
+    if (scheme_name(scheme) == name) return scheme;
+  }
+  return std::nullopt;
+}
+
 }  // namespace verbatim

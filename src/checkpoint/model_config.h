@@ -20,6 +20,16 @@ enum class Origin {
   kRandom,    ///< never trained: no text, no acceptance of drafts means anything
 };
 
+/// How `verbatim quantize` prepared the weights for four bits (quantization/quantize_model.h). Atom's and
+/// QuaRot's want something done to the inputs of some matrices, too.
+enum class QuantizationScheme {
+  kNone,    ///< the weights are the model's own
+  kRtn,     ///< rounded to nearest as they are
+  kAwq,     ///< inputs that matter most are scaled up; the norms scale them down
+  kAtom,    ///< inputs in an order of their own, the most outlying last and in eight bits
+  kQuarot,  ///< rotated; heads and the inputs of `down` meet a Hadamard transform
+};
+
 /// What YaRN (Peng et al., arXiv:2309.00071) needs besides a factor and the original context.
 struct YarnScaling {
   float attention_factor = 1.0f;  ///< multiplies the cosines and sines, of queries as of keys
@@ -72,6 +82,7 @@ struct ModelConfig {
   std::optional<int32_t> bos_token;
   std::vector<int32_t> eos_tokens;  ///< generation ends with any of these
   Origin origin = Origin::kTrained;
+  QuantizationScheme quantization = QuantizationScheme::kNone;
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
@@ -89,5 +100,14 @@ std::string architecture_name(Architecture architecture);
 inline constexpr Origin kOrigins[] = {Origin::kTrained, Origin::kInflated, Origin::kRandom};
 /// "trained", "inflated" or "random".
 std::string_view origin_name(Origin origin);
+
+/// Every scheme.
+inline constexpr QuantizationScheme kQuantizationSchemes[] = {
+    QuantizationScheme::kNone, QuantizationScheme::kRtn, QuantizationScheme::kAwq, QuantizationScheme::kAtom,
+    QuantizationScheme::kQuarot};
+/// "none", "rtn", "awq", "atom" or "quarot".
+std::string_view scheme_name(QuantizationScheme scheme);
+/// The inverse, or nothing.
+std::optional<QuantizationScheme> parse_scheme(std::string_view name);
 
 }  // namespace verbatim

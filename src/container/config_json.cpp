@@ -48,7 +48,7 @@ template <typename Config, typename Visit>
 void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
          rms_norm_epsilon, rope_theta, rope_scaling, rope_frequency_factors, rope_interleaved, sliding_window,
-         tied_embeddings, qkv_bias, bos_token, eos_tokens, origin] = config;
+         tied_embeddings, qkv_bias, bos_token, eos_tokens, origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -69,6 +69,7 @@ void visit_config(Config& config, Visit&& visit) {
   visit("bos_token", bos_token);
   visit("eos_tokens", eos_tokens);
   visit("origin", origin);
+  visit("quantization", quantization);
 }
 
 struct Writer {
@@ -83,6 +84,10 @@ struct Writer {
   /// Nothing for what most models are: files of these stay as they were before there was such a field.
   void operator()(const char* name, Origin value) {
     if (value != Origin::kTrained) out[name] = origin_name(value);
+  }
+  /// Likewise.
+  void operator()(const char* name, QuantizationScheme value) {
+    if (value != QuantizationScheme::kNone) out[name] = scheme_name(value);
   }
   /// Likewise.
   void operator()(const char* name, const YarnScaling& value) {
@@ -135,6 +140,13 @@ class Reader {
       return;
     }
     bad_input("{}: the origin {} is not known", fields_.where(), printable(text));
+  }
+  void operator()(const char* name, QuantizationScheme& value) {
+    if (!fields_.has(name)) return;
+    const std::string text = required(name, fields_.text(name));
+    const std::optional<QuantizationScheme> scheme = parse_scheme(text);
+    if (!scheme) bad_input("{}: the quantization {} is not known", fields_.where(), printable(text));
+    value = *scheme;
   }
   void operator()(const char* name, RopeScaling& value) {
     Reader inner(*required(name, fields_.find(name)), fields_.where());

@@ -205,7 +205,8 @@ Container parse_container(std::span<const std::byte> bytes, const std::filesyste
   return container;
 }
 
-Container open_container(const std::filesystem::path& path) {
+Container open_container(const std::filesystem::path& given) {
+  const std::filesystem::path path = packed_file(given);
   auto file = std::make_shared<const MemoryMap>(path);
   Container container = parse_container(file->bytes(), path);
   container.file = std::move(file);

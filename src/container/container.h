@@ -104,8 +104,8 @@ struct Container {
   bool exact() const;
 };
 
-/// Maps a file and checks it: its checksum of the header, not those of the planes. Throws Error(kBadInput)
-/// with one line on what is wrong.
+/// Maps a file, or the one in a folder (packed_file()), and checks it: its checksum of the header, not those
+/// of the planes. Throws Error(kBadInput) with one line on what is wrong.
 Container open_container(const std::filesystem::path& path);
 
 /// The same over bytes that the caller keeps alive, which begin at a multiple of kLeastAlignment.

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -50,6 +51,17 @@ PackedMatrix map_store(const Container& container, const StoredMatrix& matrix, c
   return packed;
 }
 
+/// An order tells which of so many inputs stand where: nothing may be read from beyond them.
+void check_order(const Container& container, const std::string& name, std::span<const float> order,
+                 int64_t inputs) {
+  const auto is_input = [&](float at) {
+    return at >= -1.0f && at < static_cast<float>(inputs) && at == std::floor(at);
+  };
+  if (std::ranges::all_of(order, is_input)) return;
+  bad_input("{}: {} names inputs that are not there; the file is damaged, quantize the model again",
+            container.path.string(), name);
+}
+
 std::vector<const StoredFormat*> chosen_stores(const Container& container, const StoredMatrix& matrix,
                                                const std::vector<std::optional<Format>>& formats) {
   std::vector<const StoredFormat*> chosen;
@@ -92,12 +104,16 @@ DecoderWeights load_weights(const Container& container, const std::vector<std::o
     const auto bytes = container.plane(vector.plane);
     Buffer<float> values(bytes.size() / sizeof(float));
     std::memcpy(values.data(), bytes.data(), bytes.size());
+    if (const std::optional<int64_t> inputs = ordered_inputs(header.config, vector.name)) {
+      check_order(container, vector.name, values.span(), *inputs);
+    }
     vector_of(weights, vector.name) = std::move(values);
   }
   for (const StoredMatrix& matrix : header.matrices) {
     LinearWeight& weight = matrix_of(weights, matrix.name);
     weight.columns = matrix.columns;
     weight.k = matrix.k;
+    if (header.config.quantization == QuantizationScheme::kAtom) weight.wide_inputs = 2 * kOutlierInputs;
     for (const StoredFormat* const store : chosen_stores(container, matrix, formats)) {
       weight.stores.push_back(map_store(container, matrix, *store));
     }

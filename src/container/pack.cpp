@@ -21,9 +21,9 @@ void add_tokenizer(const TokenizerSource& source, ContainerWriter& writer, Conta
   }
 }
 
-void add_vectors(const Checkpoint& checkpoint, ContainerWriter& writer, ContainerHeader& header) {
-  for (const VectorSpec& spec : vector_specs(checkpoint.config)) {
-    const Buffer<float> values = read_vector(checkpoint, spec, header.warnings);
+void add_vectors(const PackParts& parts, ContainerWriter& writer, ContainerHeader& header) {
+  for (const VectorSpec& spec : vector_specs(parts.config)) {
+    const Buffer<float> values = parts.vector(spec, header.warnings);
     const auto padded = static_cast<size_t>(round_up(spec.length(), kInnerStep));
     header.vectors.push_back(
         {spec.name, spec.length(), writer.add(std::as_bytes(values.span().first(padded)))});
@@ -40,29 +40,27 @@ void forget_path(const std::filesystem::path& path, std::vector<std::string>& wa
 
 }  // namespace
 
-std::optional<Container> pack_model(const Checkpoint& checkpoint, const std::filesystem::path& target,
-                                    const PackModelOptions& options, ThreadTeam& team) {
+std::optional<Container> pack_parts(const Checkpoint& checkpoint, const PackParts& parts,
+                                    const std::filesystem::path& target, const PackModelOptions& options) {
   ContainerWriter writer(target, options.alignment);
   ContainerHeader header;
-  header.config = checkpoint.config;
+  header.config = parts.config;
   header.config.rope_interleaved = false;  // packing brings the rows into the engine's order
   header.source = checkpoint.format;
   add_tokenizer(checkpoint.tokenizer, writer, header);
-  const TensorView embedding = embedding_of(checkpoint);
-  header.embedding_type = embedding.dtype;
-  header.embedding = writer.add(embedding.data);
-  add_vectors(checkpoint, writer, header);
+  header.embedding_type = parts.embedding.dtype;
+  header.embedding = writer.add(parts.embedding.data);
+  add_vectors(parts, writer, header);
 
-  const std::vector<MatrixSpec> specs = matrix_specs(checkpoint.config);
+  const std::vector<MatrixSpec> specs = matrix_specs(parts.config);
   double total = 0;
   for (const MatrixSpec& spec : specs) total += static_cast<double>(spec.columns() * spec.k);
   double done = 0;
   for (const MatrixSpec& spec : specs) {
     if (options.cancelled && options.cancelled()) return std::nullopt;
-    header.matrices.push_back(
-        writer.add(spec.name, pack_matrix(checkpoint, spec, options.load, team, header.warnings)));
+    header.matrices.push_back(writer.add(spec.name, parts.matrix(spec, header.warnings)));
     for (const auto& file : checkpoint.files) file->release();
-    if (options.load.sensitivities != nullptr) options.load.sensitivities->file->release();
+    if (parts.matrix_done) parts.matrix_done();
     done += static_cast<double>(spec.columns() * spec.k);
     if (options.load.progress) options.load.progress(done / total);
   }
@@ -70,6 +68,24 @@ std::optional<Container> pack_model(const Checkpoint& checkpoint, const std::fil
   forget_path(checkpoint.path, header.warnings);
   writer.finish(header);
   return open_container(target);
+}
+
+std::optional<Container> pack_model(const Checkpoint& checkpoint, const std::filesystem::path& target,
+                                    const PackModelOptions& options, ThreadTeam& team) {
+  PackParts parts{
+      .config = checkpoint.config,
+      .embedding = embedding_of(checkpoint),
+      .matrix =
+          [&](const MatrixSpec& spec, std::vector<std::string>& warnings) {
+            return pack_matrix(checkpoint, spec, options.load, team, warnings);
+          },
+      .vector = [&](const VectorSpec& spec,
+                    std::vector<std::string>& warnings) { return read_vector(checkpoint, spec, warnings); },
+      .matrix_done = {}};
+  if (const SensitivityFile* const sensitivities = options.load.sensitivities) {
+    parts.matrix_done = [sensitivities] { sensitivities->file->release(); };
+  }
+  return pack_parts(checkpoint, parts, target, options);
 }
 
 }  // namespace verbatim

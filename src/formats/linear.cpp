@@ -81,7 +81,10 @@ const PackedMatrix& LinearWeight::store(Reading reading) const {
 }
 
 LinearWeight first_columns(const LinearWeight& weight, int64_t columns) {
-  LinearWeight first{.columns = std::min(columns, weight.columns), .k = weight.k, .stores = {}};
+  LinearWeight first{.columns = std::min(columns, weight.columns),
+                     .k = weight.k,
+                     .stores = {},
+                     .wide_inputs = weight.wide_inputs};
   for (const PackedMatrix& whole : weight.stores) {
     // Every format lays its panels out one after the other, so the first of them are a beginning of each
     // plane.
@@ -118,12 +121,18 @@ Matrix<const BFloat16> to_rounded_bf16(Matrix<const float> x, LinearWorkspace& w
   return convert_rows(kernels().round_to_int8, x, workspace, team);
 }
 
-Int8Rows to_int8(Matrix<const float> x, bool four_bits, LinearWorkspace& workspace, ThreadTeam& team) {
-  const auto quantize = four_bits ? kernels().quantize_int4 : kernels().quantize_int8;
+Int8Rows to_int8(Matrix<const float> x, Int8Activations kind, LinearWorkspace& workspace, ThreadTeam& team) {
+  const KernelTable& kernel = kernels();
   const int64_t groups = x.columns / kInnerStep;
   for_rows(x.rows, team, [&](int64_t r) {
-    quantize(x.row(r), x.columns, workspace.codes.data() + r * int8_stride(x.columns),
-             workspace.scales.data() + r * groups, workspace.sums.data() + r * groups);
+    int8_t* const codes = workspace.codes.data() + r * int8_stride(x.columns);
+    float* const scales = workspace.scales.data() + r * groups;
+    int32_t* const sums = workspace.sums.data() + r * groups;
+    if (!kind.four_bits) return kernel.quantize_int8(x.row(r), x.columns, codes, scales, sums);
+    const int64_t narrow = x.columns - kind.wide_inputs;
+    const int64_t group = narrow / kInnerStep;
+    kernel.quantize_int4(x.row(r), narrow, codes, scales, sums);
+    kernel.quantize_wide(x.row(r) + narrow, kind.wide_inputs, codes + narrow, scales + group, sums + group);
   });
   return {workspace.codes.data(), workspace.scales.data(), workspace.sums.data(), x.rows, x.columns,
           int8_stride(x.columns)};
@@ -170,7 +179,7 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
     case Reading::kMxfp4W4A8:
     case Reading::kMxbf16Draft:
     case Reading::kBsfpDraft:
-      multiply_integers(store, resolved, x, y, workspace, team);
+      multiply_integers(store, resolved, weight.wide_inputs, x, y, workspace, team);
       return;
     case Reading::kSqueeze3:
     case Reading::kSqueeze4:

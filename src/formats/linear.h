@@ -14,6 +14,7 @@ struct LinearWeight {
   int64_t columns = 0;               ///< outputs, as the model has them
   int64_t k = 0;                     ///< inputs, as the model has them
   std::vector<PackedMatrix> stores;  ///< at least one, of different formats
+  int64_t wide_inputs = 0;  ///< `int4-w4a4`: activations of so many last inputs have eight bits (Atom)
 
   int64_t padded_columns() const { return round_up(columns, kPanelWidth); }
   int64_t padded_k() const { return round_up(k, kInnerStep); }

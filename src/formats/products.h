@@ -18,8 +18,12 @@ Matrix<const BFloat16> to_rounded_bf16(Matrix<const float> x, LinearWorkspace& w
 inline int64_t int8_stride(int64_t k) {
   return round_up(k, kInnerStep) + 2 * kInnerStep;
 }
-/// Activations in int8 or, with `four_bits`, in int4, which also lie as bytes.
-Int8Rows to_int8(Matrix<const float> x, bool four_bits, LinearWorkspace& workspace, ThreadTeam& team);
+/// What becomes of activations that meet weights in integers.
+struct Int8Activations {
+  bool four_bits = false;   ///< int4, which also lie as bytes, in place of int8
+  int64_t wide_inputs = 0;  ///< but for so many last ones; a multiple of 128
+};
+Int8Rows to_int8(Matrix<const float> x, Int8Activations kind, LinearWorkspace& workspace, ThreadTeam& team);
 
 /// `bf16`, `f16` and `f32`.
 void multiply_panels(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
@@ -34,9 +38,9 @@ void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const flo
 void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
                           LinearWorkspace& workspace, ThreadTeam& team);
 
-/// Readings in integers.
-void multiply_integers(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
-                       LinearWorkspace& workspace, ThreadTeam& team);
+/// Readings in integers. `wide_inputs`: see LinearWeight.
+void multiply_integers(const PackedMatrix& store, Reading reading, int64_t wide_inputs, Matrix<const float> x,
+                       Matrix<float> y, LinearWorkspace& workspace, ThreadTeam& team);
 
 /// `squeeze3` and `squeeze4`, dense part and then the sparse one.
 void multiply_squeezed(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,

@@ -173,11 +173,12 @@ GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, Li
 
 /// Through KernelTable::scaled_product.
 void multiply_scaled_tiles(const TileView& view, int64_t panels, const GroupScales& scales,
-                           Matrix<const BFloat16> a, Matrix<float> y, const LinearWorkspace& workspace,
+                           Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
                            ThreadTeam& team) {
-  share_tiles(view, panels, a, nullptr, y, workspace, team, [&](const TileProduct& product) {
-    kernels().scaled_product({product, scales.zeros, scales.group_sums});
-  });
+  share_tiles(view, panels, a, in_tiles(a, view.reading, workspace, team), y, workspace, team,
+              [&](const TileProduct& product) {
+                kernels().scaled_product({product, scales.zeros, scales.group_sums});
+              });
 }
 
 }  // namespace
@@ -244,8 +245,8 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
   });
 }
 
-void multiply_integers(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
-                       LinearWorkspace& workspace, ThreadTeam& team) {
+void multiply_integers(const PackedMatrix& store, Reading reading, int64_t wide_inputs, Matrix<const float> x,
+                       Matrix<float> y, LinearWorkspace& workspace, ThreadTeam& team) {
   const KernelTable& kernel = kernels();
   const bool mxfp4 = store.format == Format::kMxfp4 || store.format == Format::kMxbf16;
   const bool exact_in_floats = mxfp4 || store.format == Format::kBsfp;
@@ -257,7 +258,7 @@ void multiply_integers(const PackedMatrix& store, Reading reading, Matrix<const 
     multiply_through_tiles(view, store.panels(), to_rounded_bf16(x, workspace, team), y, workspace, team);
     return;
   }
-  const Int8Rows a = to_int8(x, reading == Reading::kInt4W4A4, workspace, team);
+  const Int8Rows a = to_int8(x, {reading == Reading::kInt4W4A4, wide_inputs}, workspace, team);
   team.split(store.panels(), [&](int64_t begin, int64_t end) {
     const IntegerView view = integer_view(store, reading, begin, end - begin);
     kernel.integer_product[view.weights](a, view.panels, y.data + begin * kPanelWidth, y.stride);

@@ -131,9 +131,9 @@ struct TileProduct {
   const BFloat16* a;
   int64_t a_stride;
   int64_t rows;
-  /// For tile_product with more than few_tile_rows() rows, the same in tiles that lie in the order in which
-  /// they are used: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded up][tiles of the piece][16
-  /// rows][32], where there are zeros instead of rows beyond the last.
+  /// For tile_product and scaled_product with more than few_tile_rows() rows, the same in tiles that lie in
+  /// the order in which they are used: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded up][tiles of
+  /// the piece][16 rows][32], where there are zeros instead of rows beyond the last.
   const BFloat16* tiled;
   TilePanels weights;
   int64_t first_panel;
@@ -290,6 +290,9 @@ struct KernelTable {
   /// quantize_int8() do and have the scale of their group in each 32. The scale is that of nine tenths of the
   /// group's largest magnitude: what is larger is cut (Atom, QuaRot).
   void (*quantize_int4)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
+  /// Likewise to whole numbers from -127 to 127, with the scale of the largest magnitude: the inputs that
+  /// Atom keeps in eight bits.
+  void (*quantize_wide)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
   /// The numbers that quantize_int8() stands for, in BF16, which holds them exactly.
   void (*round_to_int8)(const float* x, int64_t n, BFloat16* out);
   /// out = x / sqrt(Σ x² / length + epsilon) · weight; x is zero from `length` to n.

@@ -39,21 +39,45 @@ struct Decoder::Pass {
   Matrix<float> normed{work.normed.data(), count, hidden_width};
 
   template <typename Work>
-  void each_row(Work&& do_row) {
+  void each_of(int64_t number, Work&& work_on) {
     const auto range = [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) do_row(r);
+      for (int64_t i = begin; i < end; ++i) work_on(i);
     };
-    if (count < kRowsToShare) {
-      range(0, count);
+    if (number < kRowsToShare) {
+      range(0, number);
     } else {
-      team.split(count, range);
+      team.split(number, range);
     }
   }
+  template <typename Work>
+  void each_row(Work&& do_row) {
+    each_of(count, do_row);
+  }
 
-  Matrix<float> multiply(const LinearWeight& weight, Matrix<const float> x) {
+  /// The inputs of a matrix in its order: see packed_inputs().
+  Matrix<const float> arranged(const Buffer<float>& order, Matrix<const float> x) {
+    if (order.size() == 0) return x;
+    const Matrix<float> out(work.arranged.data(), x.rows, static_cast<int64_t>(order.size()));
+    each_of(x.rows, [&](int64_t r) {
+      const float* const from = x.row(r);
+      float* const to = out.row(r);
+      for (int64_t i = 0; i < out.columns; ++i) {
+        const auto at = static_cast<int32_t>(order[static_cast<size_t>(i)]);
+        to[i] = at < 0 ? 0.0f : from[at];
+      }
+    });
+    return out;
+  }
+
+  Matrix<float> multiply(const LinearWeight& weight, const Buffer<float>& order, Matrix<const float> x) {
+    if (kind.inputs != nullptr) (*kind.inputs)(weight, x);
     const Matrix<float> y(work.projected.data(), x.rows, weight.padded_columns());
-    linear(weight, kind.reading, x, y, work.linear, team);
+    linear(weight, kind.reading, arranged(order, x), y, work.linear, team);
     return y;
+  }
+
+  void transform(const std::optional<Hadamard>& transform, Matrix<float> x, int64_t width) {
+    if (transform) each_row([&](int64_t r) { transform->forward(x.row(r), width); });
   }
 
   void embed() {
@@ -221,20 +245,23 @@ struct Decoder::Pass {
   void layer(int64_t index) {
     const LayerWeights& weights = decoder.weights_.layers[static_cast<size_t>(index)];
     norm(weights.attention_norm);
-    place_heads(weights, index, multiply(weights.qkv, normed));
-    const Matrix<float> heads(work.gathered.data(), count, weights.output.padded_k());
-    clear_padding(heads, weights.output.k);
+    place_heads(weights, index, multiply(weights.qkv, weights.qkv_order, normed));
+    const Matrix<float> heads(work.gathered.data(), count, round_up<int64_t>(query_columns, kInnerStep));
+    clear_padding(heads, query_columns);
     settle_caches(index);
     if (kind.observer != nullptr) show(index);
     attention(index, heads);
-    add_to_hidden(multiply(weights.output, heads));
+    transform(decoder.head_transform_, heads, config.head_dim);
+    add_to_hidden(multiply(weights.output, weights.output_order, heads));
 
     norm(weights.mlp_norm);
-    const Matrix<float> gate_up = multiply(weights.gate_up, normed);
-    const Matrix<float> activated(work.gathered.data(), count, weights.down.padded_k());
+    const Matrix<float> gate_up = multiply(weights.gate_up, weights.gate_up_order, normed);
+    const int64_t inner_width = round_up<int64_t>(config.intermediate_size, kInnerStep);
+    const Matrix<float> activated(work.gathered.data(), count, inner_width);
     each_row([&](int64_t r) { activate(gate_up.row(r), activated.row(r)); });
-    clear_padding(activated, weights.down.k);
-    add_to_hidden(multiply(weights.down, activated));
+    clear_padding(activated, config.intermediate_size);
+    transform(decoder.inner_transform_, activated, 1);
+    add_to_hidden(multiply(weights.down, weights.down_order, activated));
   }
 
   /// out = silu(gate) · up. Gate and up lie side by side, so the last step may read past them into each
@@ -252,19 +279,14 @@ struct Decoder::Pass {
 
   Matrix<const float> logits(std::span<const int32_t> wanted) {
     const LinearWeight& head = kind.head != nullptr ? *kind.head : decoder.weights_.head;
-    const auto each = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        kernel.rms_norm(hidden.row(wanted[static_cast<size_t>(i)]), decoder.weights_.final_norm.data(),
-                        hidden_width, config.hidden_size, config.rms_norm_epsilon, normed.row(i));
-      }
-    };
     const auto size = std::ssize(wanted);
-    if (size < kRowsToShare) {
-      each(0, size);
-    } else {
-      team.split(size, each);
-    }
-    const Matrix<const float> x = Matrix<const float>(normed).slice(0, size);
+    each_of(size, [&](int64_t i) {
+      kernel.rms_norm(hidden.row(wanted[static_cast<size_t>(i)]), decoder.weights_.final_norm.data(),
+                      hidden_width, config.hidden_size, config.rms_norm_epsilon, normed.row(i));
+    });
+    const Matrix<const float> read = Matrix<const float>(normed).slice(0, size);
+    if (kind.inputs != nullptr) (*kind.inputs)(head, read);
+    const Matrix<const float> x = arranged(decoder.weights_.head_order, read);
     const Matrix<float> y(work.logits.data(), x.rows, head.padded_columns());
     linear(head, kind.reading, x, y, work.linear, team);
     return {y.data, y.rows, std::min<int64_t>(config.vocab_size, head.columns), y.stride};
@@ -272,7 +294,11 @@ struct Decoder::Pass {
 };
 
 Decoder::Decoder(const ModelConfig& config, DecoderWeights weights)
-    : config_(config), weights_(std::move(weights)), rope_(config) {}
+    : config_(config), weights_(std::move(weights)), rope_(config) {
+  if (config_.quantization != QuantizationScheme::kQuarot) return;
+  head_transform_.emplace(config_.heads);
+  inner_transform_.emplace(config_.intermediate_size);
+}
 
 namespace {
 
@@ -291,6 +317,10 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
     // The activation may read a step past the end of the last row.
     work.projected = Buffer<float>(static_cast<size_t>(rows * widest + kInnerStep));
     work.gathered = Buffer<float>(static_cast<size_t>(rows * gathered));
+    if (config.quantization == QuantizationScheme::kAtom) {
+      const int64_t inputs = std::max(layer.qkv.padded_k(), gathered);
+      work.arranged = Buffer<float>(static_cast<size_t>(rows * inputs));
+    }
     work.queries = Buffer<BFloat16>(static_cast<size_t>(rows * config.heads * head_width));
     work.cosine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));
     work.sine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));

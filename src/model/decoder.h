@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "kv/cache.h"
 #include "kv/sparse.h"
 #include "model/branches.h"
+#include "model/hadamard.h"
 #include "model/rope.h"
 #include "model/row.h"
 #include "model/weights.h"
@@ -32,6 +35,9 @@ struct PassKind {
   const SparseCache* sparse = nullptr;
   /// Sees the queries, or null. Only for the rows of one sequence without branches.
   AttentionObserver* observer = nullptr;
+  /// Sees what every matrix of the layers and the output matrix are multiplied with, or null: for
+  /// calibration. Called on the thread of the pass.
+  const std::function<void(const LinearWeight& weight, Matrix<const float> x)>* inputs = nullptr;
 };
 
 /// A run of rows of one sequence that attend together, for every key-value head.
@@ -48,7 +54,8 @@ struct DecoderWorkspace {
   Buffer<float> normed;     // [rows][hidden]: what the next matrix reads
   Buffer<float> projected;  // [rows][widest output of a matrix]
   Buffer<float> gathered;  // [rows][heads × head_dim or intermediate]: what the second matrix of a half reads
-  Buffer<float> logits;    // [rows that want logits][vocabulary]
+  Buffer<float> arranged;     // [rows][widest input of a matrix], where inputs have an order
+  Buffer<float> logits;       // [rows that want logits][vocabulary]
   Buffer<BFloat16> queries;   // [kv head][rows][group][width]
   Buffer<float> cosine;       // [rows][half]
   Buffer<float> sine;         // [rows][half]
@@ -106,6 +113,9 @@ class Decoder {
   ModelConfig config_;
   DecoderWeights weights_;
   RotaryEmbedding rope_;
+  // QuaRot's: across the heads, and of what `down` reads.
+  std::optional<Hadamard> head_transform_;
+  std::optional<Hadamard> inner_transform_;
 };
 
 }  // namespace verbatim

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "formats/pack_linear.h"
+#include "formats/tile_codes.h"
 
 namespace verbatim {
 
@@ -133,6 +134,23 @@ int64_t VectorSpec::length() const {
   return rows_of(parts);
 }
 
+int64_t packed_inputs(const ModelConfig& config, int64_t inputs) {
+  if (config.quantization != QuantizationScheme::kAtom) return inputs;
+  return round_up(std::max<int64_t>(inputs - kOutlierInputs, 0), kScaleGroup) + 2 * kOutlierInputs;
+}
+
+std::string order_name(const std::string& matrix) {
+  return matrix + "_order";
+}
+
+std::optional<int64_t> ordered_inputs(const ModelConfig& config, const std::string& vector) {
+  const auto is = [&](const char* matrix) { return vector.ends_with(order_name(matrix)); };
+  if (is("output")) return int64_t{config.heads} * config.head_dim;
+  if (is("down")) return config.intermediate_size;
+  if (is("qkv") || is("gate_up") || is("head")) return config.hidden_size;
+  return std::nullopt;
+}
+
 std::vector<MatrixSpec> matrix_specs(const ModelConfig& config) {
   const int64_t hidden = config.hidden_size;
   const int64_t inner = config.intermediate_size;
@@ -159,6 +177,7 @@ std::vector<MatrixSpec> matrix_specs(const ModelConfig& config) {
                    hidden,
                    {{config.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight",
                      config.vocab_size, false}}});
+  for (MatrixSpec& spec : specs) spec.k = packed_inputs(config, spec.k);
   return specs;
 }
 
@@ -182,6 +201,11 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
         {name.engine + "mlp_norm", {{name.layer + "post_attention_layernorm.weight", hidden, false}}});
   }
   specs.push_back({"final_norm", {{"model.norm.weight", hidden, false}}});
+  if (config.quantization == QuantizationScheme::kAtom) {
+    for (const MatrixSpec& matrix : matrix_specs(config)) {
+      specs.push_back({order_name(matrix.name), {{"", matrix.k, false}}});
+    }
+  }
   return specs;
 }
 
@@ -208,13 +232,28 @@ LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name) {
 
 Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
   if (name == "final_norm") return weights.final_norm;
+  if (name == "head_order") return weights.head_order;
   std::string member;
   if (LayerWeights* const layer = layer_of(weights, name, member)) {
     if (member == "attention_norm") return layer->attention_norm;
     if (member == "qkv_bias") return layer->qkv_bias;
     if (member == "mlp_norm") return layer->mlp_norm;
+    if (member == "qkv_order") return layer->qkv_order;
+    if (member == "output_order") return layer->output_order;
+    if (member == "gate_up_order") return layer->gate_up_order;
+    if (member == "down_order") return layer->down_order;
   }
   fail(ErrorKind::kUsage, "a decoder has no vector {}", name);
+}
+
+MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec) {
+  StackedTensors tensors;
+  for (const WeightPart& part : spec.parts) {
+    tensors.add(&part, checkpoint.tensor(part.tensor, {part.rows, spec.k}));
+  }
+  return [tensors, head_dim = checkpoint.config.head_dim](int64_t column, std::span<float> row) {
+    tensors.read(column, head_dim, true, row);
+  };
 }
 
 LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, const LoadOptions& options,

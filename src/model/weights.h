@@ -24,6 +24,11 @@ struct LayerWeights {
   Buffer<float> mlp_norm;
   LinearWeight gate_up;  ///< gate, then up
   LinearWeight down;
+  /// Where each matrix has its inputs in an order of its own: see input_order().
+  Buffer<float> qkv_order = {};
+  Buffer<float> output_order = {};
+  Buffer<float> gate_up_order = {};
+  Buffer<float> down_order = {};
 };
 
 struct DecoderWeights {
@@ -32,6 +37,7 @@ struct DecoderWeights {
   std::vector<LayerWeights> layers;
   Buffer<float> final_norm;
   LinearWeight head;  ///< the output matrix, packed from the embedding when the two are tied
+  Buffer<float> head_order = {};
 };
 
 /// Calls visit(matrix) on every matrix that a pass multiplies with, the output matrix last.
@@ -67,11 +73,23 @@ struct VectorSpec {
   int64_t length() const;
 };
 
+/// So many inputs of every matrix, those with the largest squares, Atom keeps in eight bits.
+inline constexpr int64_t kOutlierInputs = 128;
+/// The inputs that a matrix has as it is packed. Atom's come in the order of a vector beside the matrix, of
+/// as many numbers: whole ones, which input of the model stands there, or -1 for none. The last
+/// 2 · kOutlierInputs places are the outliers twice, because a weight of eight bits is two of four: 16 · one
+/// in the first half and one in the second.
+int64_t packed_inputs(const ModelConfig& config, int64_t inputs);
+
 /// All matrices and all vectors of a decoder, the layers in order, those outside them last.
 std::vector<MatrixSpec> matrix_specs(const ModelConfig& config);
 std::vector<VectorSpec> vector_specs(const ModelConfig& config);
 /// Where the weights of the given names are; `weights.layers` must have its size. Throws Error(kUsage) for an
 /// unknown name.
+/// For every matrix the name of its order, where Atom's scheme wants one.
+std::string order_name(const std::string& matrix);
+/// The inputs of the matrix that an order belongs to, as the model has them; nothing for other vectors.
+std::optional<int64_t> ordered_inputs(const ModelConfig& config, const std::string& vector);
 LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name);
 Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name);
 
@@ -91,6 +109,10 @@ struct LoadOptions {
   /// Called now and then while packing with the fraction done, on the loading thread.
   std::function<void(double)> progress;
 };
+
+/// The rows of a matrix as floats, in the engine's order. Every tensor must be there in the right shape
+/// (Error(kBadInput) otherwise). Refers to the checkpoint and to the spec.
+MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec);
 
 /// Packs one matrix. Every tensor must be there in the right shape, and of a type that the formats can hold
 /// (Error(kBadInput) otherwise). Tensors that hold NaN or infinity are named in `warnings`.

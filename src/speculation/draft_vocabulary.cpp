@@ -106,9 +106,11 @@ LinearWeight draft_head(const LinearWeight& head, Reading reading, std::span<con
     operations(store.format).unpack_column(store, exact, tokens[static_cast<size_t>(column)], padded);
     std::copy_n(padded.begin(), row.size(), row.begin());
   };
-  return pack_linear(std::ssize(tokens), head.k, rows, {.formats = {store.format}, .element = store.element},
-                     team)
-      .weight;
+  LinearWeight draft = pack_linear(std::ssize(tokens), head.k, rows,
+                                   {.formats = {store.format}, .element = store.element}, team)
+                           .weight;
+  draft.wide_inputs = head.wide_inputs;
+  return draft;
 }
 
 }  // namespace verbatim

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "base/error.h"
+#include "checkpoint/model_config.h"
 #include "formats/format.h"
 #include "kv/make_cache.h"
 #include "speculation/built_in_recipes.h"
@@ -273,7 +274,8 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
   } catch (const toml::parse_error& error) {
     bad_input("{}: line {}: {}", where, error.source().begin.line, error.description());
   }
-  allow_only(root, {"name", "summary", "source", "planner", "reading", "cache", "drafter", "acceptance"},
+  allow_only(root,
+             {"name", "summary", "source", "planner", "reading", "scheme", "cache", "drafter", "acceptance"},
              where);
   Recipe recipe;
   recipe.name = text(root, "name", where);
@@ -285,6 +287,11 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
   }
   if (root.contains("reading")) recipe.reading = text(root, "reading", where);
   parse_reading(recipe.reading, where);
+  if (root.contains("scheme")) recipe.scheme = text(root, "scheme", where);
+  if (!recipe.scheme.empty() && !parse_scheme(recipe.scheme)) {
+    bad_input("{}: there is no quantization scheme \"{}\"; known are rtn, awq, atom and quarot", where,
+              recipe.scheme);
+  }
   read_cache(recipe, root, where);
   read_levels(recipe, root, where);
   read_acceptance(recipe, root, where);

@@ -39,6 +39,25 @@ TEST_P(EngineRecipe, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
   }
 }
 
+// Caches of codes belong to their sequences; what batches must not change is the same. With a small buffer
+// the texts cross many flushes.
+TEST(EngineHierarchicalCache, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
+  SKIP_WITHOUT(default_model());
+  Recipe plain = load_recipe("plain");
+  plain.cache = {.kind = CacheOptions::Kind::kHierarchical, .group = 32, .buffer = 64};
+  const std::vector<Asked> asked = many_requests(default_pair({"full"}).target, 64, 48, plain);
+  uint32_t seed = 20;
+  for (const char* const name : {"plain", "quantspec", "quantspec-kv", "quantspec-weights"}) {
+    Recipe recipe = load_recipe(name);
+    recipe.cache = plain.cache;
+    for (const bool prompt_cache : {false, true}) {
+      BatchRun run{.max_batch = 32, .prompt_cache = prompt_cache, .seed = seed++};
+      expect_answers_alone(default_pair(recipe.formats()), asked, recipe, run);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 TEST(EngineSoak, TwoThousandRequestsLeaveNothingBehind) {
   SKIP_WITHOUT(shared_data());
   soak(2000);

@@ -27,7 +27,7 @@ TEST(QSpec, SaysWhatItsVerificationSays) {
 TEST(QSpec, SaysItInABatchToo) {
   SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"int4"});
-  const std::vector<Asked> asked = many_requests(pair.target, 12, 24, "w4a16");
+  const std::vector<Asked> asked = many_requests(pair.target, 12, 24, load_recipe("w4a16"));
   for (const int64_t positions : {0, 640}) {
     BatchRun run{.max_batch = 8, .cache_positions = positions, .seed = 9};
     expect_answers_alone(pair, asked, load_recipe("qspec"), run);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -50,6 +51,42 @@ TEST_P(Elementwise, Int8QuantizationIsTheSameOnEveryPath) {
   for (size_t i = 0; i < x.size(); ++i) {
     const int8_t code = actual.codes[i / 4 * 4 + static_cast<size_t>(kQuadOrder[i % 4])];
     ASSERT_NEAR(2.0f * actual.scales[i / 32] * code, x[i], actual.scales[i / 32] * 1.001f);
+  }
+}
+
+TEST_P(Elementwise, GroupsOf128AreQuantizedTheSameOnEveryPath) {
+  const int64_t n = 128 * 5 + 64;
+  std::vector<float> x = test::random_floats(n, 8, 3.0f);
+  std::fill(x.begin() + 128, x.begin() + 256, 0.0f);
+  const float special[] = {NAN, std::numeric_limits<float>::infinity(), -3e38f, 1e-42f};
+  std::copy(std::begin(special), std::end(special), x.begin() + 256);
+  struct Quantized {
+    std::vector<int8_t> codes = std::vector<int8_t>(n);
+    std::vector<float> scales = std::vector<float>(n / 32);
+    std::vector<int32_t> sums = std::vector<int32_t>(n / 32);
+  };
+  struct Case {
+    decltype(KernelTable::quantize_int4) KernelTable::*quantize;
+    int largest;
+    float kept;
+  };
+  for (const Case& of :
+       {Case{&KernelTable::quantize_int4, 7, 0.9f}, Case{&KernelTable::quantize_wide, 127, 1.0f}}) {
+    Quantized actual;
+    Quantized expected;
+    (kernel_.*of.quantize)(x.data(), n, actual.codes.data(), actual.scales.data(), actual.sums.data());
+    (scalar_.*of.quantize)(x.data(), n, expected.codes.data(), expected.scales.data(), expected.sums.data());
+    EXPECT_EQ(actual.codes, expected.codes);
+    EXPECT_EQ(actual.scales, expected.scales);
+    EXPECT_EQ(actual.sums, expected.sums);
+    for (size_t i = 0; i < x.size(); ++i) {
+      ASSERT_LE(std::abs(actual.codes[i]), of.largest);
+      if (i / 128 == 2) continue;
+      const int8_t code = actual.codes[i / 4 * 4 + static_cast<size_t>(kQuadOrder[i % 4])];
+      const float step = 2.0f * actual.scales[i / 32];
+      const float cut = step * static_cast<float>(of.largest);
+      ASSERT_NEAR(step * code, std::clamp(x[i], -cut, cut), step * 0.5001f);
+    }
   }
 }
 

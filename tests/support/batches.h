@@ -18,15 +18,15 @@ struct Asked {
   Request request;
   GenerateResult alone;
 
-  void ask_alone(const Model& model, const std::string& recipe = "plain") {
+  void ask_alone(const Model& model, const Recipe& recipe = load_recipe("plain")) {
     Session session(model, static_cast<int64_t>(request.prompt.size()) + request.options.max_tokens, 2);
-    alone = session.generate(request.prompt, request.options, load_recipe(recipe));
+    alone = session.generate(request.prompt, request.options, recipe);
   }
 };
 
 /// Requests of mixed lengths and settings over real prompts.
 inline std::vector<Asked> many_requests(const Model& model, size_t count, int64_t most_tokens,
-                                        const std::string& recipe = "plain") {
+                                        const Recipe& recipe = load_recipe("plain")) {
   std::vector<std::string> texts;
   if (shared_data().empty()) {
     for (size_t i = 0; i < count; ++i) texts.push_back("def function_" + std::to_string(i * i) + "(a, b):\n");

@@ -21,6 +21,8 @@ struct ManyRowsProduct {
 void many_rows_bf16(const ManyRowsProduct& product);
 void tile_product(const TileProduct& product);
 void scaled_product(const ScaledProduct& product);
+/// Its part for rows that lie in tiles.
+void scaled_many_rows(const ScaledProduct& product);
 
 /// On vectors, for any number of rows.
 void integer_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);

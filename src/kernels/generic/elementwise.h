@@ -67,10 +67,12 @@ void quantize_int8(const float* x, int64_t n, int8_t* codes, float* scales, int3
   }
 }
 
-template <typename V>
-void quantize_int4(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums) {
+/// Groups of 128 to whole numbers from -kLimit to kLimit; `kept` of the largest magnitude becomes the limit.
+template <typename V, int kLimit>
+VERBATIM_INLINE void quantize_groups(const float* x, int64_t n, float kept, int8_t* codes, float* scales,
+                                     int32_t* sums) {
   constexpr int64_t kGroup = 128;
-  constexpr float kKept = 0.9f;                       // of the largest magnitude
+  constexpr auto kLargestCode = static_cast<float>(kLimit);
   constexpr float kLeast = 7.8886090522101181e-31f;   // 2^-100; smaller ones count as zero
   constexpr float kLargest = 9.9035203142830422e27f;  // 2^93
   for (int64_t begin = 0; begin < n; begin += kGroup) {
@@ -79,18 +81,29 @@ void quantize_int4(const float* x, int64_t n, int8_t* codes, float* scales, int3
     for (int64_t i = begin; i < end; i += 16) largest = max(largest, absolute(V::load(x + i)));
     float extreme = reduce_max(largest);
     if (!(extreme < kLargest)) extreme = kLargest;  // NaN as well
-    const float step = extreme < kLeast ? 0.0f : extreme * (kKept / 7.0f);
+    const float step = extreme < kLeast ? 0.0f : extreme * (kept / kLargestCode);
     const V inverse = V::set(step == 0.0f ? 0.0f : 1.0f / step);
-    const V limit = V::set(7.0f);
+    const V lowest = V::set(-kLargestCode);
+    const V limit = V::set(kLargestCode);
     for (int64_t i = begin; i < end; i += 32) {
-      const V first = min(max(round(V::load(x + i) * inverse), V::set(-7.0f)), limit);
-      const V second = min(max(round(V::load(x + i + 16) * inverse), V::set(-7.0f)), limit);
+      const V first = min(max(round(V::load(x + i) * inverse), lowest), limit);
+      const V second = min(max(round(V::load(x + i + 16) * inverse), lowest), limit);
       first.store_int8_quads(codes + i);
       second.store_int8_quads(codes + i + 16);
       scales[i / 32] = 0.5f * step;
       sums[i / 32] = static_cast<int32_t>(reduce_add(first + second));
     }
   }
+}
+
+template <typename V>
+void quantize_int4(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums) {
+  quantize_groups<V, 7>(x, n, 0.9f, codes, scales, sums);
+}
+
+template <typename V>
+void quantize_wide(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums) {
+  quantize_groups<V, 127>(x, n, 1.0f, codes, scales, sums);
 }
 
 template <typename V>

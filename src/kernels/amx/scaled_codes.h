@@ -1,0 +1,70 @@
+#pragma once
+
+#include "kernels/amx/full_tiles.h"
+#include "kernels/amx/words.h"
+#include "kernels/generic/scaled.h"
+#include "kernels/generic/tiles.h"
+
+namespace verbatim::amx {
+
+/// The bytes of magnitudes up to 128 in BF16, by their lower seven bits: the first place is that of 128, and
+/// zero is told from it by what it is.
+struct Int8Bytes {
+  alignas(64) uint8_t upper[128];
+  alignas(64) uint8_t lower[128];
+};
+inline constexpr Int8Bytes int8_bytes() {
+  Int8Bytes bytes{};
+  for (int i = 0; i < 128; ++i) {
+    const uint16_t bits = to_bfloat16(i == 0 ? 128.0f : static_cast<float>(i)).bits;
+    bytes.upper[i] = static_cast<uint8_t>(bits >> 8);
+    bytes.lower[i] = static_cast<uint8_t>(bits & 255);
+  }
+  return bytes;
+}
+inline constexpr Int8Bytes kInt8Bf16 = int8_bytes();
+
+/// The codes of a reading, as BF16.
+template <TileReading kReading>
+struct Codes {
+  static constexpr bool kZeros = kReading == kTileInt4Asymmetric;
+  static constexpr int64_t kGroupTiles = kReading == kTileInt8 ? 1 : generic::kTilesPerScale;
+  static constexpr int64_t kBytes = (kReading == kTileInt8 ? 2 : 1) * generic::kCodeBytes;
+
+  /// A tile, and fetches one further on.
+  VERBATIM_INLINE static void unpack(const uint8_t* codes, uint16_t* out) {
+    generic::prefetch_ahead<kBytes>(codes, kPrefetchBytes);
+    if constexpr (kReading == kTileInt8) {
+      for (int quad = 0; quad < 8; ++quad) {
+        unpack_quad(_mm512_loadu_si512(codes + quad * 64), out + quad * 2 * generic::kBlockWords);
+      }
+    } else {
+      const auto table = Words::table(kZeros ? generic::kPlainCodes : generic::kCodesLessEight);
+      generic::for_each_pair<Words>(
+          codes, [&]<int kPair>(Words pair) __attribute__((always_inline)) {
+            Words::look_up16(table, pair).store(out + kPair * generic::kBlockWords);
+          });
+    }
+  }
+
+ private:
+  static constexpr int64_t kPrefetchBytes = 2048;
+
+  /// Bytes 0 and 2 of each quad are its first pair, bytes 1 and 3 its second: the low and the high bytes of
+  /// words. Permutations of bytes are looked up with, for the conversion of integers to floats takes several
+  /// times as many operations.
+  VERBATIM_INLINE static void unpack_quad(__m512i codes, uint16_t* out) {
+    const __m512i magnitudes = _mm512_abs_epi8(codes);
+    const __m512i swapped = _mm512_shldi_epi16(magnitudes, magnitudes, 8);
+    const __m512i lower = _mm512_permutex2var_epi8(_mm512_load_si512(kInt8Bf16.lower), swapped,
+                                                   _mm512_load_si512(kInt8Bf16.lower + 64));
+    const __m512i unsigned_upper = _mm512_maskz_permutex2var_epi8(
+        _mm512_test_epi8_mask(codes, codes), _mm512_load_si512(kInt8Bf16.upper), magnitudes,
+        _mm512_load_si512(kInt8Bf16.upper + 64));
+    const __m512i upper = choose(_mm512_set1_epi8(127), unsigned_upper, codes);  // the sign is the code's
+    _mm512_store_si512(out, join_second(upper, lower));
+    _mm512_store_si512(out + generic::kBlockWords, join_first(upper, lower));
+  }
+};
+
+}  // namespace verbatim::amx
