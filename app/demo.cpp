@@ -38,8 +38,9 @@ GenerateResult generate_once(const Model& model, const std::optional<Model>& dra
 
 /// Decodes the same prompt plainly and speculatively, in turns so that a drifting machine treats both alike.
 void demo(const Options& options) {
-  const Recipe plain = load_recipe("plain");
   const Recipe speculative = chosen_recipe(options.common);
+  Recipe plain = load_recipe("plain");
+  plain.reading = speculative.reading;
   // Plain decoding in the model's own format is what to compare with; the planner then drafts from a copy.
   const bool beside =
       speculative.planned && options.common.formats.empty() && !is_packed(options.common.model);

@@ -24,10 +24,12 @@ std::string error_of(const std::string& toml) {
 
 TEST(Recipe, BuiltInRecipesLoadUnderTheirNames) {
   const std::vector<std::string> names = recipe_names();
-  EXPECT_EQ(names, (std::vector<std::string>{"auto", "bild", "draft-model", "early-exit", "ml-specqd",
-                                             "ml-specqd-2", "nested", "ngram", "plain", "qspec", "quantspec",
-                                             "quantspec-kv", "quantspec-weights", "self-int4", "snapkv",
-                                             "speq", "streamingllm", "w4a16", "w4a4"}));
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "auto",        "bild",         "draft-model", "early-exit",   "ml-specqd",
+                       "ml-specqd-2", "nested",       "ngram",       "plain",        "qspec",
+                       "qspec-atom",  "qspec-quarot", "quantspec",   "quantspec-kv", "quantspec-weights",
+                       "self-int4",   "snapkv",       "speq",        "streamingllm", "w4a16",
+                       "w4a4"}));
   for (const std::string& name : names) {
     const Recipe recipe = load_recipe(name);
     EXPECT_EQ(recipe.name, name);
