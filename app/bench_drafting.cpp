@@ -158,12 +158,14 @@ ordered_json to_json(const Options& options, const Decoder& decoder, const std::
 }
 
 std::string to_text(const Options& options, const Decoder& decoder, const std::vector<IsaCosts>& all) {
-  std::string out = fmt::format("{}; {} weights; drafts in {}, verified in {}; ms per pass after {} tokens\n",
-                                cpu_features().model_name, origin_name(decoder.config().origin),
-                                options.draft, options.verify, kContext);
+  std::string out = fmt::format(
+      "{}; {} weights; drafts in {}, verified in {}; ms per pass over rows of one sequence after {} tokens\n",
+      cpu_features().model_name, origin_name(decoder.config().origin), options.draft, options.verify,
+      kContext);
   for (const IsaCosts& costs : all) {
-    out += fmt::format("\n{}, peak {:.2f} TFLOP/s; speed over plain decoding with the best length up to {}\n",
-                       costs.isa, costs.peak_tflops, options.length);
+    out += fmt::format(
+        "\n{}, BF16 peak {:.2f} TFLOP/s; speed over plain decoding with the best length up to {}\n",
+        costs.isa, costs.peak_tflops, options.length);
     out += fmt::format("  {:>5}{:>9}{:>9}{:>9}{:>9}{:>9}{:>12}", "batch", "plain", "of peak", "draft",
                        "of peak", "verify", "break-even");
     for (const double acceptance : options.acceptance)
@@ -224,9 +226,7 @@ void bench(const Options& options) {
   const std::vector<Isa> isas = chosen_isas(options);
   std::vector<const KernelTable*> tables;
   for (const Isa isa : isas) tables.push_back(&kernel_table(isa, cpu_features()));
-  const InterruptGuard guard;
-  std::optional<NewFolder> folder;
-  if (!options.folder.empty()) folder.emplace(options.folder);
+  if (!options.folder.empty()) NewFolder(options.folder);  // refused before anything is measured
   std::vector<std::string> formats;
   for (const std::string& name : {options.verify, options.draft}) {
     const Reading reading = parse_reading(name, "--reading");
@@ -256,13 +256,14 @@ void bench(const Options& options) {
   end_progress();
   const std::string json =
       to_json(options, decoder, all).dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
-  if (folder) {
+  if (!options.folder.empty()) {
+    NewFolder folder(options.folder);
     for (size_t i = 0; i < all.size(); ++i) {
-      folder->write(fmt::format("drafting-{}.svg", isa_name(isas[i])).c_str(),
-                    svg(figure(options, decoder, all[i])));
+      folder.write(fmt::format("drafting-{}.svg", isa_name(isas[i])).c_str(),
+                   svg(figure(options, decoder, all[i])));
     }
-    folder->write("drafting.json", json);
-    folder->keep();
+    folder.write("drafting.json", json);
+    folder.keep();
   }
   write_out(options.json ? json : to_text(options, decoder, all));
 }
@@ -296,9 +297,12 @@ void add_bench_drafting(CLI::App& bench_group) {
   command->add_option("-o,--output", options->folder, "The directory to make for the figures");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->footer(
-      "The speed of drafting is reckoned: the tokens of a step over what its passes cost. Tokens are "
-      "arbitrary,\n"
-      "so that nothing is said about acceptance; `verbatim bench throughput` measures both.\n"
+      "The speed of drafting is reckoned: the tokens of a step over what its passes cost. Passes are over\n"
+      "arbitrary tokens of one sequence, so that attention to many pasts is left out and nothing is said "
+      "about\n"
+      "acceptance; `verbatim bench throughput` measures both. Parts of the peak are of the BF16 one; "
+      "products\n"
+      "in integers may reach more.\n"
       "\n"
       "Examples:\n"
       "  verbatim bench drafting big --isas amx,avx512,avx2 -o figures\n"

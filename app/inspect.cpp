@@ -107,6 +107,9 @@ void add_packed_sections(std::string& out, const PackedReport& report, bool each
   const ContainerHeader& header = report.container.header;
   Section section(out, "packed");
   section.line("made from", "{}", printable(header.source));
+  if (header.config.quantization != QuantizationScheme::kNone) {
+    section.line("quantization", "{}", scheme_name(header.config.quantization));
+  }
   for (const StoredFormatReport& format : report.formats) {
     section.line(std::string(format_name(format.format)).c_str(),
                  "{:>10}  {:.2f} bits per weight, {} matrices in {} planes", bytes_text(format.bytes),

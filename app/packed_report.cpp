@@ -1,6 +1,9 @@
 #include "packed_report.h"
 
 #include <algorithm>
+#include <map>
+
+#include "model/weights.h"
 
 namespace verbatim::app {
 
@@ -12,6 +15,14 @@ int64_t bytes_of(const StoredFormat& store) {
   return static_cast<int64_t>(sum);
 }
 
+/// The weights of every matrix as the model has them, however many the scheme made of them.
+std::map<std::string, int64_t> own_weights(ModelConfig config) {
+  config.quantization = QuantizationScheme::kNone;
+  std::map<std::string, int64_t> weights;
+  for (const MatrixSpec& spec : matrix_specs(config)) weights[spec.name] = spec.columns() * spec.k;
+  return weights;
+}
+
 }  // namespace
 
 double StoredFormatReport::bits_per_weight() const {
@@ -20,6 +31,7 @@ double StoredFormatReport::bits_per_weight() const {
 
 PackedReport report_packed(Container container) {
   PackedReport report{.container = std::move(container), .formats = {}};
+  const std::map<std::string, int64_t> weights = own_weights(report.container.header.config);
   for (const StoredMatrix& matrix : report.container.header.matrices) {
     for (const StoredFormat& store : matrix.stores) {
       auto found = std::find_if(report.formats.begin(), report.formats.end(),
@@ -28,7 +40,7 @@ PackedReport report_packed(Container container) {
       ++found->matrices;
       found->planes += static_cast<int64_t>(store.planes.size());
       found->bytes += bytes_of(store);
-      found->weights += matrix.columns * matrix.k;
+      found->weights += weights.at(matrix.name);
     }
   }
   for (const StoredVector& vector : report.container.header.vectors) {
@@ -39,9 +51,11 @@ PackedReport report_packed(Container container) {
 
 int64_t parameters_of(const ContainerHeader& header) {
   int64_t sum = int64_t{header.config.vocab_size} * header.config.hidden_size;
-  for (const StoredVector& vector : header.vectors) sum += vector.length;
-  for (const StoredMatrix& matrix : header.matrices) {
-    if (matrix.name != "head" || !header.config.tied_embeddings) sum += matrix.columns * matrix.k;
+  for (const StoredVector& vector : header.vectors) {
+    if (!ordered_inputs(header.config, vector.name)) sum += vector.length;
+  }
+  for (const auto& [name, weights] : own_weights(header.config)) {
+    if (name != "head" || !header.config.tied_embeddings) sum += weights;
   }
   return sum;
 }

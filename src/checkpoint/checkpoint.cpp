@@ -100,7 +100,8 @@ fs::path packed_file(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return path;
   const fs::path inside = path / kPackedName;
-  return fs::is_regular_file(inside, ignored) ? inside : path;
+  const bool only = fs::is_regular_file(inside, ignored) && !fs::exists(path / "config.json", ignored);
+  return only ? inside : path;
 }
 
 bool is_packed(const fs::path& path) {

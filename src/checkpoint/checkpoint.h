@@ -73,7 +73,7 @@ struct Checkpoint {
 inline constexpr std::string_view kPackedMagic = "\x89VBT\r\n\x1a\n";
 /// The file in a folder that `verbatim quantize` makes.
 inline constexpr const char* kPackedName = "model.vbt";
-/// Where a packed model is: the file itself, or the one in the folder if the folder has one.
+/// Where a packed model is: the file itself, or that in the folder if the folder holds no other model.
 std::filesystem::path packed_file(const std::filesystem::path& path);
 /// Whether packed_file() is a file that begins so, or one named .vbt. Never throws.
 bool is_packed(const std::filesystem::path& path);

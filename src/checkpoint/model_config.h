@@ -25,7 +25,7 @@ enum class Origin {
 enum class QuantizationScheme {
   kNone,    ///< the weights are the model's own
   kRtn,     ///< rounded to nearest as they are
-  kAwq,     ///< inputs that matter most are scaled up; the norms scale them down
+  kAwq,     ///< inputs that matter most are scaled up; what makes them scales them down
   kAtom,    ///< inputs in an order of their own, the most outlying last and in eight bits
   kQuarot,  ///< rotated; heads and the inputs of `down` meet a Hadamard transform
 };

@@ -22,6 +22,14 @@ std::string names_of(const std::vector<Format>& formats) {
 [[noreturn]] void lacks(const Container& container, std::optional<Format> wanted) {
   const std::vector<Format> held = container.formats();
   const std::string there = held.empty() ? "different formats" : names_of(held);
+  if (const QuantizationScheme scheme = container.header.config.quantization;
+      scheme != QuantizationScheme::kNone) {
+    bad_input(
+        "{} holds its weights in {} only, quantized with the scheme {}: choose a recipe that runs these, as "
+        "w4a16 or "
+        "qspec, or give the model that it was made from",
+        container.path.string(), there, scheme_name(scheme));
+  }
   std::string more = held.empty() ? "" : names_of(held) + ", ";
   std::erase(more, ' ');
   if (!wanted) {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/matrix.h"
 #include "kv/dense.h"
+#include "model/weights.h"
 #include "speculation/sparse_levels.h"
 
 namespace verbatim {
@@ -47,8 +48,10 @@ int64_t pass_workspace_bytes(const ModelConfig& config, int64_t rows) {
   const int64_t with_keys = queries + 2 * int64_t{config.kv_heads} * config.head_dim;
   const int64_t widest =
       std::max({with_keys, int64_t{config.hidden_size}, 2 * int64_t{config.intermediate_size}});
-  const int64_t gathered = std::max(queries, int64_t{config.intermediate_size});
-  const int64_t floats = 2 * int64_t{config.hidden_size} + widest + gathered + config.head_dim;
+  const int64_t gathered = packed_inputs(config, std::max(queries, int64_t{config.intermediate_size}));
+  const int64_t arranged = config.quantization == QuantizationScheme::kAtom ? gathered : 0;
+  const int64_t hidden = packed_inputs(config, config.hidden_size);
+  const int64_t floats = 2 * hidden + widest + gathered + arranged + config.head_dim;
   return rows * (floats * int64_t{sizeof(float)} + (queries + 2 * gathered) * int64_t{sizeof(BFloat16)});
 }
 

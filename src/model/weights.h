@@ -24,7 +24,7 @@ struct LayerWeights {
   Buffer<float> mlp_norm;
   LinearWeight gate_up;  ///< gate, then up
   LinearWeight down;
-  /// Where each matrix has its inputs in an order of its own: see input_order().
+  /// Where each matrix has its inputs in an order of its own: see packed_inputs().
   Buffer<float> qkv_order = {};
   Buffer<float> output_order = {};
   Buffer<float> gate_up_order = {};
@@ -86,12 +86,13 @@ std::vector<MatrixSpec> matrix_specs(const ModelConfig& config);
 std::vector<VectorSpec> vector_specs(const ModelConfig& config);
 /// Where the weights of the given names are; `weights.layers` must have its size. Throws Error(kUsage) for an
 /// unknown name.
+LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name);
+Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name);
+
 /// For every matrix the name of its order, where Atom's scheme wants one.
 std::string order_name(const std::string& matrix);
 /// The inputs of the matrix that an order belongs to, as the model has them; nothing for other vectors.
 std::optional<int64_t> ordered_inputs(const ModelConfig& config, const std::string& vector);
-LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name);
-Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name);
 
 /// Formats from their names; "full" is nullopt. Throws Error(kBadInput) for an unknown name.
 std::vector<std::optional<Format>> parse_formats(const std::vector<std::string>& names);

@@ -5,7 +5,7 @@
 
 namespace verbatim {
 
-Preparation prepare_atom(const Checkpoint& checkpoint, const Calibration& calibration) {
+Preparation prepare_atom(const Checkpoint& checkpoint, const MatrixInputs& calibration) {
   Preparation preparation;
   for (const MatrixSpec& spec : matrix_specs(checkpoint.config)) {
     const std::vector<float>& squares = calibration.at(spec.name).squares;

@@ -51,9 +51,11 @@ double output_error(const DenseMatrix& weights, const std::vector<float>& factor
                                    .weight;
   const PackedMatrix& store = rounded.stores.front();
   std::vector<double> errors(static_cast<size_t>(weights.columns));
+  std::vector<float> unpacked(static_cast<size_t>(weights.columns * store.k));
   team.split(weights.columns, [&](int64_t begin, int64_t end) {
-    std::vector<float> row(static_cast<size_t>(store.k));
     for (int64_t column = begin; column < end; ++column) {
+      const std::span<float> row =
+          std::span(unpacked).subspan(static_cast<size_t>(column * store.k), static_cast<size_t>(store.k));
       operations(Format::kInt4).unpack_column(store, Reading::kInt4W4A16, column, row);
       const float* const exact = weights.values.data() + static_cast<size_t>(column) * k;
       for (size_t i = 0; i < k; ++i) row[i] = row[i] / factors[i] - exact[i];
@@ -128,12 +130,14 @@ class AwqFactors {
 
 }  // namespace
 
-Preparation prepare_awq(const Checkpoint& checkpoint, const Calibration& calibration,
-                        const std::function<void(double)>& progress, ThreadTeam& team) {
+Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibration,
+                        const std::function<void(double)>& progress, const std::function<bool()>& cancelled,
+                        ThreadTeam& team) {
   const ModelConfig& config = checkpoint.config;
   Factors factors;
   const std::vector<MatrixSpec> specs = matrix_specs(config);
   for (size_t at = 0; at < specs.size(); ++at) {
+    if (cancelled && cancelled()) break;
     const MatrixSpec& spec = specs[at];
     // Values that several heads share cannot be divided by what each of these would want.
     const bool shared = spec.name.ends_with("output") && config.heads != config.kv_heads;

@@ -10,7 +10,7 @@
 #include "base/thread_team.h"
 #include "checkpoint/checkpoint.h"
 #include "model/weights.h"
-#include "quantization/calibration.h"
+#include "quantization/input_statistics.h"
 
 namespace verbatim {
 
@@ -41,13 +41,15 @@ struct Preparation {
 /// AWQ (Lin et al.; QSpec §4, the weights of `w4a16`): inputs with large activations are multiplied by a
 /// factor before rounding, and what produces them is divided by it: a norm, the rows of `up`, and those of
 /// the values where every head has its own. The factors are powers of the mean magnitudes; of 20 exponents
-/// the one is taken that leaves the least error of a sample of outputs over the samples of the text.
-Preparation prepare_awq(const Checkpoint& checkpoint, const Calibration& calibration,
-                        const std::function<void(double)>& progress, ThreadTeam& team);
+/// the one is taken that leaves the least error of a sample of outputs over the samples of the text. Where
+/// `cancelled` says so, the rest of the matrices stay as they are.
+Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibration,
+                        const std::function<void(double)>& progress, const std::function<bool()>& cancelled,
+                        ThreadTeam& team);
 
 /// Atom (Zhao et al.; QSpec §4): inputs in the order of their mean squares, so that groups have numbers of
 /// like size in them, the last kOutlierInputs in eight bits.
-Preparation prepare_atom(const Checkpoint& checkpoint, const Calibration& calibration);
+Preparation prepare_atom(const Checkpoint& checkpoint, const MatrixInputs& calibration);
 
 /// QuaRot (Ashkboos et al.; QSpec §4): the residual stream is rotated by a Hadamard matrix with random signs,
 /// the values of every head and what `down` reads by a plain one. The gains of the norms, which would not

@@ -17,15 +17,16 @@ Preparation prepare(const Checkpoint& checkpoint, const QuantizeOptions& options
     if (!options.progress) return {};
     return [&options, what](double fraction) { options.progress(what, fraction); };
   };
-  Calibration calibration;
+  MatrixInputs calibration;
   if (needs_calibration(options.scheme)) {
-    calibration =
-        calibrate(checkpoint, options.calibration,
-                  {.progress = told("reading the calibration text"), .cancelled = options.cancelled}, team);
+    calibration = gather_inputs(
+        checkpoint, options.calibration,
+        {.progress = told("reading the calibration text"), .cancelled = options.cancelled}, team);
   }
+  if (options.cancelled && options.cancelled()) return {};
   switch (options.scheme) {
     case QuantizationScheme::kAwq:
-      return prepare_awq(checkpoint, calibration, told("looking for factors"), team);
+      return prepare_awq(checkpoint, calibration, told("looking for factors"), options.cancelled, team);
     case QuantizationScheme::kAtom:
       return prepare_atom(checkpoint, calibration);
     case QuantizationScheme::kQuarot:
@@ -95,7 +96,7 @@ PackResult pack_prepared(const DenseMatrix& dense, const std::vector<float>& pla
   return pack_linear(dense.columns, packed, rows, {.formats = {format}}, team);
 }
 
-/// The embedding as the scheme changes it, in its own type if that has 16 bits, in F32 otherwise.
+/// The embedding as the scheme changes it: in BF16 if it was in BF16, in F32 otherwise.
 struct PreparedEmbedding {
   std::vector<std::byte> bytes;
   TensorView view;

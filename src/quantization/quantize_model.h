@@ -28,10 +28,11 @@ struct QuantizeOptions {
 bool needs_calibration(QuantizationScheme scheme);
 
 /// Writes a container at `target` with every matrix of the model in `int4`, prepared by the scheme (QSpec
-/// §4). One matrix is in memory at a time, and for calibration the model beside it. The same model, scheme
-/// and text give the same bytes. Returns nothing after a cancellation, which leaves nothing behind, as a
-/// failure does. Throws Error(kUsage) without a calibration text where one is needed, and otherwise as
-/// pack_model() does.
+/// §4). One matrix is in memory at a time, for QuaRot the embedding, too, and for calibration the model. The
+/// same model, scheme and text give the same bytes on the same machine, whatever the team; other instruction
+/// sets may read the calibration text with other roundings. Returns nothing after a cancellation, which
+/// leaves nothing behind, as a failure does. Throws Error(kUsage) without a calibration text where one is
+/// needed, and otherwise as pack_model() does.
 std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std::filesystem::path& target,
                                         const QuantizeOptions& options, ThreadTeam& team);
 

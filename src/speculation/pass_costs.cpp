@@ -114,10 +114,12 @@ std::string pass_costs_key(const Evaluator& evaluator, const PassKind& kind) {
   const ModelConfig& config = evaluator.decoder().config();
   const LinearWeight& head = kind.head != nullptr ? *kind.head : evaluator.decoder().weights().head;
   return fmt::format(
-      "verbatim {}; {}; {}; {} threads; {} wide, {} deep, {} layers, {}/{} heads of {}, {} tokens; {}",
+      "verbatim {}; {}; {}; {} threads; {} wide, {} deep, {} layers, {}/{} heads of {}, {} tokens; {}, "
+      "scheme {}",
       version(), cpu_features().model_name, kernels().name, evaluator.threads(), config.hidden_size,
       config.intermediate_size, kind.layers > 0 ? kind.layers : config.layers, config.heads, config.kv_heads,
-      config.head_dim, head.columns, reading_name(head.resolve(kind.reading)));
+      config.head_dim, head.columns, reading_name(head.resolve(kind.reading)),
+      scheme_name(config.quantization));
 }
 
 PassCosts pass_costs(Evaluator& evaluator, const PassKind& kind,

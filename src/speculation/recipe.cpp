@@ -288,7 +288,8 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
   if (root.contains("reading")) recipe.reading = text(root, "reading", where);
   parse_reading(recipe.reading, where);
   if (root.contains("scheme")) recipe.scheme = text(root, "scheme", where);
-  if (!recipe.scheme.empty() && !parse_scheme(recipe.scheme)) {
+  const auto scheme = parse_scheme(recipe.scheme);
+  if (!recipe.scheme.empty() && scheme.value_or(QuantizationScheme::kNone) == QuantizationScheme::kNone) {
     bad_input("{}: there is no quantization scheme \"{}\"; known are rtn, awq, atom and quarot", where,
               recipe.scheme);
   }

@@ -22,6 +22,10 @@ TEST(QuantizeCommand, MakesAModelThatTheRecipesRun) {
   const fs::path model = test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
   const fs::path text = folder.write(
       "text.txt", "Once upon a time there was a girl. She liked to play with her dog in the park.");
+  const std::string always = folder.write("always.toml",
+                                          "name = \"always\"\nsummary = \"a\"\nsource = \"b\"\n"
+                                          "reading = \"int4-w4a16\"\n[drafter]\nkind = \"self\"\n"
+                                          "reading = \"int4-w4a4\"\n[drafter.stop]\nlength = 3\n");
   for (const std::string scheme : {"rtn", "awq", "atom", "quarot"}) {
     const fs::path quantized = folder.path() / scheme;
     const RunResult made = run_program(
@@ -36,6 +40,7 @@ TEST(QuantizeCommand, MakesAModelThatTheRecipesRun) {
     ASSERT_EQ(plain.exit_code, 0) << plain.err;
     EXPECT_GT(plain.out.size(), 40u);
     EXPECT_EQ(generate("qspec").out, plain.out) << scheme;
+    EXPECT_EQ(generate(always).out, plain.out) << scheme;
     EXPECT_EQ(generate("w4a4").exit_code, 0);
     for (const std::string other : {"atom", "quarot"}) {
       const RunResult result = generate("qspec-" + other);
@@ -46,7 +51,19 @@ TEST(QuantizeCommand, MakesAModelThatTheRecipesRun) {
         EXPECT_THAT(result.err, HasSubstr("--scheme " + other));
       }
     }
-    EXPECT_EQ(run_program({"inspect", quantized, "--verify"}).exit_code, 0);
+    const RunResult inspected = run_program({"inspect", quantized, "--verify"});
+    EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
+    EXPECT_THAT(inspected.out, HasSubstr("quantization"));
+    EXPECT_THAT(inspected.out, HasSubstr(scheme));
+    const RunResult own = run_program({"inspect", model});
+    const auto parameters = [](const std::string& text) {
+      const size_t at = text.find("parameters");
+      return text.substr(at, text.find('\n', at) - at);
+    };
+    EXPECT_EQ(parameters(inspected.out), parameters(own.out));
+    const RunResult refused = run_program({"generate", quantized, "-p", "a", "--recipe", "ml-specqd"});
+    EXPECT_EQ(refused.exit_code, 1);
+    EXPECT_THAT(refused.err, HasSubstr("quantized with the scheme " + scheme));
   }
 }
 

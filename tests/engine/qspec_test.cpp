@@ -1,3 +1,4 @@
+#include "quantization/quantize_model.h"
 #include "support/batches.h"
 #include "verbatim/perplexity.h"
 
@@ -6,10 +7,17 @@ namespace {
 
 using namespace test;  // NOLINT: the support of this very test
 
+/// The recipe drafting at every step, whatever a planner would think of it here.
+Recipe always(const std::string& name) {
+  Recipe recipe = load_recipe(name);
+  recipe.planned = false;
+  return recipe;
+}
+
 TEST(QSpec, SaysWhatItsVerificationSays) {
   SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"int4"});
-  const Recipe qspec = load_recipe("qspec");
+  const Recipe qspec = always("qspec");
   const Recipe w4a16 = load_recipe("w4a16");
   Work work;
   for (const float temperature : {0.0f, 0.7f, 1.2f}) {
@@ -30,9 +38,51 @@ TEST(QSpec, SaysItInABatchToo) {
   const std::vector<Asked> asked = many_requests(pair.target, 12, 24, load_recipe("w4a16"));
   for (const int64_t positions : {0, 640}) {
     BatchRun run{.max_batch = 8, .cache_positions = positions, .seed = 9};
-    expect_answers_alone(pair, asked, load_recipe("qspec"), run);
+    expect_answers_alone(pair, asked, always("qspec"), run);
     if (HasFatalFailure()) return;
   }
+}
+
+// Both schemes, with what each wants done to inputs, in batches of more rows than a tile has.
+TEST(QSpec, SaysItOnQuantizedModels) {
+  SKIP_WITHOUT(default_model());
+  SKIP_WITHOUT(shared_data());
+  const Checkpoint checkpoint = open_checkpoint(default_model());
+  const std::string text = read_file(shared_data() / "text" / "python_heldout.txt").substr(0, 4000);
+  for (const QuantizationScheme scheme : {QuantizationScheme::kAtom, QuantizationScheme::kQuarot}) {
+    const TemporaryFolder folder;
+    ThreadTeam team(2);
+    QuantizeOptions options;
+    options.scheme = scheme;
+    options.calibration = default_pair({"int4"}).target.encode(text);
+    ASSERT_TRUE(quantize_model(checkpoint, folder.path() / kPackedName, options, team));
+    const Pair pair{load_model(folder.path(), {}), default_pair({"int4"}).draft};
+    const Recipe recipe = always("qspec-" + std::string(scheme_name(scheme)));
+    const std::vector<Asked> asked = many_requests(pair.target, 12, 24, load_recipe("w4a16"));
+    Work work;
+    for (size_t i = 0; i < 3; ++i) {
+      const Request& request = asked[i].request;
+      const Asking asking{
+          .sampling = request.options.sampling, .tokens = 32, .threads = 1 + static_cast<int32_t>(i)};
+      const GenerateResult plain = generate(pair, load_recipe("w4a16"), request.prompt, asking);
+      expect_plain_text(pair, recipe, request.prompt, asking, plain, work);
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_GT(work.drafted, 0);
+    EXPECT_GT(work.accepted, work.drafted / 3);
+    BatchRun run{.max_batch = 12, .cache_positions = 640, .seed = 9};
+    expect_answers_alone(pair, asked, recipe, run);
+    if (HasFatalFailure()) return;
+  }
+}
+
+// A planner may draft or not: the text is the same.
+TEST(QSpec, SaysItWhenPlannedToo) {
+  SKIP_WITHOUT(default_model());
+  const Pair& pair = default_pair({"int4"});
+  const std::vector<Asked> asked = many_requests(pair.target, 8, 24, load_recipe("w4a16"));
+  BatchRun run{.max_batch = 4, .seed = 10};
+  expect_answers_alone(pair, asked, load_recipe("qspec"), run);
 }
 
 // Otherwise there would be nothing to recover.

@@ -9,10 +9,10 @@
 #include <cstring>
 
 #include "container/load.h"
-#include "quantization/calibration.h"
+#include "quantization/input_statistics.h"
 #include "quantization/preparation.h"
 #include "support/engine_support.h"
-#include "support/machine_paths.h"
+#include "support/packed.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
 
@@ -87,6 +87,20 @@ TEST_P(Schemes, PreparedModelComputesTheSameFunction) {
   }
 }
 
+// Rows of heads in another order, and embeddings of other types.
+TEST_P(Schemes, PreparedGgufModelComputesTheSameFunction) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kQ8_0}) {
+    const TemporaryFolder folder;
+    const std::filesystem::path file = folder.path() / "model.gguf";
+    test::write_tiny_gguf(file, {.dtype = dtype, .hidden_size = 160, .intermediate_size = 352, .seed = 6});
+    Checkpoint checkpoint = open_checkpoint(file);
+    checkpoint.tokenizer = {};  // the file has none
+    const std::vector<float> expected = logits_of(test::load_decoder(file));
+    const Decoder decoder = quantized(checkpoint, folder.path() / "q.vbt", GetParam(), Format::kF32);
+    EXPECT_LT(relative_error(logits_of(decoder), expected), 0.03) << dtype_name(dtype);
+  }
+}
+
 TEST_P(Schemes, FourBitsStayNearTheModel) {
   const TemporaryFolder folder;
   const TinyModelOptions model = models().front();
@@ -139,7 +153,7 @@ TEST(Atom, KeepsTheInputsWithTheLargestSquaresForTheEnd) {
   test::write_tiny_llama(folder.path() / "model", models().front());
   const Checkpoint checkpoint = open_checkpoint(folder.path() / "model");
   ThreadTeam team(2);
-  const Calibration calibration = calibrate(checkpoint, some_tokens(200), {}, team);
+  const MatrixInputs calibration = gather_inputs(checkpoint, some_tokens(200), {}, team);
   const Preparation preparation = prepare_atom(checkpoint, calibration);
   for (const auto& [name, order] : preparation.orders) {
     const std::vector<float>& squares = calibration.at(name).squares;
@@ -150,13 +164,19 @@ TEST(Atom, KeepsTheInputsWithTheLargestSquaresForTheEnd) {
   }
 }
 
-// Some channels are 32 times as large as the others and have weights that are as much smaller, as trained
-// models have it: what they say fits into four bits as badly as what is in a group with them.
-TEST(OutlyingInputs, CostLessWithAScheme) {
-  const TemporaryFolder folder;
-  test::write_tiny_llama(folder.path() / "model", {.hidden_size = 256, .intermediate_size = 512, .seed = 7});
-  std::vector<test::NamedTensor> tensors =
-      test::tiny_tensors({.hidden_size = 256, .intermediate_size = 512, .seed = 7});
+/// A model some of whose channels are 32 times as large as the others and have weights that are as much
+/// smaller, as trained models have it: what they say fits into four bits as badly as what is in a group with
+/// them. Every head has values of its own, with biases.
+std::filesystem::path write_outlying(const TemporaryFolder& folder) {
+  const TinyModelOptions options = {.model_type = "qwen2",
+                                    .dtype = DType::kF32,
+                                    .hidden_size = 256,
+                                    .intermediate_size = 512,
+                                    .kv_heads = 4,
+                                    .seed = 7};
+  const std::filesystem::path model = folder.path() / "model";
+  test::write_tiny_llama(model, options);
+  std::vector<test::NamedTensor> tensors = test::tiny_tensors(options);
   for (test::NamedTensor& tensor : tensors) {
     const bool norm = tensor.name.ends_with("layernorm.weight");
     const bool reads_norm = std::ranges::any_of(
@@ -168,43 +188,93 @@ TEST(OutlyingInputs, CostLessWithAScheme) {
       if (i % width % 40 == 0) tensor.values[i] *= norm ? 32.0f : 1.0f / 32.0f;
     }
   }
-  folder.write("model/model.safetensors", test::safetensors_file(tensors, DType::kBF16));
-  const Checkpoint checkpoint = open_checkpoint(folder.path() / "model");
-  const std::vector<float> expected = logits_of(test::load_decoder(folder.path() / "model"));
-  std::map<QuantizationScheme, double> errors;
-  for (const QuantizationScheme scheme :
-       {QuantizationScheme::kRtn, QuantizationScheme::kAtom, QuantizationScheme::kQuarot}) {
-    const Decoder decoder = quantized(checkpoint, folder.path() / (std::string(scheme_name(scheme)) + ".vbt"),
-                                      scheme, Format::kInt4);
-    errors[scheme] = relative_error(logits_of(decoder, Reading::kInt4W4A4), expected);
-  }
-  EXPECT_LT(errors[QuantizationScheme::kAtom], 0.8 * errors[QuantizationScheme::kRtn]);
-  EXPECT_LT(errors[QuantizationScheme::kQuarot], 0.8 * errors[QuantizationScheme::kRtn]);
+  folder.write("model/model.safetensors", test::safetensors_file(tensors, DType::kF32));
+  return model;
 }
 
-TEST(Calibration, CountsEveryTokenOnceAndKeepsSamples) {
+TEST(OutlyingInputs, CostLessWithAScheme) {
+  const TemporaryFolder folder;
+  const Checkpoint checkpoint = open_checkpoint(write_outlying(folder));
+  const std::vector<float> expected = logits_of(test::load_decoder(folder.path() / "model"));
+  std::map<QuantizationScheme, double> narrow;
+  std::map<QuantizationScheme, double> wide;
+  for (const QuantizationScheme scheme : kQuantizationSchemes) {
+    if (scheme == QuantizationScheme::kNone) continue;
+    const Decoder decoder = quantized(checkpoint, folder.path() / (std::string(scheme_name(scheme)) + ".vbt"),
+                                      scheme, Format::kInt4);
+    narrow[scheme] = relative_error(logits_of(decoder, Reading::kInt4W4A4), expected);
+    wide[scheme] = relative_error(logits_of(decoder, Reading::kInt4W4A16), expected);
+  }
+  EXPECT_LT(narrow[QuantizationScheme::kAtom], 0.8 * narrow[QuantizationScheme::kRtn]);
+  EXPECT_LT(narrow[QuantizationScheme::kQuarot], 0.8 * narrow[QuantizationScheme::kRtn]);
+  EXPECT_LT(wide[QuantizationScheme::kAwq], 0.9 * wide[QuantizationScheme::kRtn]);
+}
+
+// Its factors are far from one here, so that one that is not undone, of a norm, a bias or a row, shows.
+TEST(Awq, FactorsUndoOneAnother) {
+  const TemporaryFolder folder;
+  const Checkpoint checkpoint = open_checkpoint(write_outlying(folder));
+  const std::vector<float> expected = logits_of(test::load_decoder(folder.path() / "model"));
+  const Decoder decoder =
+      quantized(checkpoint, folder.path() / "q.vbt", QuantizationScheme::kAwq, Format::kF32);
+  EXPECT_LT(relative_error(logits_of(decoder), expected), 0.005);
+  const Buffer<float>& norm = decoder.weights().layers[0].attention_norm;
+  std::vector<float> own(256);
+  checkpoint.tensor("model.layers.0.input_layernorm.weight", {256}).read_row(0, own);
+  EXPECT_GT(std::fabs(std::log(norm[0] / own[0]) - std::log(norm[1] / own[1])), 0.3);
+}
+
+// Sixteen times the one half and once the other are the outliers' weights in eight bits.
+TEST(Atom, HalvesOfAnOutlierMakeEightBits) {
+  const TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "model", models().front());
+  const Checkpoint checkpoint = open_checkpoint(folder.path() / "model");
+  const Decoder decoder =
+      quantized(checkpoint, folder.path() / "q.vbt", QuantizationScheme::kAtom, Format::kInt4);
+  const LayerWeights& layer = decoder.weights().layers[1];
+  const PackedMatrix& store = layer.gate_up.stores.front();
+  const TensorView& gate = checkpoint.tensor("model.layers.1.mlp.gate_proj.weight", {352, 160});
+  std::vector<float> exact(160);
+  for (const int64_t column : {0, 77, 351}) {
+    gate.read_row(column, exact);
+    const std::vector<float> packed = test::unpacked_column(store, Reading::kInt4W4A16, column);
+    const size_t upper = packed.size() - 2 * kOutlierInputs;
+    float largest = 0.0f;
+    for (size_t i = 0; i < kOutlierInputs; ++i) {
+      largest = std::max(largest, std::fabs(exact[static_cast<size_t>(layer.gate_up_order[upper + i])]));
+    }
+    for (size_t i = 0; i < kOutlierInputs; ++i) {
+      const auto input = static_cast<size_t>(layer.gate_up_order[upper + i]);
+      ASSERT_NEAR(packed[upper + i] + packed[upper + kOutlierInputs + i], exact[input],
+                  0.51f * largest / 119.0f)
+          << column << ", " << input;
+    }
+  }
+}
+
+TEST(MatrixInputs, CountsEveryTokenOnceAndKeepsSamples) {
   const TemporaryFolder folder;
   test::write_tiny_llama(folder.path() / "model");
   const Checkpoint checkpoint = open_checkpoint(folder.path() / "model");
   ThreadTeam team(2);
   const std::vector<int32_t> tokens = some_tokens(130);
-  const Calibration once = calibrate(checkpoint, tokens, {.window = 50, .sample_rows = 16}, team);
+  const MatrixInputs once = gather_inputs(checkpoint, tokens, {.window = 50, .sample_rows = 16}, team);
   const InputStatistics& qkv = once.at("layers.0.qkv");
   EXPECT_EQ(qkv.inputs(), 128);
   EXPECT_EQ(qkv.sample_rows, 16);
   // The first layer sees normed embeddings, whatever the windows: their mean square is known.
-  const Calibration other = calibrate(checkpoint, tokens, {.window = 30, .sample_rows = 16}, team);
+  const MatrixInputs other = gather_inputs(checkpoint, tokens, {.window = 30, .sample_rows = 16}, team);
   for (size_t i = 0; i < qkv.squares.size(); ++i) {
     ASSERT_NEAR(qkv.squares[i], other.at("layers.0.qkv").squares[i], 1e-4 * qkv.squares[i]);
   }
   EXPECT_EQ(once.at("head").inputs(), 128);
 }
 
-TEST(Calibration, WantsAText) {
+TEST(MatrixInputs, WantsAText) {
   const TemporaryFolder folder;
   test::write_tiny_llama(folder.path() / "model");
   ThreadTeam team(1);
-  EXPECT_THROW(calibrate(open_checkpoint(folder.path() / "model"), {}, {}, team), Error);
+  EXPECT_THROW(gather_inputs(open_checkpoint(folder.path() / "model"), {}, {}, team), Error);
   EXPECT_THROW(quantize_model(open_checkpoint(folder.path() / "model"), folder.path() / "q.vbt",
                               {.scheme = QuantizationScheme::kAwq}, team),
                Error);

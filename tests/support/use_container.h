@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -11,6 +12,9 @@
 #include "base/crc64.h"
 #include "container/load.h"
 #include "container/preamble.h"
+#include "kernels/attention.h"
+#include "kv/dense.h"
+#include "model/decoder.h"
 #include "text/tokenizer.h"
 #include "verbatim/error.h"
 
@@ -72,6 +76,20 @@ inline void use_weight(const LinearWeight& weight, ThreadTeam& team) {
   }
 }
 
+/// A pass over two tokens, which also follows orders of inputs. Not for sizes that would take long.
+inline void use_decoder(const ModelConfig& config, DecoderWeights weights, ThreadTeam& team) {
+  constexpr int64_t kMost = 1 << 12;
+  if (std::max<int64_t>(config.layers, config.hidden_size) > kMost) return;
+  if (config.context < 2 || int64_t{config.heads} * config.head_dim > kMost) return;
+  const Decoder decoder(config, std::move(weights));
+  DenseCache cache(decoder.cache_shape(), kAttentionChunk);
+  KvCache* const caches[] = {&cache};
+  DecoderWorkspace workspace;
+  const std::vector<Row> rows = {{.sequence = 0, .position = 0, .token = 0},
+                                 {.sequence = 0, .position = 1, .token = config.vocab_size - 1}};
+  decoder.forward(rows, Reading::kFull, caches, 1, workspace, team);
+}
+
 /// Opens a container and uses all that it holds. True when it is one, false when it is refused as bad input;
 /// anything else escapes.
 inline bool use_container(std::span<const std::byte> bytes, ThreadTeam& team) {
@@ -84,6 +102,7 @@ inline bool use_container(std::span<const std::byte> bytes, ThreadTeam& team) {
     std::vector<float> row(static_cast<size_t>(weights.embedding.columns()));
     weights.embedding.read_row(0, row);
     weights.embedding.read_row(weights.embedding.rows() - 1, row);
+    use_decoder(container.header.config, std::move(weights), team);
     const Checkpoint checkpoint = checkpoint_of(container);
     if (checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone) load_tokenizer(checkpoint.tokenizer);
     return true;

@@ -23,6 +23,8 @@ constexpr int64_t least(int64_t a, int64_t b) {
 template <typename Weights>
 class ScaledRows {
  public:
+  static_assert(kManyRowsPiece % Weights::kGroupTiles == 0);
+
   ScaledRows(const ScaledProduct& p, int64_t first, int64_t count)
       : p_(p), first_(first), count_(count), row_tiles_((p.tiles.rows + kTileRows - 1) / kTileRows) {}
 

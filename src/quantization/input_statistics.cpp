@@ -1,4 +1,4 @@
-#include "quantization/calibration.h"
+#include "quantization/input_statistics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,8 +59,8 @@ class Gatherer {
 
 }  // namespace
 
-Calibration calibrate(const Checkpoint& checkpoint, std::span<const int32_t> tokens,
-                      const CalibrationOptions& options, ThreadTeam& team) {
+MatrixInputs gather_inputs(const Checkpoint& checkpoint, std::span<const int32_t> tokens,
+                           const InputStatisticsOptions& options, ThreadTeam& team) {
   if (tokens.empty()) bad_input("the calibration text is empty: give some pages of text like that to come");
   std::vector<std::string> warnings;
   LoadOptions load;
@@ -102,7 +102,7 @@ Calibration calibrate(const Checkpoint& checkpoint, std::span<const int32_t> tok
       options.progress(0.3 + 0.7 * static_cast<double>(first + count) / static_cast<double>(total));
   }
 
-  Calibration calibration;
+  MatrixInputs calibration;
   for (size_t i = 0; i < specs.size(); ++i) calibration[specs[i].name] = gatherers[i].statistics();
   return calibration;
 }

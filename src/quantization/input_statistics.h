@@ -25,9 +25,9 @@ struct InputStatistics {
 };
 
 /// By the name of the matrix (MatrixSpec).
-using Calibration = std::map<std::string, InputStatistics>;
+using MatrixInputs = std::map<std::string, InputStatistics>;
 
-struct CalibrationOptions {
+struct InputStatisticsOptions {
   int64_t window = 512;                       ///< tokens that see one another
   int64_t sample_rows = 64;                   ///< at most so many are kept
   std::function<void(double)> progress = {};  ///< told the fraction done
@@ -36,7 +36,7 @@ struct CalibrationOptions {
 
 /// Lets the model, in its own precision, read `tokens`, of which there must be at least one, and gathers what
 /// its matrices are multiplied with.
-Calibration calibrate(const Checkpoint& checkpoint, std::span<const int32_t> tokens,
-                      const CalibrationOptions& options, ThreadTeam& team);
+MatrixInputs gather_inputs(const Checkpoint& checkpoint, std::span<const int32_t> tokens,
+                           const InputStatisticsOptions& options, ThreadTeam& team);
 
 }  // namespace verbatim
