@@ -90,8 +90,23 @@ void add_sampling(CLI::App& command, SamplingOptions& choice) {
   add("--seed", choice.seed, "The same seed gives the same text");
 }
 
+namespace {
+
+/// Says so before a model is packed in vain that a recipe could not run.
+void check_scheme(const Recipe& recipe, const std::string& model, bool packed) {
+  if (recipe.scheme.empty()) return;
+  const QuantizationScheme scheme =
+      packed ? open_container(model).header.config.quantization : QuantizationScheme::kNone;
+  if (scheme_name(scheme) == recipe.scheme) return;
+  fail(ErrorKind::kUsage, "recipe {} runs what `verbatim quantize MODEL -o DIR --scheme {}` makes",
+       recipe.name, recipe.scheme);
+}
+
+}  // namespace
+
 std::vector<std::string> formats_for(const Recipe& recipe, const std::string& model) {
   const bool packed = is_packed(model);
+  check_scheme(recipe, model, packed);
   // A planner takes what there is.
   if (recipe.planned && packed) return {};
   const std::vector<std::string> needed = recipe.formats();

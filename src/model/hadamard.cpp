@@ -104,17 +104,9 @@ Hadamard::Hadamard(int64_t order) : order_(order) {
 }
 
 void Hadamard::forward(float* x, int64_t width) const {
-  apply(x, width, false);
-}
-
-void Hadamard::backward(float* x, int64_t width) const {
-  apply(x, width, true);
-}
-
-void Hadamard::apply(float* x, int64_t width, bool transposed) const {
   const int64_t inner = sylvester_order_ * width;
   for (int64_t begin = 0; begin < order_ * width; begin += inner) mix_blocks(x + begin, width);
-  if (!paley_.empty()) mix_across(x, inner, transposed);
+  if (!paley_.empty()) mix_across(x, inner);
   for (int64_t i = 0; i < order_ * width; ++i) x[i] *= scale_;
 }
 
@@ -136,7 +128,7 @@ void Hadamard::mix_blocks(float* x, int64_t width) const {
 }
 
 /// Paley's matrix across rows of `width` numbers, a strip of columns at a time.
-void Hadamard::mix_across(float* x, int64_t width, bool transposed) const {
+void Hadamard::mix_across(float* x, int64_t width) const {
   constexpr int64_t kStrip = 64;
   std::array<float, kLargestPaley * kStrip> strip;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   for (int64_t begin = 0; begin < width; begin += kStrip) {
@@ -147,8 +139,7 @@ void Hadamard::mix_across(float* x, int64_t width, bool transposed) const {
     for (int64_t out = 0; out < paley_order_; ++out) {
       std::array<float, kStrip> sums{};
       for (int64_t in = 0; in < paley_order_; ++in) {
-        const float sign =
-            paley_[static_cast<size_t>(transposed ? out * paley_order_ + in : in * paley_order_ + out)];
+        const float sign = paley_[static_cast<size_t>(in * paley_order_ + out)];
         const float* const row = strip.data() + in * kStrip;
         for (int64_t i = 0; i < count; ++i) sums[static_cast<size_t>(i)] += sign * row[i];
       }

@@ -18,17 +18,14 @@ class Hadamard {
 
   /// x = x · H in place, where x is [order][width]: channel i is the `width` numbers from i · width on.
   void forward(float* x, int64_t width = 1) const;
-  /// x = x · Hᵀ, the inverse.
-  void backward(float* x, int64_t width = 1) const;
 
   int64_t order() const { return order_; }
   /// Channels that are mixed with one another: the order, or a divisor of it.
   int64_t block() const { return paley_order_ * sylvester_order_; }
 
  private:
-  void apply(float* x, int64_t width, bool transposed) const;
   void mix_blocks(float* x, int64_t width) const;
-  void mix_across(float* x, int64_t width, bool transposed) const;
+  void mix_across(float* x, int64_t width) const;
 
   int64_t order_;
   int64_t paley_order_ = 1;
