@@ -39,13 +39,25 @@ TEST_P(EngineRecipe, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
   }
 }
 
-// Caches of codes belong to their sequences; what batches must not change is the same. With a small buffer
-// the texts cross many flushes.
+// Caches of codes belong to their sequences; what batches must not change is the same. Prompts that are there
+// up to four times are longer than the buffer, which is emptied now and then.
 TEST(EngineHierarchicalCache, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
   SKIP_WITHOUT(default_model());
   Recipe plain = load_recipe("plain");
-  plain.cache = {.kind = CacheOptions::Kind::kHierarchical, .group = 32, .buffer = 64};
-  const std::vector<Asked> asked = many_requests(default_pair({"full"}).target, 64, 48, plain);
+  plain.cache = {.kind = CacheOptions::Kind::kHierarchical, .group = 32, .buffer = 256};
+  const Model& model = default_pair({"full"}).target;
+  std::vector<Asked> asked = many_requests(model, 64, 48, plain);
+  size_t longest = 0;
+  for (size_t i = 0; i < asked.size(); ++i) {
+    std::vector<int32_t>& prompt = asked[i].request.prompt;
+    const std::vector<int32_t> once = prompt;
+    for (size_t copy = 0; copy < i % 4 && prompt.size() + once.size() < 900; ++copy) {
+      prompt.insert(prompt.end(), once.begin(), once.end());
+    }
+    longest = std::max(longest, prompt.size());
+    asked[i].ask_alone(model, plain);
+  }
+  EXPECT_GT(longest, 600u);
   uint32_t seed = 20;
   for (const char* const name : {"plain", "quantspec", "quantspec-kv", "quantspec-weights"}) {
     Recipe recipe = load_recipe(name);

@@ -44,10 +44,6 @@ class RowIndependence : public testing::TestWithParam<std::tuple<MachinePath, Fo
     }
   }
 
-  test::SelectedKernels selected_{*std::get<0>(GetParam()).table};
-  ThreadTeam teams_[3] = {ThreadTeam(1), ThreadTeam(2), ThreadTeam(3)};
-  LinearWorkspace workspace_;
-
  private:
   void expect_independent(const LinearWeight& weight, Reading reading, const std::vector<int64_t>& counts,
                           Change change) {
@@ -72,6 +68,10 @@ class RowIndependence : public testing::TestWithParam<std::tuple<MachinePath, Fo
       }
     }
   }
+
+  test::SelectedKernels selected_{*std::get<0>(GetParam()).table};
+  ThreadTeam teams_[3] = {ThreadTeam(1), ThreadTeam(2), ThreadTeam(3)};
+  LinearWorkspace workspace_;
 };
 
 INSTANTIATE_TEST_SUITE_P(, RowIndependence,
@@ -83,29 +83,6 @@ TEST_P(RowIndependence, AnyRowsAndThreadsGiveTheBitsOfARowAlone) {
   std::vector<int64_t> counts = {64, 100, 512};
   for (int64_t m = 1; m <= 33; ++m) counts.push_back(m);
   expect_independent({150, 288}, counts);
-}
-
-// Atom's: the last inputs have eight bits where the others have four.
-TEST_P(RowIndependence, WideInputsGiveTheBitsOfTheScalarPath) {
-  if (std::get<1>(GetParam()) != Format::kInt4) GTEST_SKIP() << "of int4 alone";
-  const int64_t columns = 90;
-  const int64_t k = 640;
-  LinearWeight weight = test::pack(columns, k, test::random_floats(columns * k, 5, 0.05f), {Format::kInt4});
-  weight.wide_inputs = 256;
-  std::vector<float> x = test::random_inputs(20, k, 6);
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (static_cast<int64_t>(i) % k >= k - 256) x[i] *= 20.0f;
-  }
-  for (const int64_t rows : {1, 3, 16, 20}) {
-    const std::vector<float> y = multiply(weight, Reading::kInt4W4A4, x.data(), rows, teams_[1], workspace_);
-    const test::SelectedKernels scalar(*machine_paths().front().table);
-    const std::vector<float> expected =
-        multiply(weight, Reading::kInt4W4A4, x.data(), rows, teams_[0], workspace_);
-    ASSERT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0) << rows << " rows";
-    weight.wide_inputs = 0;
-    EXPECT_NE(multiply(weight, Reading::kInt4W4A4, x.data(), rows, teams_[0], workspace_), expected);
-    weight.wide_inputs = 256;
-  }
 }
 
 // Longer sums than any kernel takes at once, and more rows.
@@ -156,6 +133,36 @@ TEST_P(RowIndependence, ExtremeActivationsAndWeightsGiveTheBitsOfARowAlone) {
   }
   for (const std::vector<float>& weights : {ordinary, wide, huge}) {
     expect_independent(size, {2, 4, 5, 8, 16, 17, 21, 35}, weights, extreme);
+  }
+}
+
+// Atom's: the last inputs have eight bits where the others have four.
+class WideInputs : public testing::TestWithParam<MachinePath> {};
+
+INSTANTIATE_TEST_SUITE_P(, WideInputs, testing::ValuesIn(machine_paths()),
+                         test::path_name<testing::TestParamInfo<MachinePath>>);
+
+TEST_P(WideInputs, GiveTheBitsOfTheScalarPath) {
+  const test::SelectedKernels selected(*GetParam().table);
+  ThreadTeam one(1);
+  ThreadTeam two(2);
+  LinearWorkspace workspace;
+  const int64_t columns = 90;
+  const int64_t k = 640;
+  LinearWeight weight = test::pack(columns, k, test::random_floats(columns * k, 5, 0.05f), {Format::kInt4});
+  weight.wide_inputs = 256;
+  std::vector<float> x = test::random_inputs(20, k, 6);
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (static_cast<int64_t>(i) % k >= k - 256) x[i] *= 20.0f;
+  }
+  for (const int64_t rows : {1, 3, 16, 20}) {
+    const std::vector<float> y = multiply(weight, Reading::kInt4W4A4, x.data(), rows, two, workspace);
+    const test::SelectedKernels scalar(*machine_paths().front().table);
+    const std::vector<float> expected = multiply(weight, Reading::kInt4W4A4, x.data(), rows, one, workspace);
+    ASSERT_EQ(std::memcmp(y.data(), expected.data(), y.size() * sizeof(float)), 0) << rows << " rows";
+    weight.wide_inputs = 0;
+    EXPECT_NE(multiply(weight, Reading::kInt4W4A4, x.data(), rows, one, workspace), expected);
+    weight.wide_inputs = 256;
   }
 }
 
