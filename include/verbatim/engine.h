@@ -82,8 +82,8 @@ struct EngineStats {
   int64_t cache_bytes = 0;             ///< in all
   int64_t cache_bytes_taken = 0;       ///< of that, in pages of sequences or of remembered beginnings
   int64_t cache_bytes_remembered = 0;  ///< of that, in pages that no sequence uses
-  /// Positions that the pages of sequences had room for, and those of them that held something, added up over
-  /// the passes so far.
+  /// Positions that the pages of sequences had room for, and those of them that were for tokens of theirs,
+  /// added up over the passes so far.
   int64_t positions_taken = 0;
   int64_t positions_used = 0;
 };

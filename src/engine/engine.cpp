@@ -207,6 +207,7 @@ void Engine::Implementation::start(Job& job) {
   job.lane = lanes.take(job.request.recipe);
   job.lane->member.order = job.order;
   job.lane->member.pages = pages_of(job.sequence);
+  job.lane->member.tokens = &job.sequence.tokens;
   job.lane->speculator->begin(job.request.options.sampling);
   const auto send = [&job](std::string_view text) {
     const std::vector<int32_t>& tokens = job.generation->result.tokens;

@@ -49,6 +49,7 @@ std::unique_ptr<Lane> Lanes::take(const Recipe& recipe, const std::function<void
 
 void Lanes::give_back(std::unique_ptr<Lane> lane) {
   lane->member.pages = nullptr;
+  lane->member.tokens = nullptr;
   const std::lock_guard lock(idle_mutex_);
   idle_.push_back(std::move(lane));
   if (std::ssize(idle_) > most_idle_) idle_.erase(idle_.begin());

@@ -291,13 +291,14 @@ void PassBatcher::count(const PassRunner::Pass& pass, bool whole_model) {
   last_whole_ = now;
 }
 
-/// Adds up how much of the memory of those who wait is used.
+/// Adds up how much of the memory of those who wait is for tokens that they have, evaluated or not.
 void PassBatcher::count_memory() {
   for (const Request* const request : waiting_) {
     const PagedCache* const pages = request->member->pages;
     if (pages == nullptr) continue;
     counts_.positions_taken += pages->capacity();
-    counts_.positions_used += pages->length();
+    const int64_t known = std::min<int64_t>(std::ssize(*request->member->tokens), pages->capacity());
+    counts_.positions_used += std::max<int64_t>(known, pages->length());
   }
 }
 

@@ -35,6 +35,8 @@ class PassBatcher {
     int64_t order = 0;
     /// The cache that its memory is in, or null.
     PagedCache* pages = nullptr;
+    /// The tokens that the memory is for; looked at while the sequence waits.
+    const std::vector<int32_t>* tokens = nullptr;
 
    private:
     friend class PassBatcher;
