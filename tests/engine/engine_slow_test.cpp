@@ -26,7 +26,7 @@ TEST_P(EngineRecipe, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
   uint32_t seed = 1;
   int64_t preemptions = 0;
   const bool plain = recipe.plain();
-  for (const int64_t positions : {0, 1024}) {
+  for (const int64_t positions : {0, 768}) {
     for (const bool prompt_cache : {false, true}) {
       if (!plain && prompt_cache == (positions == 0)) continue;  // each of them once
       BatchRun run{

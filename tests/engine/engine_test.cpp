@@ -43,9 +43,9 @@ TEST(Engine, ABatchChangesNoByteOfAnyAnswer) {
 TEST(Engine, WhoLosesMemoryAnswersTheSame) {
   SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
-  const std::vector<Asked> asked = many_requests(pair.target, 10, 160);
+  const std::vector<Asked> asked = many_requests(pair.target, 10, 160, kPlainRecipe, 150);
   for (const char* const name : {"plain", "ml-specqd"}) {
-    BatchRun run{.max_batch = 8, .cache_positions = 640, .seed = 4};
+    BatchRun run{.max_batch = 8, .cache_positions = 384, .seed = 4};
     expect_answers_alone(pair, asked, load_recipe(name), run);
     if (HasFatalFailure()) return;
     EXPECT_GT(run.stats.preemptions, 0) << name;

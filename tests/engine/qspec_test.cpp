@@ -35,11 +35,12 @@ TEST(QSpec, SaysWhatItsVerificationSays) {
 TEST(QSpec, SaysItInABatchToo) {
   SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"int4"});
-  const std::vector<Asked> asked = many_requests(pair.target, 12, 24, load_recipe("w4a16"));
-  for (const int64_t positions : {0, 640}) {
+  const std::vector<Asked> asked = many_requests(pair.target, 12, 96, load_recipe("w4a16"), 200);
+  for (const int64_t positions : {0, 384}) {
     BatchRun run{.max_batch = 8, .cache_positions = positions, .seed = 9};
     expect_answers_alone(pair, asked, always("qspec"), run);
     if (HasFatalFailure()) return;
+    EXPECT_EQ(run.stats.preemptions > 0, positions > 0);
   }
 }
 
@@ -58,7 +59,7 @@ TEST(QSpec, SaysItOnQuantizedModels) {
     ASSERT_TRUE(quantize_model(checkpoint, folder.path() / kPackedName, options, team));
     const Pair pair{load_model(folder.path(), {}), default_pair({"int4"}).draft};
     const Recipe recipe = always("qspec-" + std::string(scheme_name(scheme)));
-    const std::vector<Asked> asked = many_requests(pair.target, 12, 24, load_recipe("w4a16"));
+    const std::vector<Asked> asked = many_requests(pair.target, 12, 96, load_recipe("w4a16"), 200);
     Work work;
     for (size_t i = 0; i < 3; ++i) {
       const Request& request = asked[i].request;
@@ -70,9 +71,10 @@ TEST(QSpec, SaysItOnQuantizedModels) {
     }
     EXPECT_GT(work.drafted, 0);
     EXPECT_GT(work.accepted, work.drafted / 3);
-    BatchRun run{.max_batch = 12, .cache_positions = 640, .seed = 9};
+    BatchRun run{.max_batch = 12, .cache_positions = 384, .seed = 9};
     expect_answers_alone(pair, asked, recipe, run);
     if (HasFatalFailure()) return;
+    EXPECT_GT(run.stats.preemptions, 0);
   }
 }
 

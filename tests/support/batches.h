@@ -24,14 +24,15 @@ struct Asked {
   }
 };
 
-/// Requests of mixed lengths and settings over real prompts.
+/// Requests of mixed lengths and settings over real prompts of at most so many bytes.
 inline std::vector<Asked> many_requests(const Model& model, size_t count, int64_t most_tokens,
-                                        const Recipe& recipe = load_recipe("plain")) {
+                                        const Recipe& recipe = load_recipe("plain"),
+                                        size_t most_bytes = 700) {
   std::vector<std::string> texts;
   if (shared_data().empty()) {
     for (size_t i = 0; i < count; ++i) texts.push_back("def function_" + std::to_string(i * i) + "(a, b):\n");
   } else {
-    texts = real_prompts(count, 700);
+    texts = real_prompts(count, most_bytes);
   }
   const std::vector<SamplingOptions> sampling = various_sampling();
   std::mt19937 random(17);
@@ -104,7 +105,7 @@ inline void soak(int requests) {
   const Pair& pair = small_pair();
   const int64_t position = DenseCache::bytes_of(pair.target.data().decoder.cache_shape(), 1);
   Engine engine(pair.target,
-                {.max_batch = 12, .cache_bytes = 1024 * position, .prompt_rows = 24, .threads = 2});
+                {.max_batch = 12, .cache_bytes = 512 * position, .prompt_rows = 24, .threads = 2});
   engine.set_draft_model(pair.draft);
   const std::vector<std::string> texts = {"Once upon a time", "Lily and Tom went to the park. Lily and Tom",
                                           "The dog said", "One day, a girl named Sue"};
