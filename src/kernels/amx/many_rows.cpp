@@ -139,16 +139,10 @@ class RowBlock {
   int64_t row_tiles_;  // of the whole product
 };
 
-void configure() {
-  TileConfig config;
-  for (int tile = 0; tile < 8; ++tile) config.set(tile, 16, 64);
-  config.load();
-}
-
 }  // namespace
 
 void many_rows_bf16(const ManyRowsProduct& p) {
-  configure();
+  configure_wide(kTileRows);
   const int64_t row_tiles = ceil_div(p.rows, kTileRows);
   for (int64_t first = 0; first < row_tiles; first += kRowTiles) {
     const RowBlock rows(p, first, least(kRowTiles, row_tiles - first));

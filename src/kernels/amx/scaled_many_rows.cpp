@@ -158,9 +158,7 @@ void multiply(const ScaledProduct& p) {
 }  // namespace
 
 void scaled_many_rows(const ScaledProduct& p) {
-  TileConfig config;
-  for (int tile = 0; tile < 8; ++tile) config.set(tile, 16, 64);
-  config.load();
+  configure_wide(kTileRows);
   switch (p.tiles.reading) {
     case kTileInt4:
       multiply<kTileInt4>(p);
