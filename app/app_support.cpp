@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "container/container.h"
+#include "engine/generation.h"
 #include "formats/format.h"
 
 namespace verbatim::app {
@@ -90,23 +91,12 @@ void add_sampling(CLI::App& command, SamplingOptions& choice) {
   add("--seed", choice.seed, "The same seed gives the same text");
 }
 
-namespace {
-
-/// Says so before a model is packed in vain that a recipe could not run.
-void check_scheme(const Recipe& recipe, const std::string& model, bool packed) {
-  if (recipe.scheme.empty()) return;
-  const QuantizationScheme scheme =
-      packed ? open_container(model).header.config.quantization : QuantizationScheme::kNone;
-  if (scheme_name(scheme) == recipe.scheme) return;
-  fail(ErrorKind::kUsage, "recipe {} runs what `verbatim quantize MODEL -o DIR --scheme {}` makes",
-       recipe.name, recipe.scheme);
-}
-
-}  // namespace
-
 std::vector<std::string> formats_for(const Recipe& recipe, const std::string& model) {
   const bool packed = is_packed(model);
-  check_scheme(recipe, model, packed);
+  if (!recipe.scheme.empty()) {  // said before a model is packed in vain
+    check_scheme(recipe,
+                 packed ? open_container(model).header.config.quantization : QuantizationScheme::kNone);
+  }
   // A planner takes what there is.
   if (recipe.planned && packed) return {};
   const std::vector<std::string> needed = recipe.formats();
@@ -227,6 +217,17 @@ InterruptGuard::~InterruptGuard() {
 
 bool interrupted() {
   return interrupt_seen.load(std::memory_order_relaxed);
+}
+
+void end_interrupted() {
+  fmt::print(stderr, "verbatim: interrupted; nothing was left behind\n");
+  throw CLI::RuntimeError(kInterruptedExit);
+}
+
+void print_warnings(const std::string& model, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) {
+    fmt::print(stderr, "verbatim: warning: {}: {}\n", one_line(model), one_line(warning));
+  }
 }
 
 int64_t peak_resident_bytes() {

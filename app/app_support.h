@@ -96,6 +96,12 @@ class InterruptGuard {
 /// Whether Ctrl-C was pressed since the last InterruptGuard began.
 bool interrupted();
 
+/// Ends a command that was interrupted and has left nothing behind.
+[[noreturn]] void end_interrupted();
+
+/// What packing a model had to warn of, on standard error.
+void print_warnings(const std::string& model, const std::vector<std::string>& warnings);
+
 /// The most memory this process has had resident, in bytes.
 int64_t peak_resident_bytes();
 

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "bench_decode_setup.h"
 #include "commands.h"
-#include "engine/model_data.h"
 
 namespace verbatim::app {
 
@@ -72,11 +71,6 @@ void print_json(const Options& options, const DecodeMeasurement& measured) {
     }
   }
   write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
-}
-
-/// How the weights are read that a case verifies with.
-Reading verifying_reading(const DecodeCase& one) {
-  return one.model.data().decoder.weights().head.resolve(parse_reading(one.recipe.reading, one.recipe.name));
 }
 
 /// A lossless recipe that says something else than plain decoding in its reading breaks the promise of the

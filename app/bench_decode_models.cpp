@@ -100,4 +100,8 @@ std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<R
   return cases;
 }
 
+Reading verifying_reading(const DecodeCase& one) {
+  return one.model.data().decoder.weights().head.resolve(parse_reading(one.recipe.reading, one.recipe.name));
+}
+
 }  // namespace verbatim::app

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/format.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim::app {
@@ -17,6 +18,9 @@ struct DecodeCase {
   /// draft model too; no embeddings, keys or values. A planner needs all that a packed file holds.
   int64_t weight_bytes = 0;
 };
+
+/// How the weights are read that a case verifies with: those with the same promise the same text.
+Reading verifying_reading(const DecodeCase& one);
 
 /// Loads what the recipes need (formats_for()), in their order. Those that verify with the model's own
 /// weights share one copy of them; every other set of formats is loaded by itself, for in such a copy

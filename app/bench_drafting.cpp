@@ -118,11 +118,7 @@ IsaCosts measure(const Options& options, const Decoder& decoder, ThreadTeam& tea
 
 /// 10^12 operations per second of the products with weights.
 double tflops(const Decoder& decoder, int64_t rows, double seconds) {
-  double weights = 0;
-  each_matrix(decoder.weights(), [&](const LinearWeight& weight) {
-    weights += static_cast<double>(weight.columns) * static_cast<double>(weight.k);
-  });
-  return 2.0 * weights * static_cast<double>(rows) / seconds * 1e-12;
+  return flops_per_row(decoder) * static_cast<double>(rows) / seconds * 1e-12;
 }
 
 ordered_json to_json(const Options& options, const Decoder& decoder, const std::vector<IsaCosts>& all) {

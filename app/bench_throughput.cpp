@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "engine/model_data.h"
 #include "kernels/dispatch.h"
+#include "pass_bench.h"
 
 namespace verbatim::app {
 
@@ -158,15 +159,6 @@ nlohmann::ordered_json passes_json(const EngineStats::Passes& passes, double flo
        passes.seconds > 0 ? static_cast<double>(passes.rows) * flops_per_row / passes.seconds / 1e12 : 0.0}};
 }
 
-/// Of the products with the matrices, the output matrix included though rows of prompts do without.
-double flops_per_row(const Model& model) {
-  double weights = 0;
-  each_matrix(model.data().decoder.weights(), [&](const LinearWeight& weight) {
-    weights += static_cast<double>(weight.k) * static_cast<double>(weight.columns);
-  });
-  return 2.0 * weights;
-}
-
 void print_json(const Options& options, const std::vector<DecodeCase>& cases,
                 const std::vector<Cell>& cells) {
   nlohmann::ordered_json object;
@@ -186,7 +178,7 @@ void print_json(const Options& options, const std::vector<DecodeCase>& cases,
   for (const Cell& cell : cells) {
     const DecodeCase& one = cases[cell.at];
     const Run& last = cell.runs.back();
-    const double flops = flops_per_row(one.model);
+    const double flops = flops_per_row(one.model.data().decoder);
     object["results"].push_back({{"recipe", one.recipe.name},
                                  {"batch", cell.batch},
                                  {"requests", last.texts.size()},
@@ -258,7 +250,8 @@ void bench(Options& options) {
   options.json ? print_json(options, cases, cells) : print_text(options, cases, cells);
   for (const Cell& cell : cells) {
     const Recipe& recipe = cases[cell.at].recipe;
-    if (cell.identical || !recipe.lossless() || recipe.reading != cases.front().recipe.reading) continue;
+    if (cell.identical || !recipe.lossless()) continue;
+    if (verifying_reading(cases[cell.at]) != verifying_reading(cases.front())) continue;
     bad_input("the answers of {} are not those of {}: that is a defect in Verbatim, please report it",
               one_line(recipe.name), one_line(cases.front().recipe.name));
   }

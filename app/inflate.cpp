@@ -26,10 +26,7 @@ void run_inflate(Options& options) {
   options.inflate.cancelled = interrupted;
   const std::optional<InflateReport> report = inflate(options.model, options.folder, options.inflate);
   end_progress();
-  if (!report) {
-    fmt::print(stderr, "verbatim: interrupted; nothing was left behind\n");
-    throw CLI::RuntimeError(kInterruptedExit);
-  }
+  if (!report) end_interrupted();
   write_out(fmt::format("{}: {:.1f} million parameters, {} in {} {}\n", one_line(options.folder),
                         static_cast<double>(report->parameters) / 1e6,
                         human_bytes(static_cast<double>(report->bytes)), report->files,

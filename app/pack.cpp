@@ -50,13 +50,8 @@ void run_pack(const Options& options) {
   ThreadTeam team(options.threads > 0 ? options.threads : hardware_threads());
   const std::optional<Container> packed = pack_model(checkpoint, options.file, pack, team);
   end_progress();
-  if (!packed) {
-    fmt::print(stderr, "verbatim: interrupted; nothing was left behind\n");
-    throw CLI::RuntimeError(kInterruptedExit);
-  }
-  for (const std::string& warning : packed->header.warnings) {
-    fmt::print(stderr, "verbatim: warning: {}: {}\n", one_line(options.model), one_line(warning));
-  }
+  if (!packed) end_interrupted();
+  print_warnings(options.model, packed->header.warnings);
   std::string formats;
   for (const Format format : packed->formats()) {
     formats += (formats.empty() ? "" : ", ") + std::string(format_name(format));

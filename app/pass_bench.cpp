@@ -109,6 +109,13 @@ PrefillResult prefill_result(const TimedRuns& runs, int64_t tokens, const Decode
 
 }  // namespace
 
+double flops_per_row(const Decoder& decoder) {
+  double operations = 0;
+  each_matrix(decoder.weights(),
+              [&](const LinearWeight& weight) { operations += operations_per_row(weight); });
+  return operations;
+}
+
 int32_t bench_token(int64_t position, const Decoder& decoder) {
   return static_cast<int32_t>(position * 7919 % decoder.config().vocab_size);
 }

@@ -60,6 +60,10 @@ std::vector<double> pass_seconds(const Decoder& decoder, const std::vector<PassC
                                  double seconds_per_case, int min_rounds, ThreadTeam& team,
                                  const std::function<void(double)>& progress);
 
+/// Operations of the products with the matrices for a row, the output matrix included, though rows of prompts
+/// do without.
+double flops_per_row(const Decoder& decoder);
+
 /// The token that stands at a position where it does not matter which: always the same one.
 int32_t bench_token(int64_t position, const Decoder& decoder);
 

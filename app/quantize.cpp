@@ -69,13 +69,8 @@ void run_quantize(const Options& options) {
   const std::optional<Container> packed =
       quantize_model(checkpoint, folder.path() / kPackedName, quantize, team);
   end_progress();
-  if (!packed) {
-    fmt::print(stderr, "verbatim: interrupted; nothing was left behind\n");
-    throw CLI::RuntimeError(kInterruptedExit);
-  }
-  for (const std::string& warning : packed->header.warnings) {
-    fmt::print(stderr, "verbatim: warning: {}: {}\n", one_line(options.model), one_line(warning));
-  }
+  if (!packed) end_interrupted();
+  print_warnings(options.model, packed->header.warnings);
   folder.write("README.md", read_me(options, quantize.calibration.size()));
   folder.keep();
   write_out(fmt::format("{}: {} with weights in int4, scheme {}\n", one_line(options.folder),

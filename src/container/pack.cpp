@@ -60,7 +60,6 @@ std::optional<Container> pack_parts(const Checkpoint& checkpoint, const PackPart
     if (options.cancelled && options.cancelled()) return std::nullopt;
     header.matrices.push_back(writer.add(spec.name, parts.matrix(spec, header.warnings)));
     for (const auto& file : checkpoint.files) file->release();
-    if (parts.matrix_done) parts.matrix_done();
     done += static_cast<double>(spec.columns() * spec.k);
     if (options.load.progress) options.load.progress(done / total);
   }
@@ -72,19 +71,17 @@ std::optional<Container> pack_parts(const Checkpoint& checkpoint, const PackPart
 
 std::optional<Container> pack_model(const Checkpoint& checkpoint, const std::filesystem::path& target,
                                     const PackModelOptions& options, ThreadTeam& team) {
-  PackParts parts{
+  const PackParts parts{
       .config = checkpoint.config,
       .embedding = embedding_of(checkpoint),
       .matrix =
           [&](const MatrixSpec& spec, std::vector<std::string>& warnings) {
-            return pack_matrix(checkpoint, spec, options.load, team, warnings);
+            LinearWeight weight = pack_matrix(checkpoint, spec, options.load, team, warnings);
+            if (options.load.sensitivities != nullptr) options.load.sensitivities->file->release();
+            return weight;
           },
       .vector = [&](const VectorSpec& spec,
-                    std::vector<std::string>& warnings) { return read_vector(checkpoint, spec, warnings); },
-      .matrix_done = {}};
-  if (const SensitivityFile* const sensitivities = options.load.sensitivities) {
-    parts.matrix_done = [sensitivities] { sensitivities->file->release(); };
-  }
+                    std::vector<std::string>& warnings) { return read_vector(checkpoint, spec, warnings); }};
   return pack_parts(checkpoint, parts, target, options);
 }
 

@@ -23,7 +23,6 @@ struct PackParts {
   /// Called once for each matrix and vector of the config; may add warnings.
   std::function<LinearWeight(const MatrixSpec&, std::vector<std::string>& warnings)> matrix;
   std::function<Buffer<float>(const VectorSpec&, std::vector<std::string>& warnings)> vector;
-  std::function<void()> matrix_done = {};  ///< after each is written, if given
 };
 
 /// Writes a container at `target` from parts, with the vocabulary of the checkpoint. `load` of the options

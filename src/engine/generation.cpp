@@ -12,13 +12,13 @@ bool contains(const std::vector<int32_t>& tokens, int32_t token) {
   return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
 }
 
-/// The format that verifies, as Recipe::formats() names it.
-std::string verifying_format(const Recipe& recipe) {
-  const Reading reading = parse_reading(recipe.reading, "recipe " + recipe.name);
-  return reading == Reading::kFull ? "full" : std::string(format_name(reading_format(reading)));
-}
-
 }  // namespace
+
+void check_scheme(const Recipe& recipe, QuantizationScheme scheme) {
+  if (recipe.scheme.empty() || recipe.scheme == scheme_name(scheme)) return;
+  fail(ErrorKind::kUsage, "recipe {} runs what `verbatim quantize MODEL -o DIR --scheme {}` makes",
+       recipe.name, recipe.scheme);
+}
 
 void check_options(const GenerateOptions& options, const Recipe& recipe, const ModelData& data) {
   if (options.max_tokens < 0) fail(ErrorKind::kUsage, "the number of tokens to generate cannot be negative");
@@ -26,15 +26,14 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
   if (std::find(options.stop.begin(), options.stop.end(), "") != options.stop.end()) {
     fail(ErrorKind::kUsage, "a stop string cannot be empty");
   }
-  const std::string_view scheme = scheme_name(data.checkpoint.config.quantization);
-  if (!recipe.scheme.empty() && recipe.scheme != scheme) {
-    fail(ErrorKind::kUsage, "recipe {} runs what `verbatim quantize MODEL -o DIR --scheme {}` makes",
-         recipe.name, recipe.scheme);
+  check_scheme(recipe, data.checkpoint.config.quantization);
+  if (recipe.planned) {
+    // A planner does without drafts that are not there, not without what verifies.
+    data.decoder.weights().head.resolve(parse_reading(recipe.reading, "recipe " + recipe.name));
+    return;
   }
-  // A planner does without drafts that are not there.
-  const std::string verifying = verifying_format(recipe);
   for (const std::string& name : recipe.formats()) {
-    if (name == "full" || (recipe.planned && name != verifying)) continue;
+    if (name == "full") continue;
     if (data.decoder.weights().head.find(parse_format(name, recipe.name)) == nullptr) {
       fail(ErrorKind::kUsage, "recipe {} needs weights in {}: load the model with them", recipe.name, name);
     }

@@ -10,6 +10,9 @@
 
 namespace verbatim {
 
+/// Throws Error(kUsage) unless the recipe runs models of this scheme.
+void check_scheme(const Recipe& recipe, QuantizationScheme scheme);
+
 /// Throws Error(kUsage) for options that cannot be followed, or weights that the recipe needs and the model
 /// was loaded without.
 void check_options(const GenerateOptions& options, const Recipe& recipe, const ModelData& data);

@@ -69,6 +69,15 @@ class StackedTensors {
   std::vector<std::pair<const WeightPart*, const TensorView*>> tensors_;
 };
 
+/// The tensors that a matrix is made of, each there in its shape.
+StackedTensors stacked(const Checkpoint& checkpoint, const MatrixSpec& spec) {
+  StackedTensors tensors;
+  for (const WeightPart& part : spec.parts) {
+    tensors.add(&part, checkpoint.tensor(part.tensor, {part.rows, spec.k}));
+  }
+  return tensors;
+}
+
 /// The formats to pack into. Lossless ones must be able to hold what the tensors are.
 std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSpec& spec,
                                    const Checkpoint& checkpoint, const LoadOptions& options) {
@@ -247,23 +256,17 @@ Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
 }
 
 MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec) {
-  StackedTensors tensors;
-  for (const WeightPart& part : spec.parts) {
-    tensors.add(&part, checkpoint.tensor(part.tensor, {part.rows, spec.k}));
-  }
-  return [tensors, head_dim = checkpoint.config.head_dim](int64_t column, std::span<float> row) {
-    tensors.read(column, head_dim, true, row);
-  };
+  return [tensors = stacked(checkpoint, spec), head_dim = checkpoint.config.head_dim](
+             int64_t column, std::span<float> row) { tensors.read(column, head_dim, true, row); };
 }
 
 LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, const LoadOptions& options,
                          ThreadTeam& team, std::vector<std::string>& warnings) {
   const int64_t head_dim = checkpoint.config.head_dim;
-  StackedTensors tensors;
+  const StackedTensors tensors = stacked(checkpoint, spec);
   StackedTensors sensitivities;
-  for (const WeightPart& part : spec.parts) {
-    tensors.add(&part, checkpoint.tensor(part.tensor, {part.rows, spec.k}));
-    if (options.sensitivities != nullptr) {
+  if (options.sensitivities != nullptr) {
+    for (const WeightPart& part : spec.parts) {
       const int64_t shape[] = {part.rows, spec.k};
       sensitivities.add(&part, options.sensitivities->tensor(part.tensor, shape));
     }

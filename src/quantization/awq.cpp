@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 
 #include "formats/pack_linear.h"
 #include "quantization/preparation.h"
@@ -77,7 +76,7 @@ using Factors = std::map<std::string, std::vector<float>>;
 
 class AwqFactors {
  public:
-  AwqFactors(const ModelConfig& config, Factors factors) : config_(config), factors_(std::move(factors)) {}
+  explicit AwqFactors(Factors factors) : factors_(std::move(factors)) {}
 
   void matrix(const MatrixSpec& spec, DenseMatrix& weights) const {
     if (const std::vector<float>* const own = find(spec.name)) {
@@ -124,7 +123,6 @@ class AwqFactors {
   /// The values of `qkv`, the rows of `up` of `gate_up`.
   static int64_t first_divided(const MatrixSpec& spec) { return spec.columns() - spec.parts.back().rows; }
 
-  ModelConfig config_;
   Factors factors_;
 };
 
@@ -155,7 +153,7 @@ Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibr
     }
     if (progress) progress(static_cast<double>(at + 1) / static_cast<double>(specs.size()));
   }
-  const auto awq = std::make_shared<const AwqFactors>(config, std::move(factors));
+  const auto awq = std::make_shared<const AwqFactors>(std::move(factors));
   return {.matrix = [awq](const MatrixSpec& spec, DenseMatrix& weights) { awq->matrix(spec, weights); },
           .vector = [awq](const VectorSpec& spec, std::span<float> values) { awq->vector(spec, values); }};
 }
