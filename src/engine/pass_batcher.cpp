@@ -13,8 +13,8 @@ namespace {
 /// Drafts of other models take whole prompts in: no more rows than this join one pass.
 constexpr int64_t kMostDraftRows = 512;
 
-/// How much a pass or a step changes averages.
-constexpr double kRate = 0.1;
+/// The tokens that a pass brings a sequence whose drafter does not say.
+constexpr double kUsualPromise = 0.7;
 
 }  // namespace
 
@@ -27,6 +27,7 @@ struct PassBatcher::Request {
   const PassKind* kind;
   KvCache* cache;
   int64_t first_logits_row;
+  double promise;     // the tokens that it is expected to bring, if it drafts
   uint64_t turn = 0;  // when it was made
 
   enum class State { kWaiting, kDone, kPreempted, kFailed };
@@ -65,7 +66,8 @@ class PassBatcher::Runner : public PassRunner {
                     .rows = rows,
                     .kind = &kind,
                     .cache = &cache,
-                    .first_logits_row = first_logits_row};
+                    .first_logits_row = first_logits_row,
+                    .promise = promise_};
     const Matrix<const float> logits = batcher_->run(request);
     first_row_ = request.first_row;
     last_ = request.pass;
@@ -75,8 +77,14 @@ class PassBatcher::Runner : public PassRunner {
     decoder_->keep_path(first_row_ + last, cache, batcher_->workspace_of(*decoder_));
   }
   Pass last_pass() const override { return last_; }
-  void observe_step(int64_t drafted, int64_t accepted, int64_t appended) override {
-    batcher_->observe_step(drafted, accepted, appended);
+  void promise(double tokens) override { promise_ = tokens; }
+  double least_path() const override {
+    const std::lock_guard lock(batcher_->mutex_);
+    return batcher_->attached_ > 1 ? batcher_->pace_.least_path() : 0.0;
+  }
+  void observe_step(int64_t appended) override {
+    const std::lock_guard lock(batcher_->mutex_);
+    batcher_->pace_.step(appended);
   }
   const Decoder& decoder() const override { return *decoder_; }
   int threads() const override { return small_ ? 1 : batcher_->team_->size(); }
@@ -90,6 +98,7 @@ class PassBatcher::Runner : public PassRunner {
   const Decoder* decoder_;
   bool small_;
   int64_t first_row_ = 0;
+  double promise_ = kUsualPromise;
   Pass last_;
 };
 
@@ -125,7 +134,7 @@ void PassBatcher::detach(Member& member) {
   if (!member.attached_) return;
   member.attached_ = false;
   --attached_;
-  if (attached_ == 0) last_whole_ = 0.0;  // the pause that may follow is no round
+  if (attached_ == 0) pace_.pause();
   // It may be the one that the others wait for.
   if (!waiting_.empty()) waiting_.front()->member->wake_.notify_one();
 }
@@ -173,26 +182,17 @@ Matrix<const float> PassBatcher::run(Request& request) {
   return request.logits;
 }
 
-void PassBatcher::observe_step(int64_t drafted, int64_t accepted, int64_t appended) {
-  const std::lock_guard lock(mutex_);
-  new_tokens_ += static_cast<double>(appended);
-  if (drafted == 0) return;
-  kept_ += kRate * (static_cast<double>(accepted) / static_cast<double>(drafted) - kept_);
-}
-
-/// Whether drafts that others do not wait for bring more than they take: sequences gain round_tokens_ in
-/// round_seconds_ without another one.
+/// Whether what the group drafts is worth its time to the batch. One sequence by itself knows best.
 bool PassBatcher::pays(const std::vector<Request*>& group) const {
-  const bool drafts = group.front()->kind->drafts;
-  const bool others_wait = std::any_of(waiting_.begin(), waiting_.end(), [&](const Request* request) {
-    return !request->kind->drafts && request->first_logits_row == 0;
-  });
-  const bool for_logits = std::all_of(group.begin(), group.end(), [](const Request* request) {
-    return request->first_logits_row < std::ssize(request->rows);
-  });
-  if (!drafts || !others_wait || !for_logits || round_seconds_ <= 0.0) return true;
-  const double tokens = kept_ * static_cast<double>(group.size());
-  return tokens / draft_seconds_ >= round_tokens_ / round_seconds_;
+  if (!group.front()->kind->drafts || attached_ == 1) return true;
+  double promised = 0.0;
+  int64_t rows = 0;
+  for (const Request* const request : group) {
+    if (request->first_logits_row == std::ssize(request->rows)) return true;  // of a prompt
+    promised += request->promise;
+    rows += std::ssize(request->rows);
+  }
+  return pace_.pays(promised, rows);
 }
 
 /// What is evaluated next, of all that is waited for.
@@ -276,19 +276,9 @@ void PassBatcher::count(const PassRunner::Pass& pass, bool whole_model) {
   ++counted.count;
   counted.rows += pass.rows;
   counted.seconds += pass.seconds;
-  if (!whole_model) {
-    draft_seconds_ += (draft_seconds_ == 0.0 ? 1.0 : kRate) * (pass.seconds - draft_seconds_);
-    return;
-  }
-  const double now =
-      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  if (last_whole_ > 0.0) {
-    const double rate = round_seconds_ == 0.0 ? 1.0 : kRate;
-    round_seconds_ += rate * (now - last_whole_ - round_seconds_);
-    round_tokens_ += rate * (new_tokens_ - round_tokens_);
-  }
-  new_tokens_ = 0;
-  last_whole_ = now;
+  if (!whole_model) return pace_.draft_pass(pass.rows, pass.seconds);
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  pace_.whole_pass(pass.rows, pass.seconds, std::chrono::duration<double>(now).count());
 }
 
 /// Adds up how much of the memory of those who wait is for tokens that they have, evaluated or not.

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/batch_pace.h"
 #include "kv/paged.h"
 #include "speculation/pass_runner.h"
 #include "verbatim/engine.h"
@@ -22,8 +23,8 @@ struct Preempted {};
 /// Lets sequences share passes. Each runs on a thread of its own, as if it were alone; when all of them wait
 /// for a pass, one of the waiting threads evaluates what can be evaluated together. Drafts go first, so that
 /// the pass over the whole model finds every sequence there: verification is one ragged pass, with chunks of
-/// prompts among it (ORCA, iteration-level scheduling). Where the others already wait to verify, a draft that
-/// only a few go on with is declined if it would take longer than what it may bring.
+/// prompts among it (ORCA, iteration-level scheduling). A pass that drafts is declined where it would take
+/// longer than what it may bring is worth to the batch (BatchPace).
 ///
 /// Since rows do not depend on each other, nobody can tell from its logits who shared the pass.
 class PassBatcher {
@@ -84,7 +85,6 @@ class PassBatcher {
   void count(const PassRunner::Pass& pass, bool whole_model);
   void evaluate(const std::vector<Request*>& group, DecoderWorkspace& workspace);
   bool pays(const std::vector<Request*>& group) const;
-  void observe_step(int64_t drafted, int64_t accepted, int64_t appended);
   DecoderWorkspace& workspace_of(const Decoder& decoder);
 
   ThreadTeam* team_;
@@ -98,12 +98,7 @@ class PassBatcher {
   uint64_t turns_ = 0;
   bool leading_ = false;
   Counts counts_;
-  double last_whole_ = 0;     // when the last pass over the whole model ended
-  double round_seconds_ = 0;  // from one of them to the next, averaged
-  double round_tokens_ = 0;   // that sequences gain by one, averaged
-  double new_tokens_ = 0;     // since the last one
-  double kept_ = 0.7;         // the share of drafted tokens that is accepted, averaged
-  double draft_seconds_ = 0;  // of a pass that drafts, averaged
+  BatchPace pace_;
 
   std::mutex pass_mutex_;                                  // held while the team works
   std::map<const Decoder*, DecoderWorkspace> workspaces_;  // what is in them holds until the next pass

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sampling/sampler.h"
@@ -68,6 +69,11 @@ struct DraftLimits {
 
 /// The stop rule of a recipe's level.
 DraftLimits limits_of(const DraftLevel& level);
+
+/// What the confidence of a recipe's level is worth until something is known.
+Calibration first_worth(const DraftLevel& level);
+/// Tells a calibration what became of the nodes whose parents came true.
+void judge(const Draft& draft, std::span<const int32_t> came, Calibration& worth);
 
 /// Something that proposes tokens (design §5).
 class Drafter {

@@ -12,6 +12,9 @@ int64_t catch_up_rows(const KvCache& cache) {
   return std::min<int64_t>(512, cache.most_rows());
 }
 
+/// The share of its tokens that verification keeps, while it is not known.
+constexpr double kUsuallyKept = 0.7;
+
 /// Brings a sequence back to what is verified of it.
 class Verified {
  public:
@@ -156,6 +159,15 @@ std::span<const float> NeuralDrafter::by_token(std::span<const float> logits) {
   return token_logits_;
 }
 
+/// Says what the pass that evaluates a node, and the inner draft after it, may bring.
+void NeuralDrafter::promise(const Draft& draft, int32_t node) const {
+  const double kept = draft.calibration != nullptr ? draft.calibration->mean() : kUsuallyKept;
+  double tokens = 1.0;
+  for (const DraftNode& inner : inner_draft_.nodes) tokens += inner.path;
+  const double path = node == DraftNode::kRoot ? 1.0 : draft.nodes[static_cast<size_t>(node)].path;
+  evaluator_->runner().promise(path * kept * tokens);
+}
+
 /// What may follow the sequence's tokens, given the logits after them: fills guesses_ and returns how many.
 size_t NeuralDrafter::guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler,
                             int32_t breadth, Draft& draft) {
@@ -184,6 +196,7 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
                                      [&](const DraftNode& node) { return node.token < vocabulary; });
       if (!known) inner_draft_.clear();
     }
+    promise(draft, static_cast<int32_t>(draft.nodes.size()) - 1);
     const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
     if (logits.rows == 0) break;
     left = verify_inner(sequence, sampler, limits, left, draft, logits);
@@ -291,6 +304,7 @@ bool NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampl
   const int64_t first =
       node == DraftNode::kRoot ? cache_.first_unknown(sequence) : static_cast<int64_t>(known + common);
   inner_draft_.clear();
+  promise(draft, node);
   const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
   if (logits.rows == 0) return false;
   in_slots_ = path_;

@@ -26,8 +26,13 @@ class PassRunner {
     double seconds = 0;
   };
   virtual Pass last_pass() const = 0;
-  /// Hears what a step of the sequence came to.
-  virtual void observe_step(int64_t /*drafted*/, int64_t /*accepted*/, int64_t /*appended*/) {}
+  /// Hears how many tokens the next pass that drafts is expected to bring: by that it may be declined.
+  virtual void promise(double /*tokens*/) {}
+  /// Where drafting goes on after a token that is kept with less probability than this, passes take longer
+  /// than is worth it.
+  virtual double least_path() const { return 0.0; }
+  /// Hears how many tokens a step has brought the sequence.
+  virtual void observe_step(int64_t /*appended*/) {}
 
   virtual const Decoder& decoder() const = 0;
   virtual int threads() const = 0;

@@ -39,21 +39,6 @@ constexpr int64_t kUsualRows = 12;
 constexpr double kFirstTokens = 3.5;  // rather too much: a plan that is never used cannot disappoint
 constexpr double kInnerGain = 1.6;
 
-/// How much of its doubt to believe a drafter that reads all layers of the model's own weights: where it is
-/// unsure the model is so too, of the same tokens, and with the same random numbers they choose alike. Of
-/// what it thought one chance in three nine of ten came true, of what it thought better than even nearly all.
-constexpr float kSelfDoubt = 0.3f;
-/// N-grams go by how often such guesses were right, which they have not measured at first; outside of code it
-/// is less often than they suppose.
-constexpr float kNgramDoubt = 1.4f;
-
-Calibration first_worth(const DraftLevel& level) {
-  if (level.kind == DraftLevel::Kind::kNgram) return Calibration(kNgramDoubt);
-  const bool whole = level.kind == DraftLevel::Kind::kSelf && level.layers == 0 && level.vocabulary == 0 &&
-                     level.cache == "full";
-  return whole ? Calibration(kSelfDoubt) : Calibration();
-}
-
 double expected_tokens(const Draft& draft) {
   double tokens = 1.0;
   for (const DraftNode& node : draft.nodes) tokens += node.path;
@@ -64,18 +49,6 @@ int32_t depth_of(const Draft& draft) {
   int32_t deepest = 0;
   for (const DraftNode& node : draft.nodes) deepest = std::max(deepest, node.depth + 1);
   return deepest;
-}
-
-/// Tells a calibration what became of the nodes whose parents came true.
-void judge(const Draft& draft, std::span<const int32_t> came, Calibration& worth) {
-  int32_t at = DraftNode::kRoot;
-  for (const int32_t token : came) {
-    for (const DraftNode& node : draft.nodes) {
-      if (node.parent == at) worth.observe(node.rank, node.confidence, node.token == token);
-    }
-    at = draft.child(at, token);
-    if (at == DraftNode::kRoot) return;
-  }
 }
 
 std::string_view kind_name(DraftLevel::Kind kind) {

@@ -11,7 +11,11 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
       drafters_(std::move(drafters)),
       evaluator_(&evaluator) {
   if (recipe_.plain()) return;
-  if (recipe_.planned && costs) planner_.emplace(recipe_, *drafters_, std::move(*costs));
+  if (recipe_.planned && costs) {
+    planner_.emplace(recipe_, *drafters_, std::move(*costs));
+  } else if (recipe_.levels.front().breadth == 1) {
+    worth_ = first_worth(recipe_.levels.front());
+  }
   limits_ = limits_of(recipe_.levels.front());
   limits_.drop_unsure = recipe_.acceptance == Recipe::Acceptance::kBild;
   draft_.want_distributions = recipe_.acceptance == Recipe::Acceptance::kRejection;
@@ -21,6 +25,22 @@ void Speculator::begin(const SamplingOptions& sampling) {
   sampler_ = Sampler(sampling);
   drafters_->reset_stats();
   if (planner_) planner_->begin();
+}
+
+void Speculator::set_batch(int64_t sequences) {
+  shared_ = sequences > 1;
+  if (planner_) planner_->set_batch(sequences);
+}
+
+/// The stop rule of the next step. Where it decides what is said, it is the recipe's.
+DraftLimits Speculator::limits() const {
+  DraftLimits limits = limits_;
+  const double least =
+      shared_ && !recipe_.planned && !limits_.drop_unsure ? evaluator_->runner().least_path() : 0.0;
+  if (least <= 0.0) return limits;
+  limits.threshold = 0.0f;
+  limits.path_threshold = limits.leaf_threshold = static_cast<float>(least);
+  return limits;
 }
 
 bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
@@ -44,6 +64,7 @@ bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
 
 void Speculator::propose(Sequence& sequence, int64_t room, Stats& stats) {
   draft_.clear();
+  draft_.calibration = worth_ ? &*worth_ : nullptr;
   if (drafters_->size() == 0) return;
   if (planner_) {
     double all = 0.0;
@@ -55,7 +76,7 @@ void Speculator::propose(Sequence& sequence, int64_t room, Stats& stats) {
     stats.seconds_planning += all - planner_->seconds_drafting();
   } else if (room > 0) {
     const Stopwatch watch(stats.seconds_draft);
-    drafters_->level(0).propose(sequence, sampler_, limits_, room, draft_);
+    drafters_->level(0).propose(sequence, sampler_, limits(), room, draft_);
   }
 }
 
@@ -78,11 +99,12 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   }
   const Stopwatch watch(stats.seconds_planning);
   drafters_->observe(sequence);
-  evaluator_->runner().observe_step(draft_.size(), verdict.kept, std::ssize(sequence.tokens) - known);
+  evaluator_->runner().observe_step(std::ssize(sequence.tokens) - known);
+  const auto appended = std::span(sequence.tokens).subspan(static_cast<size_t>(known));
+  if (worth_) judge(draft_, appended, *worth_);
   if (planner_) {
-    planner_->learn(draft_, std::span(sequence.tokens).subspan(static_cast<size_t>(known)),
-                    stats.seconds_draft - drafted_before, stats.seconds_verify - verified_before,
-                    evaluator_->runner().last_pass());
+    planner_->learn(draft_, appended, stats.seconds_draft - drafted_before,
+                    stats.seconds_verify - verified_before, evaluator_->runner().last_pass());
   }
   count(verdict, stats);
 }

@@ -18,10 +18,9 @@ class Speculator {
   /// Starts a generation with these settings and new statistics. What drafters have learnt stays.
   void begin(const SamplingOptions& sampling);
 
-  /// Says how many sequences share its passes from now on, which a planner weighs.
-  void set_batch(int64_t sequences) {
-    if (planner_) planner_->set_batch(sequences);
-  }
+  /// Says how many sequences share its passes from now on. A planner weighs that; without one a stop rule
+  /// made for one sequence gives way, from two on, to what a row of the batch's passes is worth.
+  void set_batch(int64_t sequences);
 
   /// Evaluates up to `chunk` of the prompt's pending tokens. Returns true when these were the last and the
   /// first token after them has been appended.
@@ -36,6 +35,7 @@ class Speculator {
   const Recipe& recipe() const { return recipe_; }
 
  private:
+  DraftLimits limits() const;
   void propose(Sequence& sequence, int64_t room, Stats& stats);
   void count(const Verdict& verdict, Stats& stats) const;
 
@@ -45,7 +45,9 @@ class Speculator {
   Evaluator* evaluator_;
   Sampler sampler_{SamplingOptions{}};
   std::optional<Planner> planner_;
-  DraftLimits limits_;
+  DraftLimits limits_;                // by the recipe
+  bool shared_ = false;               // whether other sequences share its passes
+  std::optional<Calibration> worth_;  // of the drafts, where there is no planner to know
   Draft draft_;
 };
 

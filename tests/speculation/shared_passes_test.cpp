@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include "speculation/speculator.h"
+#include "support/drafting.h"
+#include "support/test_recipes.h"
+
+namespace verbatim {
+namespace {
+
+/// Runs passes as they come, but says what a batch would, and declines what promises little.
+class BatchedRunner : public SingleRunner {
+ public:
+  using SingleRunner::SingleRunner;
+
+  Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,
+                          int64_t first_logits_row) override {
+    if (kind.drafts) promises.push_back(promised_);
+    if (kind.drafts && promised_ < declined_below) return {};
+    return SingleRunner::run(rows, kind, cache, first_logits_row);
+  }
+  void promise(double tokens) override { promised_ = tokens; }
+  double least_path() const override { return least; }
+  void observe_step(int64_t appended) override { gained += appended; }
+
+  double least = 0.0;
+  double declined_below = 0.0;
+  std::vector<double> promises;
+  int64_t gained = 0;
+
+ private:
+  double promised_ = 0.0;
+};
+
+/// A tiny model that drafts for itself.
+class SharedPasses : public testing::Test {
+ protected:
+  struct Run {
+    std::vector<int32_t> tokens;
+    Stats stats;
+    double drafted() const {
+      return static_cast<double>(stats.drafted) / static_cast<double>(stats.target_passes);
+    }
+  };
+
+  Run generate(const Recipe& recipe, int64_t sequences) {
+    const TextModel model{&target_, test::any_tokenizer()};
+    auto drafters = std::make_unique<DrafterStack>(recipe, evaluator_, model, model, 256, team_);
+    Speculator speculator(recipe, std::move(drafters), evaluator_);
+    Sequence sequence{{3, 1, 4, 1, 5, 9}, std::make_unique<DenseCache>(target_.cache_shape(), 256)};
+    Run run;
+    speculator.begin(SamplingOptions{});
+    speculator.set_batch(sequences);
+    while (!speculator.prefill(sequence, 64, run.stats)) {
+    }
+    runner_->promises.clear();
+    runner_->gained = 0;
+    const size_t end = sequence.tokens.size() + 100;
+    while (sequence.tokens.size() < end) {
+      speculator.step(sequence, static_cast<int64_t>(end - sequence.tokens.size()), run.stats);
+    }
+    speculator.end(run.stats);
+    run.tokens = std::move(sequence.tokens);
+    return run;
+  }
+
+  static Recipe recipe(float threshold) {
+    DraftLevel level = test::self_level("mxfp4-w4a8", 6);
+    level.threshold = threshold;
+    return test::recipe_of("shared", {level});
+  }
+
+  ThreadTeam team_{1};
+  Decoder target_ = test::tiny_decoder(test::small_vocabulary(40));
+  BatchedRunner* runner_ = new BatchedRunner(target_, team_);
+  Evaluator evaluator_{std::unique_ptr<PassRunner>(runner_)};
+};
+
+TEST_F(SharedPasses, StopWhereTheBatchSaysNotTheRecipe) {
+  const Run alone = generate(recipe(1.0f), 1);
+  EXPECT_LE(alone.drafted(), 1.0) << "nothing is as sure as that";
+  runner_->least = 0.01;
+  EXPECT_EQ(generate(recipe(1.0f), 1).drafted(), alone.drafted()) << "one sequence goes by its recipe";
+  const Run lax = generate(recipe(1.0f), 8);
+  EXPECT_GT(lax.drafted(), 2.0);
+  runner_->least = 0.9;
+  const Run strict = generate(recipe(1.0f), 8);
+  EXPECT_LT(strict.drafted(), lax.drafted());
+  EXPECT_EQ(lax.tokens, alone.tokens);
+  EXPECT_EQ(strict.tokens, alone.tokens);
+}
+
+TEST_F(SharedPasses, GoByTheRecipeWhileNothingIsKnown) {
+  EXPECT_EQ(generate(recipe(0.4f), 8).drafted(), generate(recipe(0.4f), 1).drafted());
+}
+
+TEST_F(SharedPasses, KeepTheRuleThatDecidesWhatIsSaid) {
+  Recipe bild = recipe(0.9f);
+  bild.acceptance = Recipe::Acceptance::kBild;
+  const Run alone = generate(bild, 1);
+  runner_->least = 0.01;
+  EXPECT_EQ(generate(bild, 8).tokens, alone.tokens);
+}
+
+TEST_F(SharedPasses, PromiseLessTheFurtherTheyGo) {
+  runner_->least = 0.01;
+  const Run run = generate(recipe(0.0f), 8);
+  EXPECT_EQ(runner_->gained, 100);
+  const std::vector<double>& promises = runner_->promises;
+  ASSERT_GT(promises.size(), 20u);
+  size_t begun = 0;
+  for (size_t i = 0; i < promises.size(); ++i) {
+    EXPECT_GT(promises[i], 0.0);
+    EXPECT_LE(promises[i], 1.0);
+    if (i == 0 || promises[i] >= promises[i - 1]) ++begun;
+  }
+  EXPECT_LE(begun, static_cast<size_t>(run.stats.target_passes));
+}
+
+TEST_F(SharedPasses, EndWhereAPassIsDeclined) {
+  runner_->least = 0.01;
+  const Run all = generate(recipe(0.0f), 8);
+  runner_->declined_below = 0.5;
+  const Run some = generate(recipe(0.0f), 8);
+  EXPECT_LT(some.drafted(), all.drafted());
+  EXPECT_EQ(some.tokens, all.tokens);
+  runner_->declined_below = 2.0;
+  const Run none = generate(recipe(0.0f), 8);
+  EXPECT_EQ(none.stats.drafted, 0);
+  EXPECT_EQ(none.tokens, all.tokens);
+}
+
+}  // namespace
+}  // namespace verbatim
