@@ -6,8 +6,11 @@ namespace verbatim {
 
 namespace {
 
-/// How much a pass or a step changes averages.
-constexpr double kRate = 0.1;
+/// How much a pass changes averages.
+constexpr double kRate = 0.05;
+
+/// The longest drafts that are weighed.
+constexpr int kLongest = 16;
 
 /// Until passes with different rows were seen, a row is taken to add this share of what a pass over few
 /// takes: about what it does where tile units multiply.
@@ -42,30 +45,37 @@ double FadingPassCost::of(double rows) const {
   return std::max(0.5 * seconds_, seconds_ + row() * (rows - rows_));
 }
 
-void BatchPace::whole_pass(int64_t rows, double seconds, double now) {
-  whole_.observe(rows, seconds);
-  if (last_whole_ > 0.0) {
-    const double rate = seconds_ == 0.0 ? 1.0 : kRate;
-    seconds_ += rate * (now - last_whole_ - seconds_);
-    tokens_ += rate * (gained_ - tokens_);
+void BatchPace::step(int64_t kept, bool cut) {
+  const double fade = 1.0 - kRate / 4;
+  kept_ = kept_ * fade + static_cast<double>(kept);
+  cut_ = cut_ * fade + (cut ? 1.0 : 0.0);
+}
+
+/// Tokens per second with drafts of the best common length, or without drafts.
+double BatchPace::best_rate(int64_t sequences) const {
+  const auto count = static_cast<double>(sequences);
+  const double kept = kept_ / (kept_ + cut_);
+  double path = 1.0;
+  double tokens = count;
+  double best = tokens / whole_.of(count);
+  if (!drafts_.known()) return best;
+  for (int length = 1; length <= kLongest; ++length) {
+    path *= kept;
+    tokens += count * path;
+    best = std::max(best, tokens / (whole_.of(count * (length + 1)) + length * drafts_.of(count)));
   }
-  gained_ = 0.0;
-  last_whole_ = now;
+  return best;
 }
 
-void BatchPace::draft_pass(int64_t rows, double seconds) {
-  drafts_.observe(rows, seconds);
-}
-
-bool BatchPace::pays(double tokens, int64_t rows) const {
-  if (!known() || !drafts_.known()) return true;
+bool BatchPace::pays(double tokens, int64_t rows, int64_t sequences) const {
+  if (!whole_.known() || !drafts_.known()) return true;
   const auto count = static_cast<double>(rows);
-  return tokens >= rate() * (drafts_.of(count) + count * whole_.row());
+  return tokens >= best_rate(sequences) * (drafts_.of(count) + count * whole_.row());
 }
 
-double BatchPace::least_path() const {
-  if (!known()) return 0.0;
-  return std::clamp(rate() * (drafts_.row() + whole_.row()), kLeastPath, kMostPath);
+double BatchPace::least_path(int64_t sequences) const {
+  if (!whole_.known()) return 0.0;
+  return std::clamp(best_rate(sequences) * (drafts_.row() + whole_.row()), kLeastPath, kMostPath);
 }
 
 }  // namespace verbatim

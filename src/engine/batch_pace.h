@@ -22,43 +22,40 @@ class FadingPassCost {
   double rows_seconds_ = 0.0;  // and times what the seconds differ from theirs
 };
 
-/// How many tokens a batch of sequences gains by the second, and what of that another draft costs all of
-/// them.
+/// How many tokens sequences that share passes can gain by the second, and what of that another draft costs
+/// all of them.
 ///
 /// In a batch the rows of a pass share what it takes to read the weights, so that the stop rules made for one
 /// sequence are not the best: a token that is rather unlikely to be kept may be worth a row in a pass that
-/// takes place anyway, and a likely one is not worth a pass for itself. As long as the next pass over drafts
-/// is expected to bring tokens faster than the batch gains them on average, the average rises by it; where it
-/// would fall, the drafting ends for all (SPEQ's eq. 1 and 2, accepted tokens over the time of drafting and
-/// verifying, for many sequences at once).
+/// takes place anyway, and a likely one is not worth a pass for itself. From what passes take and how many
+/// drafts are kept follows what the batch gains with drafts of the best common length (SPEQ's eq. 1 and 2,
+/// accepted tokens over the time of drafting and verifying, for many sequences at once). A pass over drafts
+/// that is expected to bring tokens faster than that is worth its time; where it would bring them slower, the
+/// drafting ends for all.
 class BatchPace {
  public:
-  /// Hears that a pass over the whole model has ended at `now` (seconds of any clock),
-  void whole_pass(int64_t rows, double seconds, double now);
+  /// Hears what a pass over the whole model has taken,
+  void whole_pass(int64_t rows, double seconds) { whole_.observe(rows, seconds); }
   /// or one that drafts,
-  void draft_pass(int64_t rows, double seconds);
-  /// and that a step has brought a sequence so many tokens.
-  void step(int64_t appended) { gained_ += static_cast<double>(appended); }
-  /// Nothing is under way any more: the time that passes now is not a step's.
-  void pause() { last_whole_ = 0.0; }
+  void draft_pass(int64_t rows, double seconds) { drafts_.observe(rows, seconds); }
+  /// and how many tokens of a sequence's draft were kept, and whether it was cut short there.
+  void step(int64_t kept, bool cut);
 
   /// Whether a pass of so many rows that is expected to bring so many tokens, together with the rows that
-  /// verify them, is worth its time. It is while nothing is known.
-  bool pays(double tokens, int64_t rows) const;
+  /// verify them, is worth the time of so many sequences. It is while nothing is known.
+  bool pays(double tokens, int64_t rows, int64_t sequences) const;
   /// Nothing need be drafted after a token that is kept with less probability than this: the row that it adds
-  /// to the next pass and to the verification would cost more than it brings. 0 while nothing is known.
-  double least_path() const;
+  /// to the next pass and to the verification would cost so many sequences more than it brings. 0 while
+  /// nothing is known.
+  double least_path(int64_t sequences) const;
 
  private:
-  bool known() const { return seconds_ > 0.0 && tokens_ > 0.0; }
-  double rate() const { return tokens_ / seconds_; }
+  double best_rate(int64_t sequences) const;
 
-  double last_whole_ = 0.0;  // when the last pass over the whole model ended
-  double seconds_ = 0.0;     // from one of them to the next, averaged
-  double tokens_ = 0.0;      // that sequences gain by one, averaged
-  double gained_ = 0.0;      // since the last one
   FadingPassCost whole_;
   FadingPassCost drafts_;
+  double kept_ = 8.0;  // drafted tokens that were kept, lately,
+  double cut_ = 2.0;   // and that were not though those before them were
 };
 
 }  // namespace verbatim

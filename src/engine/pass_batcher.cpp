@@ -1,7 +1,6 @@
 #include "engine/pass_batcher.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/error.h"
 #include "speculation/sequence.h"
@@ -80,11 +79,11 @@ class PassBatcher::Runner : public PassRunner {
   void promise(double tokens) override { promise_ = tokens; }
   double least_path() const override {
     const std::lock_guard lock(batcher_->mutex_);
-    return batcher_->attached_ > 1 ? batcher_->pace_.least_path() : 0.0;
+    return batcher_->attached_ > 1 ? batcher_->pace_.least_path(batcher_->attached_) : 0.0;
   }
-  void observe_step(int64_t appended) override {
+  void observe_draft(int64_t kept, bool cut) override {
     const std::lock_guard lock(batcher_->mutex_);
-    batcher_->pace_.step(appended);
+    batcher_->pace_.step(kept, cut);
   }
   const Decoder& decoder() const override { return *decoder_; }
   int threads() const override { return small_ ? 1 : batcher_->team_->size(); }
@@ -134,7 +133,6 @@ void PassBatcher::detach(Member& member) {
   if (!member.attached_) return;
   member.attached_ = false;
   --attached_;
-  if (attached_ == 0) pace_.pause();
   // It may be the one that the others wait for.
   if (!waiting_.empty()) waiting_.front()->member->wake_.notify_one();
 }
@@ -192,7 +190,7 @@ bool PassBatcher::pays(const std::vector<Request*>& group) const {
     promised += request->promise;
     rows += std::ssize(request->rows);
   }
-  return pace_.pays(promised, rows);
+  return pace_.pays(promised, rows, attached_);
 }
 
 /// What is evaluated next, of all that is waited for.
@@ -276,9 +274,7 @@ void PassBatcher::count(const PassRunner::Pass& pass, bool whole_model) {
   ++counted.count;
   counted.rows += pass.rows;
   counted.seconds += pass.seconds;
-  if (!whole_model) return pace_.draft_pass(pass.rows, pass.seconds);
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  pace_.whole_pass(pass.rows, pass.seconds, std::chrono::duration<double>(now).count());
+  whole_model ? pace_.whole_pass(pass.rows, pass.seconds) : pace_.draft_pass(pass.rows, pass.seconds);
 }
 
 /// Adds up how much of the memory of those who wait is for tokens that they have, evaluated or not.

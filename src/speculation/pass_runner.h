@@ -31,8 +31,8 @@ class PassRunner {
   /// Where drafting goes on after a token that is kept with less probability than this, passes take longer
   /// than is worth it.
   virtual double least_path() const { return 0.0; }
-  /// Hears how many tokens a step has brought the sequence.
-  virtual void observe_step(int64_t /*appended*/) {}
+  /// Hears how many tokens of a draft were kept, and whether the next was not.
+  virtual void observe_draft(int64_t /*kept*/, bool /*cut*/) {}
 
   virtual const Decoder& decoder() const = 0;
   virtual int threads() const = 0;

@@ -4,6 +4,17 @@
 
 namespace verbatim {
 
+namespace {
+
+/// The depth of the deepest node; -1 for an empty draft.
+int32_t deepest(const Draft& draft) {
+  int32_t depth = -1;
+  for (const DraftNode& node : draft.nodes) depth = std::max(depth, node.depth);
+  return depth;
+}
+
+}  // namespace
+
 Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator,
                        std::optional<PlanningCosts> costs)
     : recipe_(recipe),
@@ -99,7 +110,7 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   }
   const Stopwatch watch(stats.seconds_planning);
   drafters_->observe(sequence);
-  evaluator_->runner().observe_step(std::ssize(sequence.tokens) - known);
+  if (draft_.size() > 0) evaluator_->runner().observe_draft(verdict.kept, verdict.kept <= deepest(draft_));
   const auto appended = std::span(sequence.tokens).subspan(static_cast<size_t>(known));
   if (worth_) judge(draft_, appended, *worth_);
   if (planner_) {
@@ -117,9 +128,7 @@ void Speculator::count(const Verdict& verdict, Stats& stats) const {
   stats.fallbacks += draft_.unsure ? 1 : 0;
   stats.rollbacks += verdict.rejected ? 1 : 0;
   const auto kept = static_cast<size_t>(verdict.kept);
-  int32_t deepest = -1;
-  for (const DraftNode& node : draft_.nodes) deepest = std::max(deepest, node.depth);
-  const auto depths = static_cast<size_t>(deepest + 1);
+  const auto depths = static_cast<size_t>(deepest(draft_) + 1);
   if (stats.depths.size() < depths) stats.depths.resize(depths);
   if (stats.lengths.size() < kept + 1) stats.lengths.resize(kept + 1);
   for (size_t d = 0; d < depths; ++d) {

@@ -5,12 +5,12 @@
 namespace verbatim {
 namespace {
 
-/// Eight sequences that gain a token each in a tenth of a second, again and again.
+/// Passes over eight rows that take a tenth of a second, and drafts nine of ten of which are kept.
 BatchPace eighty_a_second() {
   BatchPace pace;
-  for (int round = 1; round <= 50; ++round) {
-    pace.whole_pass(8, 0.1, 0.1 * round);
-    for (int sequence = 0; sequence < 8; ++sequence) pace.step(1);
+  for (int i = 0; i < 200; ++i) {
+    pace.whole_pass(8, 0.1);
+    pace.step(9, true);
   }
   return pace;
 }
@@ -38,7 +38,7 @@ TEST(FadingPassCost, FindsWhatARowTakes) {
 TEST(FadingPassCost, ForgetsWhatTheMachineWasLike) {
   FadingPassCost cost;
   for (int i = 0; i < 100; ++i) cost.observe(8, 1.0);
-  for (int i = 0; i < 100; ++i) cost.observe(8, 0.1);
+  for (int i = 0; i < 200; ++i) cost.observe(8, 0.1);
   EXPECT_NEAR(cost.of(8), 0.1, 1e-3);
 }
 
@@ -51,51 +51,75 @@ TEST(FadingPassCost, IsNeverBelowZero) {
 
 TEST(BatchPace, LetsAllDraftWhileItKnowsNothing) {
   BatchPace pace;
-  EXPECT_TRUE(pace.pays(0.0, 8));
-  EXPECT_EQ(pace.least_path(), 0.0);
-  pace.whole_pass(8, 0.1, 1.0);
-  pace.step(8);
-  EXPECT_TRUE(pace.pays(0.0, 8)) << "nobody knows yet what drafts take";
+  EXPECT_TRUE(pace.pays(0.0, 8, 8));
+  EXPECT_EQ(pace.least_path(8), 0.0);
+  pace.whole_pass(8, 0.1);
+  EXPECT_TRUE(pace.pays(0.0, 8, 8)) << "nobody knows yet what drafts take";
 }
 
-TEST(BatchPace, PaysForDraftsThatBringMoreThanTheirTimeWould) {
+// A row takes 0.1 / 72 seconds. A draft of one token takes all of them 0.2 seconds and 0.011 for the rows,
+// and brings 7.2 tokens, no more than 34 a second.
+TEST(BatchPace, DecodesPlainlyWhereDraftsAreDear) {
+  BatchPace pace = eighty_a_second();
+  for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.2);
+  EXPECT_FALSE(pace.pays(8.0, 8, 8));
+  EXPECT_FALSE(pace.pays(80.0 * 0.2, 8, 8));
+  EXPECT_TRUE(pace.pays(80.0 * 0.22, 8, 8));
+}
+
+TEST(BatchPace, EndsADraftWhereTheBestOneWouldEnd) {
   BatchPace pace = eighty_a_second();
   for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.03);
-  // 2.4 tokens in 0.03 seconds, and 0.9 for the rows that verify them: 8 times 0.1 / 72 seconds
-  EXPECT_FALSE(pace.pays(3.2, 8));
-  EXPECT_TRUE(pace.pays(3.4, 8));
-  // Few rows take hardly less than many: a pass for two sequences alone has to bring nearly as much.
-  EXPECT_FALSE(pace.pays(2.0, 2));
+  // With drafts of three, 8 + 7.2 + 6.5 + 5.8 tokens in 0.1 + 0.09 + 24 / 720 seconds; with others fewer a
+  // second.
+  const double rate = 27.512 / 0.2233;
+  const double pass = 0.03 + 8 * 0.1 / 72;
+  EXPECT_FALSE(pace.pays(0.97 * rate * pass, 8, 8));
+  EXPECT_TRUE(pace.pays(1.03 * rate * pass, 8, 8));
+  EXPECT_TRUE(pace.pays(8 * 0.81, 8, 8));
+  EXPECT_FALSE(pace.pays(8 * 0.53, 8, 8));
+  // Few rows take hardly less than many: a pass for two of the eight has to bring nearly as much.
+  EXPECT_FALSE(pace.pays(2.0, 2, 8));
+}
+
+TEST(BatchPace, AsksLessWhereFewerSequencesWait) {
+  BatchPace pace = eighty_a_second();
+  for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.03);
+  EXPECT_FALSE(pace.pays(1.8, 2, 8));
+  EXPECT_TRUE(pace.pays(1.8, 2, 2));
+  EXPECT_LT(pace.least_path(2), pace.least_path(8));
 }
 
 TEST(BatchPace, AsksLessOfATokenThanOfAPass) {
   BatchPace pace = eighty_a_second();
   for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.03);
-  // 80 tokens a second by (0.1 + 0.03) / 72 seconds a row
-  EXPECT_NEAR(pace.least_path(), 0.144, 0.01);
+  EXPECT_NEAR(pace.least_path(8), 27.512 / 0.2233 * 0.13 / 72, 0.01);
 }
 
 TEST(BatchPace, AsksMoreWhereRowsAreDear) {
-  BatchPace pace = eighty_a_second();
-  double now = 5.0;
-  for (int round = 0; round < 100; ++round) {
-    const int64_t rows = 8 + 4 * (round % 4);
-    const double seconds = 0.005 * static_cast<double>(rows);
-    now += seconds;
-    pace.whole_pass(rows, seconds, now);
-    pace.step(8);
-    pace.draft_pass(8, 0.02);
+  BatchPace cheap = eighty_a_second();
+  BatchPace dear;
+  for (int i = 0; i < 200; ++i) {
+    const int64_t rows = 8 + 4 * (i % 4);
+    dear.whole_pass(rows, 0.005 * static_cast<double>(rows));
+    dear.step(9, true);
   }
-  EXPECT_GT(pace.least_path(), 0.45);
+  for (BatchPace* const pace : {&cheap, &dear}) {
+    for (int i = 0; i < 50; ++i) pace->draft_pass(8, 0.02);
+  }
+  EXPECT_GT(dear.least_path(8), 2 * cheap.least_path(8));
 }
 
-TEST(BatchPace, CountsNoPauses) {
-  BatchPace pace = eighty_a_second();
-  for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.03);
-  const double before = pace.least_path();
-  pace.pause();
-  pace.whole_pass(8, 0.1, 1000.0);
-  EXPECT_EQ(pace.least_path(), before);
+TEST(BatchPace, LearnsHowManyAreKept) {
+  BatchPace sure = eighty_a_second();
+  BatchPace unsure = eighty_a_second();
+  for (int i = 0; i < 500; ++i) unsure.step(0, true);
+  for (BatchPace* const pace : {&sure, &unsure}) {
+    for (int i = 0; i < 50; ++i) pace->draft_pass(8, 0.03);
+  }
+  // Where drafts are not kept there is nothing to gain but what plain decoding gains.
+  EXPECT_NEAR(unsure.least_path(8), 80.0 * 0.13 / 72, 0.001);
+  EXPECT_GT(sure.least_path(8), unsure.least_path(8));
 }
 
 }  // namespace
