@@ -59,6 +59,7 @@ struct DraftLimits {
   int32_t length = 8;        ///< at most so many tokens deep
   float threshold = 0.0f;    ///< nothing after a token of less confidence,
   bool drop_unsure = false;  ///< and not that token either (thesis §4.3: the model above gives it)
+  bool binding = false;      ///< what is drafted decides what is said: no pass of it may be declined
   int32_t breadth = 1;       ///< at most so many children of a node
   int32_t nodes = 8;         ///< at most so many nodes
   /// Nothing is evaluated after a node that is kept with less probability than this,

@@ -160,7 +160,8 @@ std::span<const float> NeuralDrafter::by_token(std::span<const float> logits) {
 }
 
 /// Says what the pass that evaluates a node, and the inner draft after it, may bring.
-void NeuralDrafter::promise(const Draft& draft, int32_t node) const {
+void NeuralDrafter::promise(const Draft& draft, int32_t node, const DraftLimits& limits) const {
+  if (limits.binding) return evaluator_->runner().promise(std::numeric_limits<double>::infinity());
   const double kept = draft.calibration != nullptr ? draft.calibration->mean() : kUsuallyKept;
   double tokens = 1.0;
   for (const DraftNode& inner : inner_draft_.nodes) tokens += inner.path;
@@ -196,7 +197,7 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
                                      [&](const DraftNode& node) { return node.token < vocabulary; });
       if (!known) inner_draft_.clear();
     }
-    promise(draft, static_cast<int32_t>(draft.nodes.size()) - 1);
+    promise(draft, static_cast<int32_t>(draft.nodes.size()) - 1, limits);
     const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
     if (logits.rows == 0) break;
     left = verify_inner(sequence, sampler, limits, left, draft, logits);
@@ -304,7 +305,7 @@ bool NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampl
   const int64_t first =
       node == DraftNode::kRoot ? cache_.first_unknown(sequence) : static_cast<int64_t>(known + common);
   inner_draft_.clear();
-  promise(draft, node);
+  promise(draft, node, limits);
   const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
   if (logits.rows == 0) return false;
   in_slots_ = path_;

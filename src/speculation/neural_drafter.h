@@ -107,7 +107,7 @@ class NeuralDrafter : public Drafter {
   std::span<const float> by_token(std::span<const float> logits);
   size_t guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler, int32_t breadth,
                Draft& draft);
-  void promise(const Draft& draft, int32_t node) const;
+  void promise(const Draft& draft, int32_t node, const DraftLimits& limits) const;
   void observe_inner(int32_t parent, int32_t token);
 
   Evaluator* evaluator_;

@@ -29,6 +29,7 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
   }
   limits_ = limits_of(recipe_.levels.front());
   limits_.drop_unsure = recipe_.acceptance == Recipe::Acceptance::kBild;
+  limits_.binding = !recipe_.lossless();
   draft_.want_distributions = recipe_.acceptance == Recipe::Acceptance::kRejection;
 }
 
@@ -47,7 +48,7 @@ void Speculator::set_batch(int64_t sequences) {
 DraftLimits Speculator::limits() const {
   DraftLimits limits = limits_;
   const double least =
-      shared_ && !recipe_.planned && !limits_.drop_unsure ? evaluator_->runner().least_path() : 0.0;
+      shared_ && !recipe_.planned && !limits_.binding ? evaluator_->runner().least_path() : 0.0;
   if (least <= 0.0) return limits;
   limits.threshold = 0.0f;
   limits.path_threshold = limits.leaf_threshold = static_cast<float>(least);

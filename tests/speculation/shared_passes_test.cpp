@@ -99,11 +99,19 @@ TEST_F(SharedPasses, GoByTheRecipeWhileNothingIsKnown) {
 }
 
 TEST_F(SharedPasses, KeepTheRuleThatDecidesWhatIsSaid) {
-  Recipe bild = recipe(0.9f);
-  bild.acceptance = Recipe::Acceptance::kBild;
-  const Run alone = generate(bild, 1);
-  runner_->least = 0.01;
-  EXPECT_EQ(generate(bild, 8).tokens, alone.tokens);
+  for (const Recipe::Acceptance acceptance : {Recipe::Acceptance::kBild, Recipe::Acceptance::kRejection}) {
+    Recipe lossy = recipe(0.1f);
+    lossy.acceptance = acceptance;
+    runner_->least = 0.0;
+    runner_->declined_below = 0.0;
+    const Run alone = generate(lossy, 1);
+    ASSERT_GT(alone.stats.drafted, 0);
+    runner_->least = 0.9;
+    runner_->declined_below = 1000.0;
+    const Run shared = generate(lossy, 8);
+    EXPECT_EQ(shared.tokens, alone.tokens);
+    EXPECT_EQ(shared.stats.drafted, alone.stats.drafted);
+  }
 }
 
 TEST_F(SharedPasses, PromiseLessTheFurtherTheyGo) {
