@@ -9,8 +9,11 @@ namespace {
 /// How much a pass changes averages.
 constexpr double kRate = 0.05;
 
-/// The longest drafts that are weighed.
+/// The longest drafts that are weighed. A recipe's may be shorter: then it drafts to its end.
 constexpr int kLongest = 16;
+
+/// After so many passes over the whole model without one that drafts, one is tried.
+constexpr int64_t kTrialAfter = 32;
 
 /// Until passes with different rows were seen, a row is taken to add this share of what a pass over few
 /// takes: about what it does where tile units multiply.
@@ -24,16 +27,20 @@ constexpr double kMostPath = 0.9;
 
 }  // namespace
 
+void FadingPassCost::fade() {
+  for (double* const sum : {&weight_, &rows_rows_, &rows_seconds_}) *sum *= 1.0 - kRate;
+}
+
 void FadingPassCost::observe(int64_t rows, double seconds) {
-  const double fade = 1.0 - kRate;
-  weight_ = weight_ * fade + 1.0;
+  fade();
+  weight_ += 1.0;
   const double rows_off = static_cast<double>(rows) - rows_;
   const double seconds_off = seconds - seconds_;
   rows_ += rows_off / weight_;
   seconds_ += seconds_off / weight_;
   const double share = 1.0 - 1.0 / weight_;
-  rows_rows_ = rows_rows_ * fade + rows_off * rows_off * share;
-  rows_seconds_ = rows_seconds_ * fade + rows_off * seconds_off * share;
+  rows_rows_ += rows_off * rows_off * share;
+  rows_seconds_ += rows_off * seconds_off * share;
 }
 
 double FadingPassCost::row() const {
@@ -45,6 +52,17 @@ double FadingPassCost::of(double rows) const {
   return std::max(0.5 * seconds_, seconds_ + row() * (rows - rows_));
 }
 
+void BatchPace::whole_pass(int64_t rows, double seconds) {
+  whole_.observe(rows, seconds);
+  drafts_.fade();
+  ++undrafted_;
+}
+
+void BatchPace::draft_pass(int64_t rows, double seconds) {
+  drafts_.observe(rows, seconds);
+  undrafted_ = 0;
+}
+
 void BatchPace::step(int64_t kept, bool cut) {
   const double fade = 1.0 - kRate / 4;
   kept_ = kept_ * fade + static_cast<double>(kept);
@@ -54,28 +72,29 @@ void BatchPace::step(int64_t kept, bool cut) {
 /// Tokens per second with drafts of the best common length, or without drafts.
 double BatchPace::best_rate(int64_t sequences) const {
   const auto count = static_cast<double>(sequences);
-  const double kept = kept_ / (kept_ + cut_);
   double path = 1.0;
   double tokens = count;
   double best = tokens / whole_.of(count);
   if (!drafts_.known()) return best;
   for (int length = 1; length <= kLongest; ++length) {
-    path *= kept;
+    path *= kept();
     tokens += count * path;
     best = std::max(best, tokens / (whole_.of(count * (length + 1)) + length * drafts_.of(count)));
   }
   return best;
 }
 
-bool BatchPace::pays(double tokens, int64_t rows, int64_t sequences) const {
-  if (!whole_.known() || !drafts_.known()) return true;
-  const auto count = static_cast<double>(rows);
-  return tokens >= best_rate(sequences) * (drafts_.of(count) + count * whole_.row());
+bool BatchPace::pays(double tokens, int64_t rows, int64_t verified, int64_t sequences) const {
+  if (!whole_.known() || !drafts_.known() || undrafted_ >= kTrialAfter) return true;
+  const double seconds = drafts_.of(static_cast<double>(rows)) + static_cast<double>(verified) * whole_.row();
+  return tokens >= best_rate(sequences) * seconds;
 }
 
-double BatchPace::least_path(int64_t sequences) const {
-  if (!whole_.known()) return 0.0;
-  return std::clamp(best_rate(sequences) * (drafts_.row() + whole_.row()), kLeastPath, kMostPath);
+PassRunner::Least BatchPace::least(int64_t sequences) const {
+  if (!whole_.known()) return {};
+  const double rate = best_rate(sequences);
+  return {std::clamp(rate * (drafts_.row() + whole_.row()) / kept(), kLeastPath, kMostPath),
+          std::clamp(rate * whole_.row(), kLeastPath, kMostPath)};
 }
 
 }  // namespace verbatim

@@ -2,12 +2,16 @@
 
 #include <cstdint>
 
+#include "speculation/pass_runner.h"
+
 namespace verbatim {
 
 /// What passes take by their rows, lately: a fading average of both, and what one more row takes.
 class FadingPassCost {
  public:
   void observe(int64_t rows, double seconds);
+  /// Makes what is known count less.
+  void fade();
   bool known() const { return weight_ > 0.0; }
   /// Seconds of a pass over so many rows,
   double of(double rows) const;
@@ -35,27 +39,29 @@ class FadingPassCost {
 class BatchPace {
  public:
   /// Hears what a pass over the whole model has taken,
-  void whole_pass(int64_t rows, double seconds) { whole_.observe(rows, seconds); }
+  void whole_pass(int64_t rows, double seconds);
   /// or one that drafts,
-  void draft_pass(int64_t rows, double seconds) { drafts_.observe(rows, seconds); }
+  void draft_pass(int64_t rows, double seconds);
   /// and how many tokens of a sequence's draft were kept, and whether it was cut short there.
   void step(int64_t kept, bool cut);
 
-  /// Whether a pass of so many rows that is expected to bring so many tokens, together with the rows that
-  /// verify them, is worth the time of so many sequences. It is while nothing is known.
-  bool pays(double tokens, int64_t rows, int64_t sequences) const;
-  /// Nothing need be drafted after a token that is kept with less probability than this: the row that it adds
-  /// to the next pass and to the verification would cost so many sequences more than it brings. 0 while
-  /// nothing is known.
-  double least_path(int64_t sequences) const;
+  /// Whether a pass of so many rows that is expected to bring so many tokens, together with those of the rows
+  /// that would be verified, is worth the time of so many sequences. It is while nothing is known, and when
+  /// nobody has drafted for long, for what a draft takes and brings may have changed.
+  bool pays(double tokens, int64_t rows, int64_t verified, int64_t sequences) const;
+  /// Nothing need be drafted after a token, or verified that took no drafting, which is kept with less
+  /// probability than this: the rows would cost so many sequences more than they bring.
+  PassRunner::Least least(int64_t sequences) const;
 
  private:
+  double kept() const { return kept_ / (kept_ + cut_); }
   double best_rate(int64_t sequences) const;
 
   FadingPassCost whole_;
   FadingPassCost drafts_;
-  double kept_ = 8.0;  // drafted tokens that were kept, lately,
-  double cut_ = 2.0;   // and that were not though those before them were
+  double kept_ = 8.0;      // drafted tokens that were kept, lately,
+  double cut_ = 2.0;       // and that were not though those before them were
+  int64_t undrafted_ = 0;  // passes over the whole model since one that drafted
 };
 
 }  // namespace verbatim

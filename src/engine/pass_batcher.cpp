@@ -12,8 +12,8 @@ namespace {
 /// Drafts of other models take whole prompts in: no more rows than this join one pass.
 constexpr int64_t kMostDraftRows = 512;
 
-/// The tokens that a pass brings a sequence whose drafter does not say.
-constexpr double kUsualPromise = 0.7;
+/// So many rows without logits may be tokens that were just accepted; more are of a prompt.
+constexpr int64_t kFewPending = 8;
 
 }  // namespace
 
@@ -26,8 +26,9 @@ struct PassBatcher::Request {
   const PassKind* kind;
   KvCache* cache;
   int64_t first_logits_row;
-  double promise;     // the tokens that it is expected to bring, if it drafts
-  uint64_t turn = 0;  // when it was made
+  PassRunner::Promise promise;  // if it drafts
+  bool target;                  // of the model that verifies
+  uint64_t turn = 0;            // when it was made
 
   enum class State { kWaiting, kDone, kPreempted, kFailed };
   State state = State::kWaiting;
@@ -36,6 +37,8 @@ struct PassBatcher::Request {
   PassRunner::Pass pass = {};
   std::exception_ptr error = nullptr;
 
+  /// Whether it wants logits, of all rows but a few that its cache lacks.
+  bool decodes() const { return first_logits_row <= kFewPending && first_logits_row < std::ssize(rows); }
   void settle() { state = error ? State::kFailed : State::kDone; }
   int64_t positions() const {
     int32_t last = 0;
@@ -66,7 +69,8 @@ class PassBatcher::Runner : public PassRunner {
                     .kind = &kind,
                     .cache = &cache,
                     .first_logits_row = first_logits_row,
-                    .promise = promise_};
+                    .promise = promise_,
+                    .target = target_};
     const Matrix<const float> logits = batcher_->run(request);
     first_row_ = request.first_row;
     last_ = request.pass;
@@ -76,10 +80,10 @@ class PassBatcher::Runner : public PassRunner {
     decoder_->keep_path(first_row_ + last, cache, batcher_->workspace_of(*decoder_));
   }
   Pass last_pass() const override { return last_; }
-  void promise(double tokens) override { promise_ = tokens; }
-  double least_path() const override {
+  void promise(const Promise& promise) override { promise_ = promise; }
+  Least least() const override {
     const std::lock_guard lock(batcher_->mutex_);
-    return batcher_->attached_ > 1 ? batcher_->pace_.least_path(batcher_->attached_) : 0.0;
+    return batcher_->attached_ > 1 ? batcher_->pace_.least(batcher_->attached_) : Least{};
   }
   void observe_draft(int64_t kept, bool cut) override {
     const std::lock_guard lock(batcher_->mutex_);
@@ -88,7 +92,9 @@ class PassBatcher::Runner : public PassRunner {
   const Decoder& decoder() const override { return *decoder_; }
   int threads() const override { return small_ ? 1 : batcher_->team_->size(); }
   std::unique_ptr<PassRunner> beside(const Decoder& other, bool small) override {
-    return batcher_->runner(*member_, other, small);
+    auto runner = std::make_unique<Runner>(*batcher_, *member_, other, small);
+    runner->target_ = false;
+    return runner;
   }
 
  private:
@@ -97,7 +103,8 @@ class PassBatcher::Runner : public PassRunner {
   const Decoder* decoder_;
   bool small_;
   int64_t first_row_ = 0;
-  double promise_ = kUsualPromise;
+  Promise promise_;
+  bool target_ = true;
   Pass last_;
 };
 
@@ -182,15 +189,20 @@ Matrix<const float> PassBatcher::run(Request& request) {
 
 /// Whether what the group drafts is worth its time to the batch. One sequence by itself knows best.
 bool PassBatcher::pays(const std::vector<Request*>& group) const {
-  if (!group.front()->kind->drafts || attached_ == 1) return true;
+  if (!group.front()->kind->drafts || !group.front()->target || attached_ == 1) return true;
+  const bool others_wait = std::any_of(waiting_.begin(), waiting_.end(), [](const Request* request) {
+    return !request->kind->drafts && request->decodes();
+  });
   double promised = 0.0;
   int64_t rows = 0;
+  int64_t verified = 0;
   for (const Request* const request : group) {
-    if (request->first_logits_row == std::ssize(request->rows)) return true;  // of a prompt
-    promised += request->promise;
+    if (!request->decodes() || (request->promise.others_waiting && !others_wait)) return true;
+    promised += request->promise.tokens;
     rows += std::ssize(request->rows);
+    verified += std::ssize(request->rows) - request->first_logits_row;
   }
-  return pace_.pays(promised, rows, attached_);
+  return pace_.pays(promised, rows, verified, attached_);
 }
 
 /// What is evaluated next, of all that is waited for.
@@ -269,12 +281,18 @@ void PassBatcher::reserve_memory(std::vector<Request*>& group) {
   }
 }
 
-void PassBatcher::count(const PassRunner::Pass& pass, bool whole_model) {
-  EngineStats::Passes& counted = whole_model ? counts_.whole_model : counts_.drafts;
+void PassBatcher::count(const std::vector<Request*>& group) {
+  const Request& first = *group.front();
+  const PassRunner::Pass& pass = first.pass;
+  const bool drafts = first.kind->drafts;
+  EngineStats::Passes& counted = drafts ? counts_.drafts : counts_.whole_model;
   ++counted.count;
   counted.rows += pass.rows;
   counted.seconds += pass.seconds;
-  whole_model ? pace_.whole_pass(pass.rows, pass.seconds) : pace_.draft_pass(pass.rows, pass.seconds);
+  // What rows of prompts take says little of what those of decoding do.
+  const bool decodes = std::all_of(group.begin(), group.end(), [](const Request* r) { return r->decodes(); });
+  if (!first.target || !decodes) return;
+  drafts ? pace_.draft_pass(pass.rows, pass.seconds) : pace_.whole_pass(pass.rows, pass.seconds);
 }
 
 /// Adds up how much of the memory of those who wait is for tokens that they have, evaluated or not.
@@ -310,7 +328,7 @@ void PassBatcher::lead(std::unique_lock<std::mutex>& lock) {
       evaluate(group, workspace_of(*group.front()->decoder));
     }
     lock.lock();
-    if (!group.front()->error) count(group.front()->pass, !group.front()->kind->drafts);
+    if (!group.front()->error) count(group);
     for (Request* const request : group) {
       request->settle();
       end(*request);

@@ -82,7 +82,7 @@ class PassBatcher {
   void reserve_memory(std::vector<Request*>& group);
   Request* last_with_memory() const;
   void end(Request& request);
-  void count(const PassRunner::Pass& pass, bool whole_model);
+  void count(const std::vector<Request*>& group);
   void evaluate(const std::vector<Request*>& group, DecoderWorkspace& workspace);
   bool pays(const std::vector<Request*>& group) const;
   DecoderWorkspace& workspace_of(const Decoder& decoder);

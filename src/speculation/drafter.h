@@ -59,9 +59,12 @@ struct DraftLimits {
   int32_t length = 8;        ///< at most so many tokens deep
   float threshold = 0.0f;    ///< nothing after a token of less confidence,
   bool drop_unsure = false;  ///< and not that token either (thesis §4.3: the model above gives it)
-  bool binding = false;      ///< what is drafted decides what is said: no pass of it may be declined
-  int32_t breadth = 1;       ///< at most so many children of a node
-  int32_t nodes = 8;         ///< at most so many nodes
+  /// Whether a pass that others share may be declined where it does not pay. Not where drafts decide what is
+  /// said.
+  enum class Decline { kNever, kWhileOthersWait, kAlways };
+  Decline decline = Decline::kNever;
+  int32_t breadth = 1;  ///< at most so many children of a node
+  int32_t nodes = 8;    ///< at most so many nodes
   /// Nothing is evaluated after a node that is kept with less probability than this,
   float path_threshold = 0.0f;
   /// and no sibling of the likeliest child joins that is kept with less probability than this.

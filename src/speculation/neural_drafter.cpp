@@ -1,6 +1,7 @@
 #include "speculation/neural_drafter.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace verbatim {
@@ -161,12 +162,14 @@ std::span<const float> NeuralDrafter::by_token(std::span<const float> logits) {
 
 /// Says what the pass that evaluates a node, and the inner draft after it, may bring.
 void NeuralDrafter::promise(const Draft& draft, int32_t node, const DraftLimits& limits) const {
-  if (limits.binding) return evaluator_->runner().promise(std::numeric_limits<double>::infinity());
+  if (limits.decline == DraftLimits::Decline::kNever) return evaluator_->runner().promise({});
   const double kept = draft.calibration != nullptr ? draft.calibration->mean() : kUsuallyKept;
   double tokens = 1.0;
-  for (const DraftNode& inner : inner_draft_.nodes) tokens += inner.path;
+  // Those that this drafter agrees with, the model still has to keep.
+  for (const DraftNode& inner : inner_draft_.nodes) tokens += inner.path * std::pow(kept, inner.depth + 1);
   const double path = node == DraftNode::kRoot ? 1.0 : draft.nodes[static_cast<size_t>(node)].path;
-  evaluator_->runner().promise(path * kept * tokens);
+  const bool others_waiting = limits.decline == DraftLimits::Decline::kWhileOthersWait;
+  evaluator_->runner().promise({path * kept * tokens, others_waiting});
 }
 
 /// What may follow the sequence's tokens, given the logits after them: fills guesses_ and returns how many.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -13,8 +14,8 @@ class PassRunner {
   virtual ~PassRunner() = default;
 
   /// Evaluates rows of the sequence, which all have the number 0, as Decoder::forward() does. What it returns
-  /// holds until the sequence wants its next pass. A pass that drafts may be declined, where too few
-  /// sequences want it: then nothing is evaluated, and there are no logits.
+  /// holds until the sequence wants its next pass. A pass that drafts may be declined, where it
+  /// promises less than its time is worth: then nothing is evaluated, and there are no logits.
   virtual Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,
                                   int64_t first_logits_row) = 0;
   /// After a pass over a tree: makes the path that ends in row `last` the one that the cache holds.
@@ -26,11 +27,19 @@ class PassRunner {
     double seconds = 0;
   };
   virtual Pass last_pass() const = 0;
-  /// Hears how many tokens the next pass that drafts is expected to bring: by that it may be declined.
-  virtual void promise(double /*tokens*/) {}
-  /// Where drafting goes on after a token that is kept with less probability than this, passes take longer
-  /// than is worth it.
-  virtual double least_path() const { return 0.0; }
+  /// How many tokens the next passes that draft are expected to bring: by that they may be declined.
+  struct Promise {
+    double tokens = std::numeric_limits<double>::infinity();
+    bool others_waiting = false;  ///< only while others wait to verify already
+  };
+  virtual void promise(const Promise& /*promise*/) {}
+  /// The probabilities of being kept below which it is not worth what it takes in passes that are shared: to
+  /// draft after a token, and to verify one that takes no drafting. 0 while nothing is known.
+  struct Least {
+    double path = 0.0;
+    double leaf = 0.0;
+  };
+  virtual Least least() const { return {}; }
   /// Hears how many tokens of a draft were kept, and whether the next was not.
   virtual void observe_draft(int64_t /*kept*/, bool /*cut*/) {}
 

@@ -286,6 +286,7 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   outer_draft_.calibration = &worth_[*plan.outer];
   passes_before_ = drafter.stats.passes;
   DraftLimits limits = outer_limits(plan);
+  limits.decline = DraftLimits::Decline::kWhileOthersWait;
   // What nobody has measured yet must not cost much to find out.
   if (model && network == nullptr && plan.uses == 0) limits.length = std::min(limits.length, 2);
   {

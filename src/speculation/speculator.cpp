@@ -24,12 +24,12 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
   if (recipe_.plain()) return;
   if (recipe_.planned && costs) {
     planner_.emplace(recipe_, *drafters_, std::move(*costs));
-  } else if (recipe_.levels.front().breadth == 1) {
+  } else if (recipe_.levels.front().breadth ==
+             1) {  // else it would choose other siblings, even for one sequence
     worth_ = first_worth(recipe_.levels.front());
   }
   limits_ = limits_of(recipe_.levels.front());
   limits_.drop_unsure = recipe_.acceptance == Recipe::Acceptance::kBild;
-  limits_.binding = !recipe_.lossless();
   draft_.want_distributions = recipe_.acceptance == Recipe::Acceptance::kRejection;
 }
 
@@ -47,11 +47,13 @@ void Speculator::set_batch(int64_t sequences) {
 /// The stop rule of the next step. Where it decides what is said, it is the recipe's.
 DraftLimits Speculator::limits() const {
   DraftLimits limits = limits_;
-  const double least =
-      shared_ && !recipe_.planned && !limits_.binding ? evaluator_->runner().least_path() : 0.0;
-  if (least <= 0.0) return limits;
+  if (!shared_ || !recipe_.lossless()) return limits;
+  const PassRunner::Least least = evaluator_->runner().least();
+  limits.decline = DraftLimits::Decline::kAlways;
+  if (least.path <= 0.0) return limits;
   limits.threshold = 0.0f;
-  limits.path_threshold = limits.leaf_threshold = static_cast<float>(least);
+  limits.path_threshold = static_cast<float>(least.path);
+  limits.leaf_threshold = static_cast<float>(least.leaf);
   return limits;
 }
 

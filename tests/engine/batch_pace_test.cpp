@@ -51,10 +51,10 @@ TEST(FadingPassCost, IsNeverBelowZero) {
 
 TEST(BatchPace, LetsAllDraftWhileItKnowsNothing) {
   BatchPace pace;
-  EXPECT_TRUE(pace.pays(0.0, 8, 8));
-  EXPECT_EQ(pace.least_path(8), 0.0);
+  EXPECT_TRUE(pace.pays(0.0, 8, 8, 8));
+  EXPECT_EQ(pace.least(8).path, 0.0);
   pace.whole_pass(8, 0.1);
-  EXPECT_TRUE(pace.pays(0.0, 8, 8)) << "nobody knows yet what drafts take";
+  EXPECT_TRUE(pace.pays(0.0, 8, 8, 8)) << "nobody knows yet what drafts take";
 }
 
 // A row takes 0.1 / 72 seconds. A draft of one token takes all of them 0.2 seconds and 0.011 for the rows,
@@ -62,38 +62,39 @@ TEST(BatchPace, LetsAllDraftWhileItKnowsNothing) {
 TEST(BatchPace, DecodesPlainlyWhereDraftsAreDear) {
   BatchPace pace = eighty_a_second();
   for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.2);
-  EXPECT_FALSE(pace.pays(8.0, 8, 8));
-  EXPECT_FALSE(pace.pays(80.0 * 0.2, 8, 8));
-  EXPECT_TRUE(pace.pays(80.0 * 0.22, 8, 8));
+  EXPECT_FALSE(pace.pays(8.0, 8, 8, 8));
+  EXPECT_FALSE(pace.pays(80.0 * 0.2, 8, 8, 8));
+  EXPECT_TRUE(pace.pays(80.0 * 0.22, 8, 8, 8));
 }
 
 TEST(BatchPace, EndsADraftWhereTheBestOneWouldEnd) {
   BatchPace pace = eighty_a_second();
   for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.03);
-  // With drafts of three, 8 + 7.2 + 6.5 + 5.8 tokens in 0.1 + 0.09 + 24 / 720 seconds; with others fewer a
-  // second.
-  const double rate = 27.512 / 0.2233;
+  // With drafts of four, 8 + 7.2 + 6.48 + 5.83 + 5.25 tokens in 0.1 + 0.12 + 32 / 720 seconds; with others
+  // fewer a second.
+  const double rate = 32.761 / 0.26444;
   const double pass = 0.03 + 8 * 0.1 / 72;
-  EXPECT_FALSE(pace.pays(0.97 * rate * pass, 8, 8));
-  EXPECT_TRUE(pace.pays(1.03 * rate * pass, 8, 8));
-  EXPECT_TRUE(pace.pays(8 * 0.81, 8, 8));
-  EXPECT_FALSE(pace.pays(8 * 0.53, 8, 8));
+  EXPECT_FALSE(pace.pays(0.99 * rate * pass, 8, 8, 8));
+  EXPECT_TRUE(pace.pays(1.01 * rate * pass, 8, 8, 8));
+  EXPECT_TRUE(pace.pays(8 * 0.81, 8, 8, 8));
+  EXPECT_FALSE(pace.pays(8 * 0.53, 8, 8, 8));
   // Few rows take hardly less than many: a pass for two of the eight has to bring nearly as much.
-  EXPECT_FALSE(pace.pays(2.0, 2, 8));
+  EXPECT_FALSE(pace.pays(2.0, 2, 2, 8));
 }
 
 TEST(BatchPace, AsksLessWhereFewerSequencesWait) {
   BatchPace pace = eighty_a_second();
   for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.03);
-  EXPECT_FALSE(pace.pays(1.8, 2, 8));
-  EXPECT_TRUE(pace.pays(1.8, 2, 2));
-  EXPECT_LT(pace.least_path(2), pace.least_path(8));
+  EXPECT_FALSE(pace.pays(1.8, 2, 2, 8));
+  EXPECT_TRUE(pace.pays(1.8, 2, 2, 2));
+  EXPECT_LT(pace.least(2).path, pace.least(8).path);
 }
 
 TEST(BatchPace, AsksLessOfATokenThanOfAPass) {
   BatchPace pace = eighty_a_second();
   for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.03);
-  EXPECT_NEAR(pace.least_path(8), 27.512 / 0.2233 * 0.13 / 72, 0.01);
+  EXPECT_NEAR(pace.least(8).path, 32.761 / 0.26444 * 0.13 / 72 / 0.9, 0.005);
+  EXPECT_NEAR(pace.least(8).leaf, 32.761 / 0.26444 * 0.1 / 72, 0.005);
 }
 
 TEST(BatchPace, AsksMoreWhereRowsAreDear) {
@@ -107,7 +108,7 @@ TEST(BatchPace, AsksMoreWhereRowsAreDear) {
   for (BatchPace* const pace : {&cheap, &dear}) {
     for (int i = 0; i < 50; ++i) pace->draft_pass(8, 0.02);
   }
-  EXPECT_GT(dear.least_path(8), 2 * cheap.least_path(8));
+  EXPECT_GT(dear.least(8).path, 2 * cheap.least(8).path);
 }
 
 TEST(BatchPace, LearnsHowManyAreKept) {
@@ -118,8 +119,38 @@ TEST(BatchPace, LearnsHowManyAreKept) {
     for (int i = 0; i < 50; ++i) pace->draft_pass(8, 0.03);
   }
   // Where drafts are not kept there is nothing to gain but what plain decoding gains.
-  EXPECT_NEAR(unsure.least_path(8), 80.0 * 0.13 / 72, 0.001);
-  EXPECT_GT(sure.least_path(8), unsure.least_path(8));
+  EXPECT_NEAR(unsure.least(8).leaf, 80.0 * 0.1 / 72, 0.001);
+  EXPECT_GT(sure.least(8).leaf, unsure.least(8).leaf);
+  EXPECT_GT(unsure.least(8).path, sure.least(8).path);
+}
+
+// Rows that only catch up with what was accepted are not verified.
+TEST(BatchPace, ChargesVerificationForWhatIsVerified) {
+  BatchPace pace = eighty_a_second();
+  for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.03);
+  const double limit = 32.761 / 0.26444 * (0.03 + 8 * 0.03 / 72 + 8 * 0.1 / 72);
+  EXPECT_TRUE(pace.pays(1.02 * limit, 16, 8, 8));
+  EXPECT_FALSE(pace.pays(0.98 * limit, 16, 8, 8));
+}
+
+// While it declines all drafts it hears nothing of them.
+TEST(BatchPace, TriesAgainWhenDraftsMayHaveBecomeQuicker) {
+  BatchPace pace = eighty_a_second();
+  for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.3);
+  int trials = 0;
+  for (int i = 0; i < 400; ++i) {
+    pace.whole_pass(8, 0.1);
+    if (!pace.pays(7.2, 8, 8, 8)) continue;
+    ++trials;
+    pace.draft_pass(8, 0.3);
+  }
+  EXPECT_GT(trials, 8);
+  EXPECT_LT(trials, 16);
+  for (int i = 0; i < 400; ++i) {
+    pace.whole_pass(8, 0.1);
+    if (pace.pays(7.2, 8, 8, 8)) pace.draft_pass(8, 0.03);
+  }
+  EXPECT_TRUE(pace.pays(7.2, 8, 8, 8));
 }
 
 }  // namespace

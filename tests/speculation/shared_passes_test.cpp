@@ -18,14 +18,14 @@ class BatchedRunner : public SingleRunner {
     if (kind.drafts && promised_ < declined_below) return {};
     return SingleRunner::run(rows, kind, cache, first_logits_row);
   }
-  void promise(double tokens) override { promised_ = tokens; }
-  double least_path() const override { return least; }
+  void promise(const Promise& promise) override { promised_ = promise.tokens; }
+  Least least() const override { return {least_path, least_path}; }
   void observe_draft(int64_t kept, bool cut) override {
     all_kept += kept;
     drafts_cut += cut ? 1 : 0;
   }
 
-  double least = 0.0;
+  double least_path = 0.0;
   double declined_below = 0.0;
   std::vector<double> promises;
   int64_t all_kept = 0;
@@ -83,11 +83,11 @@ class SharedPasses : public testing::Test {
 TEST_F(SharedPasses, StopWhereTheBatchSaysNotTheRecipe) {
   const Run alone = generate(recipe(1.0f), 1);
   EXPECT_LE(alone.drafted(), 1.0) << "nothing is as sure as that";
-  runner_->least = 0.01;
+  runner_->least_path = 0.01;
   EXPECT_EQ(generate(recipe(1.0f), 1).drafted(), alone.drafted()) << "one sequence goes by its recipe";
   const Run lax = generate(recipe(1.0f), 8);
   EXPECT_GT(lax.drafted(), 2.0);
-  runner_->least = 0.9;
+  runner_->least_path = 0.9;
   const Run strict = generate(recipe(1.0f), 8);
   EXPECT_LT(strict.drafted(), lax.drafted());
   EXPECT_EQ(lax.tokens, alone.tokens);
@@ -102,11 +102,11 @@ TEST_F(SharedPasses, KeepTheRuleThatDecidesWhatIsSaid) {
   for (const Recipe::Acceptance acceptance : {Recipe::Acceptance::kBild, Recipe::Acceptance::kRejection}) {
     Recipe lossy = recipe(0.1f);
     lossy.acceptance = acceptance;
-    runner_->least = 0.0;
+    runner_->least_path = 0.0;
     runner_->declined_below = 0.0;
     const Run alone = generate(lossy, 1);
     ASSERT_GT(alone.stats.drafted, 0);
-    runner_->least = 0.9;
+    runner_->least_path = 0.9;
     runner_->declined_below = 1000.0;
     const Run shared = generate(lossy, 8);
     EXPECT_EQ(shared.tokens, alone.tokens);
@@ -115,7 +115,7 @@ TEST_F(SharedPasses, KeepTheRuleThatDecidesWhatIsSaid) {
 }
 
 TEST_F(SharedPasses, PromiseLessTheFurtherTheyGo) {
-  runner_->least = 0.01;
+  runner_->least_path = 0.01;
   const Run run = generate(recipe(0.0f), 8);
   EXPECT_EQ(runner_->all_kept, run.stats.accepted);
   EXPECT_GT(runner_->drafts_cut, 0);
@@ -132,7 +132,7 @@ TEST_F(SharedPasses, PromiseLessTheFurtherTheyGo) {
 }
 
 TEST_F(SharedPasses, EndWhereAPassIsDeclined) {
-  runner_->least = 0.01;
+  runner_->least_path = 0.01;
   const Run all = generate(recipe(0.0f), 8);
   runner_->declined_below = 0.5;
   const Run some = generate(recipe(0.0f), 8);
