@@ -20,8 +20,8 @@ class FadingPassCost {
 
  private:
   double weight_ = 0.0;
-  double rows_ = 0.0;          // averages,
-  double seconds_ = 0.0;       //
+  double rows_ = 0.0;          // the average of the rows,
+  double seconds_ = 0.0;       // and of the seconds,
   double rows_rows_ = 0.0;     // and weighted sums of what rows differ from theirs, squared,
   double rows_seconds_ = 0.0;  // and times what the seconds differ from theirs
 };

@@ -24,8 +24,8 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
   if (recipe_.plain()) return;
   if (recipe_.planned && costs) {
     planner_.emplace(recipe_, *drafters_, std::move(*costs));
-  } else if (recipe_.levels.front().breadth ==
-             1) {  // else it would choose other siblings, even for one sequence
+  } else if (recipe_.levels.front().breadth == 1) {
+    // A tree would have other siblings by it, even when it is alone.
     worth_ = first_worth(recipe_.levels.front());
   }
   limits_ = limits_of(recipe_.levels.front());
