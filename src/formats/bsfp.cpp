@@ -17,11 +17,10 @@ namespace {
 constexpr int kExceptions = 4;
 constexpr int kTableWords = 32;
 
-/// Between them no product of a draft weight and an int8 activation is subnormal, and no sum over a group of
-/// them infinite: integers and floats then give the same, as for MXFP4.
+/// Between them no sum over a group of products with int8 activations is infinite.
 constexpr float kLeastScale = 0x1p-57f;
 constexpr float kLargestScale = 0x1p16f;
-/// Significant bits of a draft scale. With them the sums over a group of 32 take 24 bits: 32 · 127 · 64 · 63.
+/// Significant bits of a draft scale: more would hardly change what a power of two times it stands for.
 constexpr int kScaleBits = 6;
 
 /// By e: the code, with the flag in bit 4.

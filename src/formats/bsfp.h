@@ -19,9 +19,8 @@ namespace verbatim {
 ///
 /// Draft value: ± magnitude · s, s a number per group of 128 that makes the squared error least (SPEQ eq. 4).
 /// The magnitudes are the paper's, 2^(draft exponent - 9), as far as bytes can hold twice their values: the
-/// two smallest become 0. A scale has six significant
-/// bits and lies between 2^-57 and 2^16, so that products with int8 activations are exact, in integers and in
-/// floats.
+/// two smallest become 0. A scale has six significant bits and lies between 2^-57 and 2^16, so that no sum
+/// over a group of products with int8 activations is infinite.
 ///
 /// e counts exponent fields from a window's first, which is even. The paper's window is that of |w| < 2
 /// (field 112 in BF16, 0 in F16), and Algorithm 1 brings larger tensors into it by a factor. Here the window
@@ -40,7 +39,7 @@ namespace verbatim {
 ///         3  table   uint16 [32]         sign and upper exponent bits by flag and code
 ///         4..7  exceptions               positions in the order of a bf16, or an f16, panel
 /// BF16: 13.16 bits per weight, F16: 16.16, and 24 per exception. Readings: `draft`, activations in
-/// int8, groups of 32; `full`, the original bits.
+/// int8, groups of 128; `full`, the original bits.
 const FormatOperations& bsfp_operations();
 
 }  // namespace verbatim

@@ -36,16 +36,16 @@ enum class Reading : uint8_t {
   kF16,   ///< F16 weights, F32 activations
   kF32,
   kInt8W8A16,  ///< activations in BF16; likewise every w..a16
-  kInt8W8A8,   ///< activations in int8, groups of 32; likewise every w..a8
+  kInt8W8A8,   ///< activations in int8, groups of 32
   kInt4W4A16,
-  kInt4W4A8,
+  kInt4W4A8,  ///< activations in int8, groups of 128; likewise every other w..a8
   kInt4W4A4,  ///< activations in int4, groups of 128 (QSpec §3)
   kInt4AsymmetricW4A16,
   kInt4AsymmetricW4A8,
   kMxfp4W4A16,
   kMxfp4W4A8,
   kBsfpFull,     ///< every bit: the product is that of the original weights, bit for bit
-  kBsfpDraft,    ///< the four draft bits, activations in int8
+  kBsfpDraft,    ///< the four draft bits, activations in int8, groups of 128
   kMxbf16Full,   ///< every bit, as kBsfpFull
   kMxbf16Draft,  ///< exactly kMxfp4W4A8
   kSqueeze3,     ///< looked-up and sparse weights, activations in BF16 (dense) and F32 (sparse)

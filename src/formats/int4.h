@@ -12,8 +12,8 @@ namespace verbatim {
 ///         1  scales  F16 [panel][groups][16]
 ///         2  zeros   uint8 [panel][groups][16]   `int4-asymmetric` only; 8 for all otherwise
 /// weight = (code - zero) · scale. 4.125 bits per weight, asymmetric 4.1875. Readings: `w4a16`, products with
-/// BF16 activations per group, scaled in F32; `w4a8`, integer products per 32;
-/// `w4a4`, integer products per 128 with activations in four bits (Atom, QuaRot; QSpec §3).
+/// BF16 activations per group, scaled in F32; `w4a8`, integer products per group; `w4a4`, likewise with
+/// activations in four bits (Atom, QuaRot; QSpec §3).
 const FormatOperations& int4_operations();
 const FormatOperations& int4_asymmetric_operations();
 

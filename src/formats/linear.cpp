@@ -25,16 +25,6 @@ void for_rows(int64_t rows, ThreadTeam& team, Work&& work) {
   }
 }
 
-Matrix<const BFloat16> convert_rows(void (*convert)(const float*, int64_t, BFloat16*), Matrix<const float> x,
-                                    LinearWorkspace& workspace, ThreadTeam& team) {
-  const Matrix<BFloat16> out(workspace.bf16.data(), x.rows, x.columns, bf16_stride(x.columns));
-  for_rows(x.rows, team, [&](int64_t r) {
-    convert(x.row(r), x.columns, out.row(r));
-    std::fill(out.row(r) + x.columns, out.row(r) + out.stride, BFloat16{0});
-  });
-  return out;
-}
-
 /// Calls kernel(a product of some panels) on each member's share of the panels.
 template <typename A, typename Weight>
 void share_panels(void (*kernel)(const PanelProduct<A, Weight>&), Matrix<const A> x,
@@ -114,25 +104,28 @@ void LinearWorkspace::reserve(int64_t rows, int64_t k, int members) {
 }
 
 Matrix<const BFloat16> to_bf16(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team) {
-  return convert_rows(kernels().to_bf16, x, workspace, team);
+  const Matrix<BFloat16> out(workspace.bf16.data(), x.rows, x.columns, bf16_stride(x.columns));
+  for_rows(x.rows, team, [&](int64_t r) {
+    kernels().to_bf16(x.row(r), x.columns, out.row(r));
+    std::fill(out.row(r) + x.columns, out.row(r) + out.stride, BFloat16{0});
+  });
+  return out;
 }
 
-Matrix<const BFloat16> to_rounded_bf16(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team) {
-  return convert_rows(kernels().round_to_int8, x, workspace, team);
-}
-
-Int8Rows to_int8(Matrix<const float> x, Int8Activations kind, LinearWorkspace& workspace, ThreadTeam& team) {
+Int8Rows to_int8(Matrix<const float> x, Reading reading, int64_t wide_inputs, LinearWorkspace& workspace,
+                 ThreadTeam& team) {
   const KernelTable& kernel = kernels();
   const int64_t groups = x.columns / kInnerStep;
+  // Where inputs in four bits end.
+  const int64_t narrow = reading == Reading::kInt4W4A4 ? x.columns - wide_inputs : 0;
   for_rows(x.rows, team, [&](int64_t r) {
     int8_t* const codes = workspace.codes.data() + r * int8_stride(x.columns);
     float* const scales = workspace.scales.data() + r * groups;
     int32_t* const sums = workspace.sums.data() + r * groups;
-    if (!kind.four_bits) return kernel.quantize_int8(x.row(r), x.columns, codes, scales, sums);
-    const int64_t narrow = x.columns - kind.wide_inputs;
+    if (reading == Reading::kInt8W8A8) return kernel.quantize_int8(x.row(r), x.columns, codes, scales, sums);
     const int64_t group = narrow / kInnerStep;
     kernel.quantize_int4(x.row(r), narrow, codes, scales, sums);
-    kernel.quantize_wide(x.row(r) + narrow, kind.wide_inputs, codes + narrow, scales + group, sums + group);
+    kernel.quantize_wide(x.row(r) + narrow, x.columns - narrow, codes + narrow, scales + group, sums + group);
   });
   return {workspace.codes.data(), workspace.scales.data(), workspace.sums.data(), x.rows, x.columns,
           int8_stride(x.columns)};

@@ -12,7 +12,8 @@ namespace verbatim {
 ///
 /// Planes: 0  codes   [panel][tile][256]   tile_codes.h; bit 3 of a code is the sign
 ///         1  scales  [panel][tile][16]    E8M0: weight = E2M1 · 2^(scale - 127)
-/// Readings: `w4a16`, the weights in BF16, exactly; `w4a8`, integer products per group, scaled late.
+/// Readings: `w4a16`, the weights in BF16, exactly; `w4a8`, integer products over four groups, scaled late
+/// (kernels/generic/shared_exponents.h).
 
 /// One group of 32, quantized.
 struct Mxfp4Group {
@@ -22,9 +23,9 @@ struct Mxfp4Group {
 
 /// The scale puts the largest magnitude into [4, 8) times itself (OCP MX §6.3); weights are rounded to the
 /// nearest E2M1 number, ties to the even code, those beyond 6 to 6. NaN counts as 0. The exponent is kept
-/// within 64 .. 147: no sum of products with a group of int8 activations then leaves the normal numbers, so
-/// that integers and floats give the same, and the levels are runs of BF16 numbers, in order (mxbf16.h).
-/// Weights beyond 6 · 2^20 thus become that. A group of zeros has the exponent 3.
+/// within 64 .. 147: every weight is then a BF16 number, no sum over a group of int8 activations infinite,
+/// and the levels are runs of BF16 numbers, in order (mxbf16.h). Weights beyond 6 · 2^20 thus become that. A
+/// group of zeros has the exponent 3.
 Mxfp4Group quantize_mxfp4(std::span<const float, 32> weights);
 
 /// The value of a code under a scale.

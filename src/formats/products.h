@@ -12,18 +12,14 @@ Matrix<const BFloat16> to_bf16(Matrix<const float> x, LinearWorkspace& workspace
 inline int64_t bf16_stride(int64_t k) {
   return round_up<int64_t>(k, 256) + kInnerStep;
 }
-/// Activations rounded to int8, in BF16.
-Matrix<const BFloat16> to_rounded_bf16(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team);
-/// Likewise for int8.
+/// Likewise for int8; what follows a row may be anything.
 inline int64_t int8_stride(int64_t k) {
   return round_up(k, kInnerStep) + 2 * kInnerStep;
 }
-/// What becomes of activations that meet weights in integers.
-struct Int8Activations {
-  bool four_bits = false;   ///< int4, which also lie as bytes, in place of int8
-  int64_t wide_inputs = 0;  ///< but for so many last ones; a multiple of 128
-};
-Int8Rows to_int8(Matrix<const float> x, Int8Activations kind, LinearWorkspace& workspace, ThreadTeam& team);
+/// Activations that meet weights in integers: `int8` `w8a8` in groups of 32, the others in groups of 128, and
+/// for `w4a4` in four bits but for the last `wide_inputs`, a multiple of 128.
+Int8Rows to_int8(Matrix<const float> x, Reading reading, int64_t wide_inputs, LinearWorkspace& workspace,
+                 ThreadTeam& team);
 
 /// `bf16`, `f16` and `f32`.
 void multiply_panels(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,

@@ -248,19 +248,9 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
 void multiply_integers(const PackedMatrix& store, Reading reading, int64_t wide_inputs, Matrix<const float> x,
                        Matrix<float> y, LinearWorkspace& workspace, ThreadTeam& team) {
   const KernelTable& kernel = kernels();
-  const bool mxfp4 = store.format == Format::kMxfp4 || store.format == Format::kMxbf16;
-  const bool exact_in_floats = mxfp4 || store.format == Format::kBsfp;
-  if (exact_in_floats && kernel.tile_product != nullptr && x.rows > kIntegerVectorRows) {
-    // The scales are powers of two (BSFP's: numbers of few bits), so the products are BF16 numbers' and the
-    // sums of a group are exact: the tiles of the floating-point unit give the same bits with nothing left to
-    // scale.
-    const TileView view = tile_view(store, mxfp4 ? Reading::kMxfp4W4A16 : Reading::kBsfpDraft);
-    multiply_through_tiles(view, store.panels(), to_rounded_bf16(x, workspace, team), y, workspace, team);
-    return;
-  }
-  const Int8Rows a = to_int8(x, {reading == Reading::kInt4W4A4, wide_inputs}, workspace, team);
+  const Int8Rows a = to_int8(x, reading, wide_inputs, workspace, team);
   team.split(store.panels(), [&](int64_t begin, int64_t end) {
-    const IntegerView view = integer_view(store, reading, begin, end - begin);
+    const IntegerView view = integer_view(store, begin, end - begin);
     kernel.integer_product[view.weights](a, view.panels, y.data + begin * kPanelWidth, y.stride);
   });
 }

@@ -26,9 +26,6 @@ TileView tile_view(const PackedMatrix& matrix, Reading reading) {
     case Reading::kMxfp4W4A16:
       view.reading = kTileMxfp4;
       return view;
-    case Reading::kBsfpDraft:
-      view.reading = kTileBsfpDraft;
-      return view;
     case Reading::kBsfpFull:
       view.reading = matrix.element == Element::kBf16 ? kTileBsfpFull : kTileBsfpFullF16;
       view.panels.rest = bytes_of(matrix, 2);
@@ -54,7 +51,7 @@ TileView tile_view(const PackedMatrix& matrix, Reading reading) {
   }
 }
 
-IntegerView integer_view(const PackedMatrix& matrix, Reading reading, int64_t first, int64_t panel_count) {
+IntegerView integer_view(const PackedMatrix& matrix, int64_t first, int64_t panel_count) {
   IntegerView view{};
   view.panels.panel_count = panel_count;
   const int64_t tiles = first * matrix.tiles();
@@ -75,9 +72,7 @@ IntegerView integer_view(const PackedMatrix& matrix, Reading reading, int64_t fi
       view.panels.zeros = bytes_of(matrix, 2) + groups * kPanelWidth;
       [[fallthrough]];
     case Format::kInt4:
-      view.weights = matrix.format == Format::kInt4Asymmetric ? kIntegerInt4Asymmetric
-                     : reading == Reading::kInt4W4A4          ? kIntegerInt4Grouped
-                                                              : kIntegerInt4;
+      view.weights = matrix.format == Format::kInt4Asymmetric ? kIntegerInt4Asymmetric : kIntegerInt4;
       view.panels.scales = bytes_of(matrix, 1) + groups * kPanelWidth * 2;
       return view;
     case Format::kInt8:

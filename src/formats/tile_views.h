@@ -14,11 +14,11 @@ struct TileView {
 };
 TileView tile_view(const PackedMatrix& matrix, Reading reading);
 
-/// A reading in integers, from panel `first` on.
+/// A matrix for readings in integers, from panel `first` on.
 struct IntegerView {
   IntegerPanels panels;
   IntegerWeights weights;
 };
-IntegerView integer_view(const PackedMatrix& matrix, Reading reading, int64_t first, int64_t panel_count);
+IntegerView integer_view(const PackedMatrix& matrix, int64_t first, int64_t panel_count);
 
 }  // namespace verbatim

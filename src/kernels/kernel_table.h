@@ -66,14 +66,15 @@ struct PanelProduct {
   FetchAhead ahead = {};  ///< the panels lie one after the other where there is something to fetch
 };
 
-/// Rows of activations in int8 with one scale per group of 32, as products with integer weights want them.
-/// Scales are powers of two from 2^-60 to 2^92 (OCP MX's MXINT8).
+/// Rows of activations in int8, as products with integer weights want them, with a scale per group of 128 or,
+/// for kIntegerInt8, of 32: powers of two from 2^-60 to 2^92 (OCP MX's MXINT8).
 struct Int8Rows {
-  const int8_t*
-      codes;  ///< [rows][stride]; in every four the second and the third are exchanged, see kQuadOrder
+  /// [rows][stride]; in every four the second and the third are exchanged, see kQuadOrder. What follows a row
+  /// within kInnerStep bytes may be read, and may be anything.
+  const int8_t* codes;
   const float* scales;  ///< [rows][k / 32]; half the quantization step, because weight tables hold doubled
-                        ///< values
-  const int32_t* sums;  ///< [rows][k / 32]; the sum of the group's codes
+                        ///< values; a group of 128 has its scale four times
+  const int32_t* sums;  ///< [rows][k / 32]; sums of 32 codes
   int64_t rows;
   int64_t k;       ///< a multiple of kInnerStep
   int64_t stride;  ///< bytes between rows of codes
@@ -111,7 +112,6 @@ struct TilePanels {
 enum TileReading : int {
   kTileBf16,  ///< tiles as they are
   kTileMxfp4,
-  kTileBsfpDraft,
   kTileBsfpFull,     ///< of BF16 weights
   kTileBsfpFullF16,  ///< of F16 weights; the result is laid out as an f16 panel
   kTileMxbf16Full,
@@ -179,17 +179,14 @@ struct ScaledProduct {
   const float* group_sums;  ///< [rows][groups], of the activations, one after the other: likewise
 };
 
-/// Up to so many rows, integer products on vectors are quicker than tiles, where a machine has both.
-inline constexpr int64_t kIntegerVectorRows = 4;
-
-/// Weights for products in integers, per group of 32 (ML-SpecQD §III-D3, Fig. 4: late scaling).
+/// Weights for products in integers, which are scaled once per group of activations (ML-SpecQD §III-D3, Fig.
+/// 4: late scaling).
 enum IntegerWeights : int {
   kIntegerMxfp4,           ///< 256 bytes of codes per tile, 16 exponents per tile
   kIntegerBsfp,            ///< 256 bytes of codes per tile, 16 BF16 scales per four tiles
   kIntegerInt4,            ///< 256 bytes of codes per tile, 16 F16 scales per four tiles
   kIntegerInt4Asymmetric,  ///< likewise, and 16 zero points per four tiles
   kIntegerInt8,            ///< 512 bytes of codes per tile, 16 F16 scales per tile
-  kIntegerInt4Grouped,     ///< as kIntegerInt4; activations share a scale in four tiles, too
   kIntegerKinds,
 };
 struct IntegerPanels {
@@ -275,8 +272,9 @@ struct KernelTable {
   void (*add_scaled)(const ScaledGroup&);
   /// Null where unpacking, calling panels_bf16 and add_scaled() group by group is all there is to do.
   void (*scaled_product)(const ScaledProduct&);
-  /// c = activations · weights in integers per group of 32 (kIntegerInt4Grouped: of 128), scaled late: c +=
-  /// float(dot) · scale_w · scale_a, the groups in order. The same bits on every instruction set.
+  /// c = activations · weights in integers per group of activations, scaled late: c += float(dot) · scale_w ·
+  /// scale_a, the groups in order; for MXFP4 see generic/shared_exponents.h. The same bits on every
+  /// instruction set.
   void (*integer_product[kIntegerKinds])(const Int8Rows& a, const IntegerPanels& weights, float* c,
                                          int64_t c_stride);
   void (*squeeze3)(const SqueezeProduct&);
@@ -286,15 +284,12 @@ struct KernelTable {
   void (*to_bf16)(const float* x, int64_t n, BFloat16* out);
   /// Groups of 32 (n a multiple of 32) to int8, as Int8Rows holds them.
   void (*quantize_int8)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
-  /// Groups of 128, the last may be shorter, to whole numbers from -7 to 7, which lie as those of
-  /// quantize_int8() do and have the scale of their group in each 32. The scale is that of nine tenths of the
-  /// group's largest magnitude: what is larger is cut (Atom, QuaRot).
-  void (*quantize_int4)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
-  /// Likewise to whole numbers from -127 to 127, with the scale of the largest magnitude: the inputs that
-  /// Atom keeps in eight bits.
+  /// Groups of 128, the last may be shorter, to whole numbers from -127 to 127, which lie as those of
+  /// quantize_int8() do and have the scale of their group in each 32: that of its largest magnitude.
   void (*quantize_wide)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
-  /// The numbers that quantize_int8() stands for, in BF16, which holds them exactly.
-  void (*round_to_int8)(const float* x, int64_t n, BFloat16* out);
+  /// Likewise to whole numbers from -7 to 7, with the scale of nine tenths of the group's largest magnitude:
+  /// what is larger is cut (Atom, QuaRot).
+  void (*quantize_int4)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
   /// out = x / sqrt(Σ x² / length + epsilon) · weight; x is zero from `length` to n.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, int64_t length, float epsilon, float* out);
   /// out = gate / (1 + e^-gate) · up

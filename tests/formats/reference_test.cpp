@@ -25,7 +25,7 @@ struct Size {
 constexpr Size kSizes[] = {{40, 96}, {33, 160}, {17, 352}, {16, 1408}, {21, 50}, {70, 300}, {1, 1}, {5, 32}};
 constexpr int64_t kRows = 19;
 
-enum class Activations { kF32, kBf16, kInt8, kInt4 };
+enum class Activations { kF32, kBf16, kInt8, kWideInt8, kInt4 };
 
 Activations activations_of(const PackedMatrix& matrix, Reading reading) {
   switch (reading) {
@@ -37,12 +37,13 @@ Activations activations_of(const PackedMatrix& matrix, Reading reading) {
     case Reading::kInt4W4A4:
       return Activations::kInt4;
     case Reading::kInt8W8A8:
+      return Activations::kInt8;
     case Reading::kInt4W4A8:
     case Reading::kInt4AsymmetricW4A8:
     case Reading::kMxfp4W4A8:
     case Reading::kMxbf16Draft:
     case Reading::kBsfpDraft:
-      return Activations::kInt8;
+      return Activations::kWideInt8;
     default:
       return Activations::kBf16;
   }
@@ -62,14 +63,16 @@ std::vector<double> rounded(std::span<const float> x, Activations activations) {
         result[i] = std::clamp(std::nearbyint(x[i] / scale), -127.0f, 127.0f) * scale;
       }
     }
-  } else if (activations == Activations::kInt4) {
+  } else if (activations == Activations::kInt4 || activations == Activations::kWideInt8) {
+    const float limit = activations == Activations::kInt4 ? 7.0f : 127.0f;
+    const float kept = activations == Activations::kInt4 ? 0.9f : 1.0f;
     for (size_t begin = 0; begin < x.size(); begin += 128) {
       const size_t end = std::min(begin + 128, x.size());
       float largest = 0.0f;
       for (size_t i = begin; i < end; ++i) largest = std::max(largest, std::fabs(x[i]));
-      const float step = largest * (0.9f / 7.0f);
+      const float step = largest * (kept / limit);
       for (size_t i = begin; i < end; ++i) {
-        result[i] = std::clamp(std::nearbyint(x[i] * (1.0f / step)), -7.0f, 7.0f) * step;
+        result[i] = std::clamp(std::nearbyint(x[i] * (1.0f / step)), -limit, limit) * step;
       }
     }
   }

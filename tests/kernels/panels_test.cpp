@@ -147,7 +147,7 @@ TEST(Bf16Panels, PathsWithoutDotProductsAgreeBitForBit) {
 }
 
 struct Int8Activations {
-  std::vector<int8_t> codes = std::vector<int8_t>(kMostRows * kK);
+  std::vector<int8_t> codes = std::vector<int8_t>(kMostRows * kK + kInnerStep);  // see Int8Rows
   std::vector<float> scales = std::vector<float>(kMostRows * kK / 32);
   std::vector<int32_t> sums = std::vector<int32_t>(kMostRows * kK / 32);
 
@@ -162,12 +162,13 @@ struct Int8Activations {
   }
 };
 
-Int8Activations random_activations(const KernelTable& kernel) {
+Int8Activations random_activations(const KernelTable& kernel, Format weights) {
   Int8Activations activations;
   const std::vector<float> x = test::random_floats(kMostRows * kK, 7);
+  const auto quantize = weights == Format::kInt8 ? kernel.quantize_int8 : kernel.quantize_wide;
   for (int64_t r = 0; r < kMostRows; ++r) {
-    kernel.quantize_int8(x.data() + r * kK, kK, activations.codes.data() + r * kK,
-                         activations.scales.data() + r * (kK / 32), activations.sums.data() + r * (kK / 32));
+    quantize(x.data() + r * kK, kK, activations.codes.data() + r * kK,
+             activations.scales.data() + r * (kK / 32), activations.sums.data() + r * (kK / 32));
   }
   return activations;
 }
@@ -185,41 +186,32 @@ INSTANTIATE_TEST_SUITE_P(, IntegerProducts,
                                                           Format::kInt4Asymmetric, Format::kInt8)),
                          [](const auto& info) { return test::path_and_format(info); });
 
-/// The readings of a format but the first are in integers.
-std::span<const Reading> integer_readings(Format format) {
-  return std::span(readings(format)).subspan(1);
-}
-
-void multiply_integers(const KernelTable& kernel, Reading reading, const Int8Rows& a,
-                       const PackedMatrix& weights, float* c) {
-  const IntegerView view = integer_view(weights, reading, 0, weights.panels());
+void multiply_integers(const KernelTable& kernel, const Int8Rows& a, const PackedMatrix& weights, float* c) {
+  const IntegerView view = integer_view(weights, 0, weights.panels());
   kernel.integer_product[view.weights](a, view.panels, c, kColumns);
 }
 
 TEST_P(IntegerProducts, EqualTheScalarPathBitForBitWithAnyNumberOfRows) {
   const KernelTable& scalar = *machine_paths().front().table;
-  const Int8Activations activations = random_activations(scalar);
+  const Int8Activations activations = random_activations(scalar, format_);
   const PackedMatrix weights = random_panels(format_, 8);
-  for (const Reading reading : integer_readings(format_)) {
-    std::vector<float> expected(kMostRows * kColumns);
-    for (int64_t r = 0; r < kMostRows; ++r) {
-      multiply_integers(scalar, reading, activations.rows(r, 1), weights, expected.data() + r * kColumns);
-    }
-    for (const int64_t rows : row_counts()) {
-      std::vector<float> c(static_cast<size_t>(rows * kColumns), -1.0f);
-      multiply_integers(kernel_, reading, activations.rows(0, rows), weights, c.data());
-      ASSERT_EQ(std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)), 0)
-          << reading_name(reading) << ", " << rows << " rows";
-    }
+  std::vector<float> expected(kMostRows * kColumns);
+  for (int64_t r = 0; r < kMostRows; ++r) {
+    multiply_integers(scalar, activations.rows(r, 1), weights, expected.data() + r * kColumns);
+  }
+  for (const int64_t rows : row_counts()) {
+    std::vector<float> c(static_cast<size_t>(rows * kColumns), -1.0f);
+    multiply_integers(kernel_, activations.rows(0, rows), weights, c.data());
+    ASSERT_EQ(std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)), 0) << rows << " rows";
   }
 }
 
 TEST_P(IntegerProducts, AreTheProductOfTheDequantizedOperands) {
-  const Int8Activations activations = random_activations(kernel_);
+  const Int8Activations activations = random_activations(kernel_, format_);
   const PackedMatrix weights = random_panels(format_, 9);
-  const Reading reading = integer_readings(format_).front();
+  const Reading reading = readings(format_)[1];  // all but the first are in integers
   std::vector<float> c(kColumns);
-  multiply_integers(kernel_, reading, activations.rows(0, 1), weights, c.data());
+  multiply_integers(kernel_, activations.rows(0, 1), weights, c.data());
   for (int64_t n = 0; n < kColumns; ++n) {
     const std::vector<float> column = test::unpacked_column(weights, reading, n);
     double sum = 0.0;

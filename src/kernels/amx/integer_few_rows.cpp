@@ -24,11 +24,11 @@ struct PermutingDot : avx512::VnniDot {
 
 }  // namespace
 
-void integer_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
+void few_rows_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
   generic::integer_product<avx512::F32x16, PermutingDot, kIntegerMxfp4>(a, weights, c, c_stride);
 }
 
-void integer_bsfp(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
+void few_rows_bsfp(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
   generic::integer_product<avx512::F32x16, PermutingDot, kIntegerBsfp>(a, weights, c, c_stride);
 }
 

@@ -1,110 +1,295 @@
-#include "kernels/amx/integer_blocks.h"
+#include "kernels/amx/integer_unpack.h"
 #include "kernels/amx/products.h"
-#include "kernels/generic/tiles.h"
+#include "kernels/amx/tiles.h"
+#include "kernels/avx512/vector.h"
 
 namespace verbatim::amx {
 
 namespace {
 
-// `int4` with activations in four bits, which share a scale over 128 inputs as the weights do: four tiles of
-// codes are two tile products into one tile of sums, which is scaled once.
+// Weights of four bits and activations that share a scale over 128 inputs: four tiles of codes are two tile
+// products into one tile of sums, which is scaled once.
 
-constexpr int64_t kGroupTiles = generic::integer_dot_tiles(kIntegerInt4Grouped);
-constexpr int64_t kCodeBytes = generic::integer_code_bytes(kIntegerInt4Grouped);
-constexpr int64_t kTileBytes = 512;  // unpacked
-constexpr int64_t kDotTiles = 2;     // of a tile product
+constexpr int64_t kGroupTiles = generic::SharedExponents::kTiles;  // of codes
+constexpr int64_t kCodeBytes = generic::kCodeBytes;
+constexpr int64_t kHalfBytes = 512;   // a tile of codes, unpacked
+constexpr int64_t kTileBytes = 1024;  // two of them: what a tile product takes
+constexpr int64_t kRows = 16;
+constexpr int64_t kSums = kRows * kPanelWidth;
+/// Codes that all rows pass by, sixteen at a time, before the next are brought from memory: they stay in the
+/// second-level cache.
+constexpr int64_t kKeptBytes = 512 * 1024;
 
-/// A step is a group.
-template <int kRows, int kPanels>
-class Block : public IntegerBlocks<Block<kRows, kPanels>, kRows, kPanels, 1> {
-  using Blocks = IntegerBlocks<Block, kRows, kPanels, 1>;
+/// Up to sixteen rows.
+struct Rows {
+  const int8_t* codes;
+  int64_t stride;
+  const float* scales;  ///< [count][tiles]
+  const int32_t* sums;
+  int64_t count;
+  float* c;  ///< of panel 0
+  int64_t c_stride;
+};
 
+/// Where sums of rows are read or written; with a stride of 0 all rows have the same.
+struct Target {
+  float* rows;
+  int64_t stride;
+};
+
+/// A scale group of a panel.
+struct Group {
+  const uint8_t* codes;
+  const uint8_t* scales;
+  const uint8_t* zeros;
+  int64_t first_tile;
+  int64_t tiles;  ///< 4, or what is left
+};
+
+/// Rows by kStreams panels side by side, far apart, because a core that reads one place after the other waits
+/// for the memory most of the time. Unpacking is a group ahead of multiplying and scaling one behind it, so
+/// that none waits for what was just written.
+template <int kKind, int kStreams>
+class Streams {
  public:
-  using Blocks::Blocks;
+  Streams(const Rows& rows, const IntegerPanels& weights, int64_t tiles)
+      : rows_(rows), weights_(weights), tiles_(tiles), groups_((tiles + kGroupTiles - 1) / kGroupTiles) {}
+
+  /// Panels first .. first + kStreams · share - 1.
+  void run(int64_t first, int64_t share) {
+    const int64_t groups = groups_;
+    const int64_t panels_apart = share;
+    Group next[kStreams];
+    for (int j = 0; j < kStreams; ++j) next[j] = group_at(first + j * panels_apart, 0);
+    for (int j = 0; j < kStreams; ++j) {
+      for (int64_t pair = 0; pair * 2 < next[j].tiles; ++pair) unpack_pair(next[j], j, 0, pair);
+    }
+    Group before[kStreams] = {};
+    Group now[kStreams] = {};
+    int64_t step = 0;
+    for (int64_t panel = first; panel < first + share; ++panel) {
+      float* const c = rows_.c + panel * kPanelWidth;
+      for (int64_t group = 0; group < groups; ++group, ++step) {
+        const bool last = group + 1 == groups;
+        const bool more = !last || panel + 1 < first + share;
+        for (int j = 0; j < kStreams; ++j) {
+          before[j] = now[j];
+          now[j] = next[j];
+          if (more) advance(next[j], last);
+        }
+        multiply(now[0], step, more ? next : nullptr);
+        if (step == 0) continue;
+        // Those of the last group are added under the next panel.
+        if (group > 0) {
+          add(before, step - 1, nullptr, panels_apart);
+        } else {
+          add(before, step - 1, c - kPanelWidth, panels_apart);
+        }
+      }
+    }
+    add(now, step - 1, rows_.c + (first + share - 1) * kPanelWidth, panels_apart);
+  }
 
  private:
-  friend Blocks;
-  using Blocks::a_;
-  using Blocks::row_;
-  using Blocks::rows_;
-  using Blocks::tiles_;
-  using Blocks::weights_;
+  static constexpr int64_t kSlots = 4;  // more than steps that are under way
 
-  int64_t steps() const { return groups_; }
-
-  VERBATIM_INLINE int64_t tiles_of(int64_t g) const {
-    const int64_t left = tiles_ - g * kGroupTiles;
-    return left < kGroupTiles ? left : kGroupTiles;
+  VERBATIM_INLINE static constexpr int64_t scale_bytes(int64_t tiles) {
+    return kKind == kIntegerMxfp4 ? tiles * kPanelWidth : generic::integer_scale_bytes(kKind);
+  }
+  VERBATIM_INLINE Group group_at(int64_t panel, int64_t group) const {
+    const int64_t scale_units =
+        kKind == kIntegerMxfp4 ? panel * tiles_ + group * kGroupTiles : panel * groups_ + group;
+    const int64_t left = tiles_ - group * kGroupTiles;
+    return {weights_.codes + (panel * tiles_ + group * kGroupTiles) * kCodeBytes,
+            weights_.scales + scale_units * scale_bytes(1),
+            weights_.zeros + (panel * groups_ + group) * kPanelWidth, group * kGroupTiles,
+            left < kGroupTiles ? left : kGroupTiles};
+  }
+  /// To the next group, which is the next panel's first after the `last`.
+  VERBATIM_INLINE void advance(Group& at, bool last) const {
+    at.codes += at.tiles * kCodeBytes;
+    at.scales += scale_bytes(at.tiles);
+    at.zeros += kPanelWidth;
+    at.first_tile = last ? 0 : at.first_tile + kGroupTiles;
+    const int64_t left = tiles_ - at.first_tile;
+    at.tiles = left < kGroupTiles ? left : kGroupTiles;
   }
 
-  VERBATIM_INLINE void unpack(int64_t panel, int64_t g, int j) {
-    const uint8_t* const codes = weights_.codes + (panel * tiles_ + g * kGroupTiles) * kCodeBytes;
-    uint8_t* const out = stage_.bytes[g % 2][j];
-    const int64_t count = tiles_of(g);
-    for (int64_t t = 0; t < count; ++t) {
-      generic::prefetch_ahead<kCodeBytes>(codes + t * kCodeBytes, generic::kCodePrefetchBytes);
-      unpack_bytes<kIntegerInt4>(codes + t * kCodeBytes, out + t * kTileBytes);
+  /// Tiles 2 `pair` and 2 `pair` + 1 of a group, and before the first what the sums will be scaled by.
+  VERBATIM_INLINE void unpack_pair(const Group& at, int stream, int64_t step, int64_t pair) {
+    generic::SharedExponents& level = levels_[step % kSlots][stream];
+    if (pair == 0) {
+      __builtin_prefetch(at.scales + 2 * generic::kScalePrefetchBytes);
+      if constexpr (kKind == kIntegerMxfp4) level = generic::SharedExponents(at.scales, at.tiles);
     }
-    // A tile product takes two tiles; zeros make it indifferent what follows the activations.
-    if (count % kDotTiles == 0) return;
-    for (int64_t i = 0; i < kTileBytes; i += 64) {
-      _mm512_store_si512(out + count * kTileBytes + i, _mm512_setzero_si512());
-    }
+    unpack_tiles(at, pair, level, stage_.bytes[step % 2][stream][pair]);
   }
-
-  template <int kPanel>
-  VERBATIM_INLINE void dot(int64_t /*panel*/, int64_t g) {
-    const int8_t* const a = a_.codes + row_ * a_.stride + g * kGroupTiles * kInnerStep;
-    const uint8_t* const weights = stage_.bytes[g % 2][kPanel];
-    tile_zero<kPanel>();
-    tile_load<4>(a, a_.stride);
-    tile_load<6>(weights, 64);
-    tile_dot_int8<kPanel, 4, 6, false>();
-    if (tiles_of(g) > kDotTiles) {
-      tile_load<5>(a + kDotTiles * kInnerStep, a_.stride);
-      tile_load<7>(weights + kDotTiles * kTileBytes, 64);
-      tile_dot_int8<kPanel, 5, 7, false>();
+  VERBATIM_INLINE static void unpack_tiles(const Group& at, int64_t pair,
+                                           const generic::SharedExponents& level, uint8_t* out) {
+    const uint8_t* const from = at.codes + pair * 2 * kCodeBytes;
+    unpack_bytes<kKind>(from, level.shifts[pair * 2], out);
+    if (pair * 2 + 1 < at.tiles) [[likely]] {
+      unpack_bytes<kKind>(from + kCodeBytes, level.shifts[pair * 2 + 1], out + kHalfBytes);
+      return;
     }
-    tile_store<kPanel>(stage_.dots[g % 2][kPanel], 64);
-  }
-
-  /// sums += float(dots) · scales of the columns · scale of the row's group
-  VERBATIM_INLINE void add_scaled(int64_t panel, int64_t g, int j, __m512 (&sums)[kRows]) const {
-    const uint8_t* const scales =
-        weights_.scales + (panel * groups_ + g) * generic::integer_scale_bytes(kIntegerInt4Grouped);
-    __builtin_prefetch(scales + generic::kScalePrefetchBytes);
-    const __m512 column_scales = scales_of(scales);
-    for (int r = 0; r < kRows; ++r) {
-      const int64_t row_group = (row_ + (r < rows_ ? r : 0)) * tiles_ + g * kGroupTiles;
-      const __m512i dot = _mm512_load_si512(stage_.dots[g % 2][j] + r * 16);
-      const __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(dot), column_scales);
-      sums[r] = _mm512_add_ps(sums[r], _mm512_mul_ps(scaled, _mm512_set1_ps(a_.scales[row_group])));
+    // Zeros make it indifferent what follows the activations.
+    for (int64_t i = kHalfBytes; i < kTileBytes; i += 64) {
+      _mm512_store_si512(out + i, _mm512_setzero_si512());
     }
   }
 
+  /// The products of a step, while the next one is unpacked.
+  VERBATIM_INLINE void multiply(const Group& now, int64_t step, const Group* next) {
+    const int8_t* const a = rows_.codes + now.first_tile * kInnerStep;
+    const int64_t stride = rows_.stride;
+    const int64_t half = step % 2;
+    tile_zero<0>();
+    if constexpr (kStreams > 1) tile_zero<1>();
+#pragma GCC unroll 2
+    for (int64_t pair = 0; pair < 2; ++pair) {
+      const bool here = pair * 2 < now.tiles;
+      if (here) tile_load<4>(a + pair * 2 * kInnerStep, stride);
+      const auto each = [&]<int kStream>() __attribute__((always_inline)) {
+        if (next != nullptr && pair * 2 < next[kStream].tiles) [[likely]] {
+          unpack_pair(next[kStream], kStream, step + 1, pair);
+        }
+        if (!here) [[unlikely]]
+          return;
+        tile_load<6 + kStream>(stage_.bytes[half][kStream][pair], 64);
+        tile_dot_int8<kStream, 4, 6 + kStream, false>();
+      };
+      each.template operator()<0>();
+      if constexpr (kStreams > 1) each.template operator()<1>();
+    }
+    tile_store<0>(stage_.dots[half][0], 64);
+    if constexpr (kStreams > 1) tile_store<1>(stage_.dots[half][kStreams - 1], 64);
+  }
+
+  /// `c`: of the first stream's panel, if the groups are the last ones.
+  VERBATIM_INLINE void add(const Group (&groups)[kStreams], int64_t step, float* c, int64_t panels_apart) {
+    for (int j = 0; j < kStreams; ++j) {
+      const Group& at = groups[j];
+      const generic::SharedExponents& level = levels_[step % kSlots][j];
+      const Target sums{stage_.sums[j], kPanelWidth};
+      const Target from = at.first_tile == 0 ? Target{stage_.zeros, 0} : sums;
+      const Target to = c == nullptr ? sums : Target{c + j * panels_apart * kPanelWidth, rows_.c_stride};
+      add_scaled(at, stage_.dots[step % 2][j], level, from, to);
+      if constexpr (kKind == kIntegerMxfp4) {
+        if (level.more) [[unlikely]]
+          add_further_levels(at, level, to);
+      }
+    }
+  }
+
+  /// to = from + float(dots) · scales of the columns · scale of the row's group
+  VERBATIM_INLINE void add_scaled(const Group& at, const int32_t* dots,
+                                  [[maybe_unused]] const generic::SharedExponents& level, Target from,
+                                  Target to) const {
+    avx512::F32x16 column_scales;
+    if constexpr (kKind == kIntegerMxfp4) {
+      column_scales = avx512::F32x16::from_exponents(reinterpret_cast<const uint8_t*>(&level.step));
+    } else {
+      column_scales = generic::integer_scales<avx512::F32x16, kKind>(at.scales);
+    }
+    const float* row_scale = rows_.scales + at.first_tile;
+    const int64_t tiles = tiles_;
+    const int32_t* const end = dots + rows_.count * kPanelWidth;
+    for (int64_t r = 0; dots < end; dots += kPanelWidth, ++r) {
+      __m512i dot = _mm512_load_si512(dots);
+      if constexpr (kKind == kIntegerInt4Asymmetric) dot = without_zeros(dot, at, r);
+      const __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(dot), column_scales.lanes);
+      const __m512 product = _mm512_mul_ps(scaled, _mm512_set1_ps(*row_scale));
+      _mm512_storeu_ps(to.rows, _mm512_add_ps(_mm512_loadu_ps(from.rows), product));
+      row_scale += tiles;
+      from.rows += from.stride;
+      to.rows += to.stride;
+    }
+  }
+
+  VERBATIM_INLINE __m512i without_zeros(__m512i dot, const Group& at, int64_t row) const {
+    const __m512i zeros = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at.zeros)));
+    const int32_t* const sums = rows_.sums + row * tiles_ + at.first_tile;
+    int32_t sum = 0;
+    for (int64_t i = 0; i < at.tiles; ++i) sum += sums[i];
+    return _mm512_sub_epi32(dot, _mm512_mullo_epi32(zeros, _mm512_set1_epi32(sum)));
+  }
+
+  /// What tiles contribute that are far below others of their group.
+  [[gnu::noinline]] void add_further_levels(const Group& at, generic::SharedExponents level, Target to) {
+    while (level.more) {
+      level.advance();
+      tile_zero<2>();
+      for (int64_t pair = 0; pair * 2 < at.tiles; ++pair) {
+        unpack_tiles(at, pair, level, stage_.further);
+        tile_load<4>(rows_.codes + (at.first_tile + pair * 2) * kInnerStep, rows_.stride);
+        tile_load<6>(stage_.further, 64);
+        tile_dot_int8<2, 4, 6, false>();
+      }
+      tile_store<2>(stage_.further_dots, 64);
+      add_scaled(at, stage_.further_dots, level, to, to);
+    }
+  }
+
+  /// Page aligned, so that its stores are not taken for what the loads of weights wait for more often than
+  /// need be.
   struct alignas(4096) Stage {
-    uint8_t bytes[2][kPanels][kGroupTiles * kTileBytes];
-    int32_t dots[2][kPanels][kRows * 16];
+    uint8_t bytes[2][kStreams][2][kTileBytes];
+    int32_t dots[2][kStreams][kSums];
+    float sums[kStreams][kSums];
+    float zeros[kPanelWidth];
+    alignas(64) uint8_t further[kTileBytes];
+    int32_t further_dots[kSums];
   };
 
-  int64_t groups_ = (tiles_ + kGroupTiles - 1) / kGroupTiles;
+  Rows rows_;
+  IntegerPanels weights_;
+  int64_t tiles_;
+  int64_t groups_;
+  generic::SharedExponents levels_[kSlots][kStreams]{};
   Stage stage_{};
 };
 
-void configure(int rows) {
+void configure(int64_t rows) {
   TileConfig config;
-  for (int tile = 0; tile < 2; ++tile) config.set(tile, rows, 64);  // sums
-  config.set(4, rows, 64);                                          // activations: 64 of a group
-  config.set(5, rows, 64);
-  config.set(6, 16, 64);  // weights: 16 quads × 16 columns
+  for (int tile = 0; tile < 3; ++tile) config.set(tile, static_cast<int>(rows), 64);  // sums
+  config.set(4, static_cast<int>(rows), 64);  // activations: 64 of a group
+  config.set(6, 16, 64);                      // weights: 16 quads × 16 columns
   config.set(7, 16, 64);
   config.load();
 }
 
+template <int kKind>
+void multiply(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
+  const int64_t tiles = a.k / kInnerStep;
+  const int64_t kept = kKeptBytes / (tiles * kCodeBytes) / 2 * 2;
+  const int64_t width = a.rows <= kRows ? weights.panel_count : kept < 2 ? 2 : kept;
+  for (int64_t panel = 0; panel < weights.panel_count; panel += width) {
+    const int64_t count = weights.panel_count - panel < width ? weights.panel_count - panel : width;
+    for (int64_t row = 0; row < a.rows; row += kRows) {
+      const int64_t rows = a.rows - row < kRows ? a.rows - row : kRows;
+      configure(rows);
+      const Rows block{a.codes + row * a.stride, a.stride, a.scales + row * tiles, a.sums + row * tiles, rows,
+                       c + row * c_stride,       c_stride};
+      if (count > 1) Streams<kKind, 2>(block, weights, tiles).run(panel, count / 2);
+      if (count % 2 == 1) Streams<kKind, 1>(block, weights, tiles).run(panel + count - 1, 1);
+    }
+  }
+  _tile_release();
+}
+
 }  // namespace
 
-void integer_int4_grouped(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
-  multiply_blocks<Block<8, 2>, Block<16, 1>>(a, weights, c, c_stride, configure);
+void integer_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
+  multiply<kIntegerMxfp4>(a, weights, c, c_stride);
+}
+void integer_bsfp(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
+  multiply<kIntegerBsfp>(a, weights, c, c_stride);
+}
+void integer_int4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
+  multiply<kIntegerInt4>(a, weights, c, c_stride);
+}
+void integer_int4_asymmetric(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
+  multiply<kIntegerInt4Asymmetric>(a, weights, c, c_stride);
 }
 
 }  // namespace verbatim::amx

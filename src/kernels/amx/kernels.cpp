@@ -8,13 +8,22 @@ namespace {
 
 using IntegerProduct = void (*)(const Int8Rows&, const IntegerPanels&, float*, int64_t);
 
+/// Up to so many rows, integer products are quicker on vectors.
+constexpr int64_t integer_vector_rows(int kind) {
+  return kind == kIntegerInt8 ? 4 : 2;
+}
+
 /// Few rows through the vector unit, more through tiles: the bits are the same.
 template <int kKind, IntegerProduct kTiles>
 void integer_by_rows(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
-  if (a.rows > kIntegerVectorRows) {
-    kTiles(a, weights, c, c_stride);
-  } else {
-    avx512::vnni_bf16_table().integer_product[kKind](a, weights, c, c_stride);
+  if (a.rows > integer_vector_rows(kKind)) return kTiles(a, weights, c, c_stride);
+  switch (kKind) {
+    case kIntegerMxfp4:
+      return few_rows_mxfp4(a, weights, c, c_stride);
+    case kIntegerBsfp:
+      return few_rows_bsfp(a, weights, c, c_stride);
+    default:
+      return avx512::vnni_bf16_table().integer_product[kKind](a, weights, c, c_stride);
   }
 }
 
@@ -59,12 +68,11 @@ const KernelTable& table() {
     t.panels_bf16 = panels_bf16;
     t.tile_product = tile_product;
     t.scaled_product = scaled_product;
-    t.integer_product[kIntegerMxfp4] = integer_mxfp4;
-    t.integer_product[kIntegerBsfp] = integer_bsfp;
+    t.integer_product[kIntegerMxfp4] = integer_by_rows<kIntegerMxfp4, integer_mxfp4>;
+    t.integer_product[kIntegerBsfp] = integer_by_rows<kIntegerBsfp, integer_bsfp>;
     t.integer_product[kIntegerInt4] = integer_by_rows<kIntegerInt4, integer_int4>;
     t.integer_product[kIntegerInt4Asymmetric] =
         integer_by_rows<kIntegerInt4Asymmetric, integer_int4_asymmetric>;
-    t.integer_product[kIntegerInt4Grouped] = integer_by_rows<kIntegerInt4Grouped, integer_int4_grouped>;
     t.integer_product[kIntegerInt8] = integer_by_rows<kIntegerInt8, integer_int8>;
     t.squeeze3 = squeeze3;
     t.squeeze4 = squeeze4;

@@ -24,15 +24,15 @@ void scaled_product(const ScaledProduct& product);
 /// Its part for rows that lie in tiles.
 void scaled_many_rows(const ScaledProduct& product);
 
-/// On vectors, for any number of rows.
+/// On vectors, for few rows.
+void few_rows_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
+void few_rows_bsfp(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
+
+/// On tiles, for more rows: the same bits (the products are integers, the scaling is in the same order).
 void integer_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_bsfp(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
-
-/// For more rows than kIntegerVectorRows; fewer are the business of the AVX-512 kernel, which gives the same
-/// bits (the products are integers, the scaling is in the same order).
 void integer_int4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_int4_asymmetric(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
-void integer_int4_grouped(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_int8(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 
 void code_product_upper(const CodeProduct& product);

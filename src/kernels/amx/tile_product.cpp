@@ -180,8 +180,6 @@ void tile_product(const TileProduct& p) {
       return multiply_bf16(p);
     case kTileMxfp4:
       return multiply<generic::Mxfp4Tile<Words>, false>(p);
-    case kTileBsfpDraft:
-      return multiply<generic::BsfpDraftTile<Words>, false>(p);
     case kTileBsfpFull:
       return multiply<BsfpFullTile, true>(p);
     case kTileMxbf16Full:

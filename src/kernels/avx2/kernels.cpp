@@ -96,6 +96,13 @@ struct Dot {
     return {_mm256_add_epi32(sum.first, _mm256_slli_epi32(shifted.first, kBits)),
             _mm256_add_epi32(sum.second, _mm256_slli_epi32(shifted.second, kBits))};
   }
+  VERBATIM_INLINE static Sum add_shifted(const Sum& sum, const Sum& shifted, const uint8_t* shifts) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(shifts));
+    const __m256i first = _mm256_cvtepu8_epi32(bytes);
+    const __m256i second = _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8));
+    return {_mm256_add_epi32(sum.first, _mm256_sllv_epi32(shifted.first, first)),
+            _mm256_add_epi32(sum.second, _mm256_sllv_epi32(shifted.second, second))};
+  }
   VERBATIM_INLINE static void store(const Sum& sum, int32_t* out) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), sum.first);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + 8), sum.second);

@@ -44,11 +44,6 @@ struct U16x32 {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return {both(_mm256_cvtepu8_epi32(bytes)), both(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
   }
-  VERBATIM_INLINE static U16x32 spread_words(const uint8_t* from) {
-    const __m128i* const halves = reinterpret_cast<const __m128i*>(from);
-    return {both(_mm256_cvtepu16_epi32(_mm_loadu_si128(halves))),
-            both(_mm256_cvtepu16_epi32(_mm_loadu_si128(halves + 1)))};
-  }
   VERBATIM_INLINE static U16x32 widen_bytes(const uint8_t* from) {
     const __m128i* const halves = reinterpret_cast<const __m128i*>(from);
     return {_mm256_cvtepu8_epi16(_mm_loadu_si128(halves)), _mm256_cvtepu8_epi16(_mm_loadu_si128(halves + 1))};

@@ -50,6 +50,10 @@ struct DotBase {
   VERBATIM_INLINE static Sum add_shifted(Sum sum, Sum shifted) {
     return _mm512_add_epi32(sum, _mm512_slli_epi32(shifted, kBits));
   }
+  VERBATIM_INLINE static Sum add_shifted(Sum sum, Sum shifted, const uint8_t* shifts) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(shifts));
+    return _mm512_add_epi32(sum, _mm512_sllv_epi32(shifted, _mm512_cvtepu8_epi32(bytes)));
+  }
   VERBATIM_INLINE static void store(Sum sum, int32_t* out) { _mm512_storeu_si512(out, sum); }
   VERBATIM_INLINE static F32x16 to_float(Sum sum) { return {_mm512_cvtepi32_ps(sum)}; }
 };

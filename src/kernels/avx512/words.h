@@ -21,10 +21,6 @@ struct U16x32 {
     const __m512i wide = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
     return {_mm512_or_si512(wide, _mm512_slli_epi32(wide, 16))};
   }
-  VERBATIM_INLINE static U16x32 spread_words(const uint8_t* from) {
-    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-    return {_mm512_or_si512(wide, _mm512_slli_epi32(wide, 16))};
-  }
   VERBATIM_INLINE static U16x32 widen_bytes(const uint8_t* from) {
     return {_mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))};
   }

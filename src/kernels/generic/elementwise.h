@@ -34,36 +34,24 @@ void to_bf16(const float* x, int64_t n, BFloat16* out) {
   for (int64_t i = 0; i < n; i += 16) V::load(x + i).store(out + i);
 }
 
-/// A group of 32 in int8 under a power of two (OCP MX's MXINT8): codes times scale are BF16 numbers, and
-/// their products with MXFP4 weights the same in integers and in floats: the scale's exponent is kept within
-/// 2^-59 .. 2^93, so that with those of formats/mxfp4.h no product is subnormal and no sum over a group
-/// infinite (32 · 127 · 6 · 2^93 · 2^20 < 2^128). Larger activations become 127 · 2^93.
-template <typename V>
-struct Int8Group {
-  V first;  // codes, whole numbers from -127 to 127
-  V second;
-  uint32_t scale;  // the exponent field of the scale
-
-  VERBATIM_INLINE explicit Int8Group(const float* x) {
-    const V a = V::load(x);
-    const V b = V::load(x + 16);
-    const uint32_t exponent = __builtin_bit_cast(uint32_t, reduce_max(max(absolute(a), absolute(b)))) >> 23;
-    scale = (exponent < 74 ? 74 : exponent > 226 ? 226 : exponent) - 6;
-    const V inverse = V::set(__builtin_bit_cast(float, (254 - scale) << 23));
-    const V limit = V::set(127.0f);
-    first = min(max(round(a * inverse), V::set(-127.0f)), limit);
-    second = min(max(round(b * inverse), V::set(-127.0f)), limit);
-  }
-};
-
+/// Groups of 32 under powers of two (OCP MX's MXINT8). A scale is kept within 2^-59 .. 2^93, so that no
+/// product with weights is subnormal and no sum over a group infinite. Larger activations become 127 · 2^93.
 template <typename V>
 void quantize_int8(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums) {
+  const V lowest = V::set(-127.0f);
+  const V limit = V::set(127.0f);
   for (int64_t g = 0; g < n / 32; ++g) {
-    const Int8Group<V> group(x + g * 32);
-    group.first.store_int8_quads(codes + g * 32);
-    group.second.store_int8_quads(codes + g * 32 + 16);
-    scales[g] = __builtin_bit_cast(float, (group.scale - 1) << 23);
-    sums[g] = static_cast<int32_t>(reduce_add(group.first + group.second));  // integers below 2^24: exact
+    const V a = V::load(x + g * 32);
+    const V b = V::load(x + g * 32 + 16);
+    const uint32_t exponent = __builtin_bit_cast(uint32_t, reduce_max(max(absolute(a), absolute(b)))) >> 23;
+    const uint32_t scale = (exponent < 74 ? 74 : exponent > 226 ? 226 : exponent) - 6;
+    const V inverse = V::set(__builtin_bit_cast(float, (254 - scale) << 23));
+    const V first = min(max(round(a * inverse), lowest), limit);
+    const V second = min(max(round(b * inverse), lowest), limit);
+    first.store_int8_quads(codes + g * 32);
+    second.store_int8_quads(codes + g * 32 + 16);
+    scales[g] = __builtin_bit_cast(float, (scale - 1) << 23);
+    sums[g] = static_cast<int32_t>(reduce_add(first + second));  // integers below 2^24: exact
   }
 }
 
@@ -104,16 +92,6 @@ void quantize_int4(const float* x, int64_t n, int8_t* codes, float* scales, int3
 template <typename V>
 void quantize_wide(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums) {
   quantize_groups<V, 127>(x, n, 1.0f, codes, scales, sums);
-}
-
-template <typename V>
-void round_to_int8(const float* x, int64_t n, BFloat16* out) {
-  for (int64_t g = 0; g < n / 32; ++g) {
-    const Int8Group<V> group(x + g * 32);
-    const V scale = V::set(__builtin_bit_cast(float, group.scale << 23));
-    (group.first * scale).store(out + g * 32);
-    (group.second * scale).store(out + g * 32 + 16);
-  }
 }
 
 template <typename V>

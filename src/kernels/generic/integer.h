@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/generic/panel_loop.h"
+#include "kernels/generic/shared_exponents.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim::generic {
@@ -24,24 +25,16 @@ struct IntegerProduct {
 inline constexpr int64_t integer_code_bytes(int kind) {
   return kind == kIntegerInt8 ? 512 : 256;
 }
-/// Tiles that share a scale.
+/// Tiles whose weights share a scale.
 inline constexpr int64_t integer_scale_tiles(int kind) {
-  return kind == kIntegerInt4 || kind == kIntegerInt4Asymmetric || kind == kIntegerInt4Grouped ||
-                 kind == kIntegerBsfp
-             ? 4
-             : 1;
+  return kind == kIntegerMxfp4 || kind == kIntegerInt8 ? 1 : 4;
 }
 /// Tiles whose activations share a scale, and whose products are added up before they are scaled.
 inline constexpr int64_t integer_dot_tiles(int kind) {
-  return kind == kIntegerInt4Grouped ? 4 : 1;
+  return kind == kIntegerInt8 ? 1 : 4;
 }
 inline constexpr int64_t integer_scale_bytes(int kind) {
   return kind == kIntegerMxfp4 ? 16 : 32;
-}
-
-/// Kinds of weights whose scaled products are exact, so that sums take them with one rounding.
-inline constexpr bool scales_exactly(int kind) {
-  return kind == kIntegerMxfp4 || kind == kIntegerBsfp;
 }
 
 /// The scales of a group for sixteen columns. Activation scales are halved for the sake of the doubled tables
@@ -63,6 +56,7 @@ VERBATIM_INLINE V integer_scales(const uint8_t* scales) {
 ///   Dot::Sum: 16 integer sums; open(sum) makes a Partial that takes add()s of four quads, close() ends it;
 ///   BSFP's weights want a partial for every quad, and so do those that need all eight bits, with add_int8()
 ///   start(value), subtract_product(sum, bytes, value), to_float(sum)
+///   add_shifted(sum, shifted, shifts): sum + (shifted << shifts, or nothing where that is 32 or more)
 template <typename V, typename Dot, int kKind>
 struct IntegerMicro {
   static constexpr int64_t kBytes = integer_code_bytes(kKind);
@@ -154,8 +148,8 @@ struct IntegerMicro {
             scales + (j * apart * groups + group) * integer_scale_bytes(kKind);
         const uint8_t* const group_zeros = zeros + (j * apart * groups + group) * kPanelWidth;
         __builtin_prefetch(group_scales + kScalePrefetchBytes);
-        add_tiles<kRows>(p, row, t, count, codes + (j * apart * tiles + t) * kBytes, group_scales,
-                         group_zeros, sums[j]);
+        add_tiles<kRows>(
+            p, {row, t, count, codes + (j * apart * tiles + t) * kBytes, group_scales, group_zeros}, sums[j]);
       }
     }
     for (int j = 0; j < kPanels; ++j) {
@@ -191,50 +185,86 @@ struct IntegerMicro {
   /// What stands for zero in the weights of the dot products.
   static constexpr int32_t kSumOffset = kKind == kIntegerMxfp4  ? Dot::kE2m1Offset
                                         : kKind == kIntegerBsfp ? Dot::kBsfpOffset
-                                        : kKind == kIntegerInt4 || kKind == kIntegerInt4Grouped ? 8
+                                        : kKind == kIntegerInt4 ? 8
                                         : kKind == kIntegerInt8 ? Dot::kInt8Offset
                                                                 : 0;
 
-  /// sums += the products of the rows with one tile, or `count` that are scaled together.
-  template <int kRows>
-  VERBATIM_INLINE static void add_tiles(const IntegerProduct& p, int64_t row, int64_t t,
-                                        [[maybe_unused]] int64_t count, const uint8_t* codes,
-                                        const uint8_t* scales, [[maybe_unused]] const uint8_t* zeros,
-                                        V (&sums)[kRows]) {
-    typename Dot::Sum dots[kRows];
-    for (int r = 0; r < kRows; ++r) {
-      const int32_t* const tile_sums = p.a->sums + (row + r) * (p.a->k / kInnerStep) + t;
-      int32_t sum = *tile_sums;
-      if constexpr (kDotTiles > 1) {
-        for (int64_t i = 1; i < count; ++i) sum += tile_sums[i];
-      }
-      dots[r] = Dot::start(-kSumOffset * sum);
+  /// Where `count` tiles are whose products are scaled together.
+  struct Place {
+    int64_t row;
+    int64_t tile;
+    int64_t count;
+    const uint8_t* codes;
+    const uint8_t* scales;
+    const uint8_t* zeros;
+  };
+
+  VERBATIM_INLINE static int32_t activation_sum(const IntegerProduct& p, int64_t row, const Place& at) {
+    const int32_t* const sums = p.a->sums + row * (p.a->k / kInnerStep) + at.tile;
+    int32_t sum = *sums;
+    if constexpr (kDotTiles > 1) {
+      for (int64_t i = 1; i < at.count; ++i) sum += sums[i];
     }
-    const int8_t* const a = p.a->codes + row * p.a->stride + t * kInnerStep;
-    if constexpr (kKind == kIntegerInt8) {
-      dot_bytes<kRows>(codes, a, p.a->stride, dots);
-    } else if constexpr (kDotTiles > 1) {
-      for (int64_t i = 0; i < count; ++i) {
-        dot_nibbles<kRows>(codes + i * kBytes, a + i * kInnerStep, p.a->stride, dots);
+    return sum;
+  }
+
+  /// sums += the products of the rows with the tiles.
+  template <int kRows>
+  VERBATIM_INLINE static void add_tiles(const IntegerProduct& p, const Place& at, V (&sums)[kRows]) {
+    if constexpr (kKind == kIntegerMxfp4) {
+      SharedExponents level(at.scales, at.count);
+      add_level<kRows>(p, at, level, sums);
+      while (level.more) {
+        level.advance();
+        add_level<kRows>(p, at, level, sums);
       }
     } else {
-      dot_nibbles<kRows>(codes, a, p.a->stride, dots);
-    }
-    const V weight_scale = integer_scales<V, kKind>(scales);
-    for (int r = 0; r < kRows; ++r) {
-      const int64_t group = (row + r) * (p.a->k / kInnerStep) + t;
-      typename Dot::Sum dot = dots[r];
-      if constexpr (kKind == kIntegerInt4Asymmetric) {
-        dot = Dot::subtract_product(dot, zeros, p.a->sums[group]);
-      }
-      // In this order: the product of the scales alone would be subnormal, and slow, for a group of zeros.
-      const V scaled = Dot::to_float(dot) * weight_scale;
-      const V row_scale = V::set(p.a->scales[group]);
-      if constexpr (scales_exactly(kKind)) {
-        sums[r] = fma(scaled, row_scale, sums[r]);  // the product is exact either way
+      const int8_t* const a = p.a->codes + at.row * p.a->stride + at.tile * kInnerStep;
+      typename Dot::Sum dots[kRows];
+      for (int r = 0; r < kRows; ++r) dots[r] = Dot::start(-kSumOffset * activation_sum(p, at.row + r, at));
+      if constexpr (kKind == kIntegerInt8) {
+        dot_bytes<kRows>(at.codes, a, p.a->stride, dots);
       } else {
-        sums[r] = sums[r] + scaled * row_scale;
+        for (int64_t i = 0; i < at.count; ++i) {
+          dot_nibbles<kRows>(at.codes + i * kBytes, a + i * kInnerStep, p.a->stride, dots);
+        }
       }
+      if constexpr (kKind == kIntegerInt4Asymmetric) {
+        for (int r = 0; r < kRows; ++r) {
+          dots[r] = Dot::subtract_product(dots[r], at.zeros, activation_sum(p, at.row + r, at));
+        }
+      }
+      add_scaled<kRows>(p, at, integer_scales<V, kKind>(at.scales), dots, sums);
+    }
+  }
+
+  /// Those with the tiles of a level.
+  template <int kRows>
+  VERBATIM_INLINE static void add_level(const IntegerProduct& p, const Place& at,
+                                        const SharedExponents& level, V (&sums)[kRows]) {
+    const int8_t* const a = p.a->codes + at.row * p.a->stride + at.tile * kInnerStep;
+    typename Dot::Sum totals[kRows];
+    for (int r = 0; r < kRows; ++r) totals[r] = Dot::start(0);
+    for (int64_t i = 0; i < at.count; ++i) {
+      typename Dot::Sum dots[kRows];
+      for (int r = 0; r < kRows; ++r) {
+        dots[r] = Dot::start(-kSumOffset * p.a->sums[(at.row + r) * (p.a->k / kInnerStep) + at.tile + i]);
+      }
+      dot_nibbles<kRows>(at.codes + i * kBytes, a + i * kInnerStep, p.a->stride, dots);
+      for (int r = 0; r < kRows; ++r)
+        totals[r] = Dot::add_shifted(totals[r], dots[r], reinterpret_cast<const uint8_t*>(&level.shifts[i]));
+    }
+    add_scaled<kRows>(p, at, V::from_exponents(reinterpret_cast<const uint8_t*>(&level.step)), totals, sums);
+  }
+
+  template <int kRows>
+  VERBATIM_INLINE static void add_scaled(const IntegerProduct& p, const Place& at, const V& weight_scale,
+                                         const typename Dot::Sum (&dots)[kRows], V (&sums)[kRows]) {
+    for (int r = 0; r < kRows; ++r) {
+      // In this order: the product of the scales alone may be subnormal, and slow, for tiny activations.
+      const V scaled = Dot::to_float(dots[r]) * weight_scale;
+      const float row_scale = p.a->scales[(at.row + r) * (p.a->k / kInnerStep) + at.tile];
+      sums[r] = sums[r] + scaled * V::set(row_scale);
     }
   }
 };
@@ -250,7 +280,6 @@ void fill_integer(decltype(KernelTable::integer_product)& table) {
   table[kIntegerBsfp] = integer_product<V, Dot, kIntegerBsfp>;
   table[kIntegerInt4] = integer_product<V, Dot, kIntegerInt4>;
   table[kIntegerInt4Asymmetric] = integer_product<V, Dot, kIntegerInt4Asymmetric>;
-  table[kIntegerInt4Grouped] = integer_product<V, Dot, kIntegerInt4Grouped>;
   table[kIntegerInt8] = integer_product<V, Dot, kIntegerInt8>;
 }
 

@@ -31,7 +31,6 @@ KernelTable make_table(const char* name) {
   table.quantize_int8 = quantize_int8<V>;
   table.quantize_int4 = quantize_int4<V>;
   table.quantize_wide = quantize_wide<V>;
-  table.round_to_int8 = round_to_int8<V>;
   table.rms_norm = rms_norm<V>;
   table.silu_gate = silu_gate<V>;
   table.add = add<V>;

@@ -92,36 +92,6 @@ struct Mxfp4Tile {
   }
 };
 
-/// The drafts of BSFP in BF16, by code (formats/bsfp.h): a sign and a power of two that the scale's bits are
-/// added to, plus a surplus, as for E2M1; zeros without.
-inline constexpr int kBsfpSurplus = 0x5000;
-alignas(64) inline constexpr uint16_t kBsfpDraftWords[32] = {
-#define VERBATIM_BSFP_WORDS(first) \
-  (first), 0, (first) + 2 * 128, 0, (first)-1 * 128, (first) + 1 * 128, (first) + 3 * 128, (first) + 5 * 128
-    VERBATIM_BSFP_WORDS(kBsfpSurplus), VERBATIM_BSFP_WORDS(kBsfpSurplus + 0x8000),
-    VERBATIM_BSFP_WORDS(kBsfpSurplus), VERBATIM_BSFP_WORDS(kBsfpSurplus + 0x8000)
-#undef VERBATIM_BSFP_WORDS
-};
-
-/// BSFP's drafts as BF16: exact, because their magnitudes are powers of two times the scale.
-template <typename W>
-struct BsfpDraftTile {
-  using Words = W;
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
-    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
-  }
-  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
-    const int64_t groups = (p.tiles + kTilesPerScale - 1) / kTilesPerScale;
-    const int64_t group = at.panel * groups + at.tile / kTilesPerScale;
-    const auto table = W::table(kBsfpDraftWords);
-    const W deficit = W::set(kBsfpSurplus) - W::spread_words(p.scales + group * kPanelWidth * 2);
-    for_each_pair<W>(
-        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
-          subtract_saturating(W::look_up16(table, codes), deficit).store(out + kPair * kBlockWords);
-        });
-  }
-};
-
 /// BSFP of BF16 weights: the flag and the code choose sign and upper exponent, a byte holds the rest.
 template <typename W>
 struct BsfpFullTile {
@@ -290,7 +260,6 @@ void unpack_int8_tiles(const TilePanels& panels, int64_t panel, int64_t first, i
 template <typename W>
 void fill_unpack(UnpackTiles (&table)[kTileReadings]) {
   table[kTileMxfp4] = unpack_tiles<Mxfp4Tile<W>, false>;
-  table[kTileBsfpDraft] = unpack_tiles<BsfpDraftTile<W>, false>;
   table[kTileBsfpFull] = unpack_tiles<BsfpFullTile<W>, true>;
   table[kTileBsfpFullF16] = unpack_tiles<BsfpFullF16Tile<W>, true>;
   table[kTileMxbf16Full] = unpack_tiles<Mxbf16FullTile<W>, true>;

@@ -1,3 +1,4 @@
+#include "kernels/generic/code_values.h"
 #include "kernels/generic/table.h"
 #include "kernels/isa_tables.h"
 #include "kernels/scalar/vector.h"
@@ -7,11 +8,8 @@ namespace verbatim::scalar {
 
 namespace {
 
-/// Twice the values of E2M1, by code.
-constexpr int8_t kDoubledE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
-/// Twice the values of BSFP's drafts, by code (formats/bsfp.h).
-constexpr int8_t kDoubledBsfp[16] = {2, 0, 8, 0, 1, 4, 16, 64, -2, 0, -8, 0, -1, -4, -16, -64};
+using generic::kDoubledBsfp;
+using generic::kDoubledE2m1;
 
 struct Dot {
   struct Bytes {
@@ -79,6 +77,10 @@ struct Dot {
   template <int kBits>
   static Sum add_shifted(Sum sum, const Sum& shifted) {
     for (int i = 0; i < 16; ++i) sum.lane[i] += shifted.lane[i] * (1 << kBits);
+    return sum;
+  }
+  static Sum add_shifted(Sum sum, const Sum& shifted, const uint8_t* shifts) {
+    for (int i = 0; i < 16; ++i) sum.lane[i] += shifts[i] < 32 ? shifted.lane[i] * (1 << shifts[i]) : 0;
     return sum;
   }
   static void store(const Sum& sum, int32_t* out) { std::memcpy(out, sum.lane, sizeof sum.lane); }

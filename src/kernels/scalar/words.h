@@ -36,11 +36,6 @@ struct U16x32 {
     for (int i = 0; i < 32; ++i) v.lane[i] = from[i / 2];
     return v;
   }
-  VERBATIM_INLINE static U16x32 spread_words(const uint8_t* from) {
-    U16x32 v;
-    for (int i = 0; i < 32; ++i) std::memcpy(&v.lane[i], from + i / 2 * 2, 2);
-    return v;
-  }
   /// Thirty-two bytes, one to a lane.
   VERBATIM_INLINE static U16x32 widen_bytes(const uint8_t* from) {
     U16x32 v;
