@@ -18,11 +18,10 @@ inline constexpr ByteTable byte_table(int kind) {
   ByteTable table{};
   for (int i = 0; i < 64; ++i) {
     const int code = i % 16;
-    int value = code;
-    if (kind == kIntegerInt4) value = code - 8;
-    if (kind == kIntegerBsfp) value = generic::kDoubledBsfp[code];
-    if (kind == kIntegerMxfp4) value = generic::kDoubledE2m1[code] * (1 << i / 16);
-    table.bytes[i] = static_cast<int8_t>(value);
+    int8_t& byte = table.bytes[i];
+    byte = static_cast<int8_t>(kind == kIntegerInt4 ? code - 8 : code);
+    if (kind == kIntegerBsfp) byte = generic::kDoubledBsfp[code];
+    if (kind == kIntegerMxfp4) byte = static_cast<int8_t>(generic::kDoubledE2m1[code] * (1 << i / 16));
   }
   return table;
 }

@@ -50,8 +50,8 @@ struct SharedExponents {
     Bytes16 others{};
     for (int i = 0; i < kTiles; ++i) {
       const Bytes16 below = top - left_[i];
-      const Bytes16 further = reinterpret_cast<Bytes16>(below > kStep);
-      const Bytes16 nothing = reinterpret_cast<Bytes16>(left_[i] == 0);
+      const auto further = reinterpret_cast<Bytes16>(below > kStep);
+      const auto nothing = reinterpret_cast<Bytes16>(left_[i] == 0);
       shifts[i] = (kStep - below) | further | nothing;
       left_[i] &= further & reinterpret_cast<Bytes16>(left_[i] > kZeros);
       others |= left_[i];
