@@ -84,6 +84,22 @@ struct IntegerMicro {
     }
   }
 
+  /// Asks for what will be read after this, of all panels in turn while one of them is worked on: a long
+  /// burst of one panel leaves the others waiting.
+  struct Fetch {
+    const uint8_t* from;  ///< of the first panel
+    int64_t apart;        ///< bytes between panels
+    int panels;
+
+    VERBATIM_INLINE Fetch tile(int64_t index) const {
+      return {from + index * kBytes / panels, apart, panels};
+    }
+    /// One line beside each of a tile's four blocks.
+    VERBATIM_INLINE void line(int block) const {
+      __builtin_prefetch(panels == 1 ? from + block * 64 : from + block * apart);
+    }
+  };
+
   VERBATIM_INLINE static void add_quad(typename Dot::Sum& dot,
                                        [[maybe_unused]] typename Dot::Partial& partial,
                                        const typename Dot::Bytes& weights, const int8_t* quad) {
@@ -95,13 +111,13 @@ struct IntegerMicro {
   }
 
   template <int kRows>
-  VERBATIM_INLINE static void dot_nibbles(const uint8_t* codes, const int8_t* a, int64_t a_stride,
-                                          typename Dot::Sum (&dots)[kRows]) {
+  VERBATIM_INLINE static void dot_nibbles(const uint8_t* codes, const Fetch& fetch, const int8_t* a,
+                                          int64_t a_stride, typename Dot::Sum (&dots)[kRows]) {
     for (int half = 0; half < 2; ++half) {
       typename Dot::Partial partial[kRows];
       for (int r = 0; r < kRows; ++r) partial[r] = Dot::open(dots[r]);
       for (int block = 2 * half; block < 2 * half + 2; ++block) {
-        __builtin_prefetch(codes + kCodePrefetchBytes + block * 64);
+        fetch.line(block);
         const auto packed = Dot::load(codes + block * 64);
         const auto low = low_weights(packed);
         const auto high = high_weights(packed);
@@ -148,8 +164,11 @@ struct IntegerMicro {
             scales + (j * apart * groups + group) * integer_scale_bytes(kKind);
         const uint8_t* const group_zeros = zeros + (j * apart * groups + group) * kPanelWidth;
         __builtin_prefetch(group_scales + kScalePrefetchBytes);
+        const Fetch fetch{codes + t * kBytes + kCodePrefetchBytes + j * (kDotTiles / kPanels) * kBytes,
+                          apart * tiles * kBytes, kPanels};
         add_tiles<kRows>(
-            p, {row, t, count, codes + (j * apart * tiles + t) * kBytes, group_scales, group_zeros}, sums[j]);
+            p, {row, t, count, codes + (j * apart * tiles + t) * kBytes, group_scales, group_zeros, fetch},
+            sums[j]);
       }
     }
     for (int j = 0; j < kPanels; ++j) {
@@ -197,6 +216,7 @@ struct IntegerMicro {
     const uint8_t* codes;
     const uint8_t* scales;
     const uint8_t* zeros;
+    Fetch fetch;
   };
 
   VERBATIM_INLINE static int32_t activation_sum(const IntegerProduct& p, int64_t row, const Place& at) {
@@ -226,7 +246,7 @@ struct IntegerMicro {
         dot_bytes<kRows>(at.codes, a, p.a->stride, dots);
       } else {
         for (int64_t i = 0; i < at.count; ++i) {
-          dot_nibbles<kRows>(at.codes + i * kBytes, a + i * kInnerStep, p.a->stride, dots);
+          dot_nibbles<kRows>(at.codes + i * kBytes, at.fetch.tile(i), a + i * kInnerStep, p.a->stride, dots);
         }
       }
       if constexpr (kKind == kIntegerInt4Asymmetric) {
@@ -250,7 +270,7 @@ struct IntegerMicro {
       for (int r = 0; r < kRows; ++r) {
         dots[r] = Dot::start(-kSumOffset * p.a->sums[(at.row + r) * (p.a->k / kInnerStep) + at.tile + i]);
       }
-      dot_nibbles<kRows>(at.codes + i * kBytes, a + i * kInnerStep, p.a->stride, dots);
+      dot_nibbles<kRows>(at.codes + i * kBytes, at.fetch.tile(i), a + i * kInnerStep, p.a->stride, dots);
       for (int r = 0; r < kRows; ++r)
         totals[r] = Dot::add_shifted(totals[r], dots[r], reinterpret_cast<const uint8_t*>(&level.shifts[i]));
     }
