@@ -32,6 +32,7 @@ struct Options {
   int32_t refills = 2;
   int32_t rounds = 1;
   GenerateOptions generate;
+  bool every_draft = false;
   int32_t threads = 0;
   bool json = false;
 };
@@ -65,6 +66,7 @@ std::optional<Run> run_batch(const DecodeCase& one, const std::vector<std::vecto
   Engine engine(one.model, {.max_batch = batch,
                             .capacity = static_cast<int64_t>(longest) + options.generate.max_tokens,
                             .prompt_cache = false,
+                            .weigh_drafts = !options.every_draft,
                             .threads = options.threads});
   if (one.draft_model) engine.set_draft_model(*one.draft_model);
   engine.prepare(one.recipe, show_measuring);
@@ -173,6 +175,7 @@ void print_json(const Options& options, const std::vector<DecodeCase>& cases,
   object["refills"] = options.refills;
   object["rounds"] = options.rounds;
   object["temperature"] = options.generate.sampling.temperature;
+  object["weigh_drafts"] = !options.every_draft;
   object["baseline"] = cases.front().recipe.name;
   object["results"] = nlohmann::ordered_json::array();
   for (const Cell& cell : cells) {
@@ -291,6 +294,8 @@ void add_bench_throughput(CLI::App& bench_group) {
   command->add_option("-n,--max-tokens", options->generate.max_tokens, "Tokens of each answer")
       ->capture_default_str()
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  command->add_flag("--every-draft", options->every_draft,
+                    "Draft as sequences would alone, even where that costs the batch more than it brings");
   command->add_option("--draft-model", options->draft_model, "The model that recipes draft with")
       ->type_name("MODEL");
   command->add_option("--threads", options->threads, "Threads to compute with; 0: all processors")

@@ -45,7 +45,7 @@ struct Engine::Implementation {
         memory(model_, options_, capacity),
         team(options_.threads > 0 ? options_.threads : hardware_threads()),
         batcher(
-            team, options_.prompt_rows, [this] { return memory.evict(); }, [this] { finish_ended(); }),
+            team, options_, [this] { return memory.evict(); }, [this] { finish_ended(); }),
         lanes(model_, batcher, capacity, options_.max_batch) {
     workers.reserve(static_cast<size_t>(options.max_batch));
     try {

@@ -83,7 +83,8 @@ class PassBatcher::Runner : public PassRunner {
   void promise(const Promise& promise) override { promise_ = promise; }
   Least least() const override {
     const std::lock_guard lock(batcher_->mutex_);
-    return batcher_->attached_ > 1 ? batcher_->pace_.least(batcher_->attached_) : Least{};
+    const bool weigh = batcher_->weigh_drafts_ && batcher_->attached_ > 1;
+    return weigh ? batcher_->pace_.least(batcher_->attached_) : Least{};
   }
   void observe_draft(int64_t kept, bool cut) override {
     const std::lock_guard lock(batcher_->mutex_);
@@ -108,10 +109,11 @@ class PassBatcher::Runner : public PassRunner {
   Pass last_;
 };
 
-PassBatcher::PassBatcher(ThreadTeam& team, int64_t prompt_rows, std::function<bool()> make_room,
+PassBatcher::PassBatcher(ThreadTeam& team, const EngineOptions& options, std::function<bool()> make_room,
                          std::function<void()> between_passes)
     : team_(&team),
-      prompt_rows_(prompt_rows),
+      prompt_rows_(options.prompt_rows),
+      weigh_drafts_(options.weigh_drafts),
       make_room_(std::move(make_room)),
       between_passes_(std::move(between_passes)) {}
 
@@ -189,7 +191,7 @@ Matrix<const float> PassBatcher::run(Request& request) {
 
 /// Whether what the group drafts is worth its time to the batch. One sequence by itself knows best.
 bool PassBatcher::pays(const std::vector<Request*>& group) const {
-  if (!group.front()->kind->drafts || !group.front()->target || attached_ == 1) return true;
+  if (!weigh_drafts_ || !group.front()->kind->drafts || !group.front()->target || attached_ == 1) return true;
   const bool others_wait = std::any_of(waiting_.begin(), waiting_.end(), [](const Request* request) {
     return !request->kind->drafts && request->decodes();
   });

@@ -54,9 +54,10 @@ class PassBatcher {
     int64_t positions_used = 0;
   };
 
-  /// The team outlives the batcher, which alone uses it. `make_room` frees some memory
-  /// of the pool that no sequence uses, or says that there is none. `between_passes` is called now and then.
-  PassBatcher(ThreadTeam& team, int64_t prompt_rows, std::function<bool()> make_room,
+  /// The team outlives the batcher, which alone uses it. `options` says how many rows of prompts join a pass
+  /// and whether drafts are weighed. `make_room` frees some memory of the pool that no sequence uses, or says
+  /// that there is none. `between_passes` is called now and then.
+  PassBatcher(ThreadTeam& team, const EngineOptions& options, std::function<bool()> make_room,
               std::function<void()> between_passes);
 
   /// From now on passes wait for this sequence,
@@ -89,6 +90,7 @@ class PassBatcher {
 
   ThreadTeam* team_;
   int64_t prompt_rows_;
+  bool weigh_drafts_;
   std::function<bool()> make_room_;
   std::function<void()> between_passes_;
 

@@ -33,10 +33,17 @@ TEST(Engine, ABatchChangesNoByteOfAnyAnswer) {
   const Pair& pair = default_pair({"full", "mxfp4"});
   const std::vector<Asked> asked = many_requests(pair.target, 16, 20);
   for (const char* const name : {"plain", "ml-specqd", "auto"}) {
-    BatchRun run{.max_batch = 8, .seed = 3};
-    expect_answers_alone(pair, asked, load_recipe(name), run);
-    if (HasFatalFailure()) return;
-    EXPECT_EQ(run.stats.preemptions, 0);
+    const Recipe recipe = load_recipe(name);
+    for (const bool weigh_drafts : {false, true}) {
+      if (weigh_drafts && recipe.plain()) continue;
+      BatchRun run{.max_batch = 8, .weigh_drafts = weigh_drafts, .seed = 3};
+      expect_answers_alone(pair, asked, recipe, run);
+      if (HasFatalFailure()) return;
+      EXPECT_EQ(run.stats.preemptions, 0);
+      if (recipe.name == "ml-specqd") {
+        EXPECT_TRUE(weigh_drafts || run.stats.drafts.count > 0);
+      }
+    }
   }
 }
 

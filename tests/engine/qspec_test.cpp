@@ -83,7 +83,7 @@ TEST(QSpec, SaysItWhenPlannedToo) {
   SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"int4"});
   const std::vector<Asked> asked = many_requests(pair.target, 8, 24, load_recipe("w4a16"));
-  BatchRun run{.max_batch = 4, .seed = 10};
+  BatchRun run{.max_batch = 4, .weigh_drafts = true, .seed = 10};
   expect_answers_alone(pair, asked, load_recipe("qspec"), run);
 }
 

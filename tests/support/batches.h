@@ -57,7 +57,8 @@ struct BatchRun {
   int32_t max_batch = 32;
   int64_t cache_positions = 0;  ///< memory for so many positions; 0: enough
   bool prompt_cache = true;
-  uint32_t seed = 1;  ///< of the order in which they arrive
+  bool weigh_drafts = false;  ///< or have all there are, so that how many does not depend on the machine
+  uint32_t seed = 1;          ///< of the order in which they arrive
   EngineStats stats = {};
 };
 
@@ -70,6 +71,7 @@ inline void expect_answers_alone(const Pair& pair, const std::vector<Asked>& ask
                               .cache_bytes = run.cache_positions * position,
                               .prompt_cache = run.prompt_cache,
                               .prompt_rows = 48,
+                              .weigh_drafts = run.weigh_drafts,
                               .threads = 2});
   engine.set_draft_model(pair.draft);
   std::vector<size_t> order(asked.size());
