@@ -20,6 +20,11 @@ constexpr int64_t kSums = kRows * kPanelWidth;
 /// second-level cache.
 constexpr int64_t kKeptBytes = 512 * 1024;
 
+// Sums are in tiles 0 to 2. Weights of all streams go through one, for the fewer are in use, the more can be
+// renamed (docs/performance.md).
+constexpr int kActivations = 4;
+constexpr int kWeights = 6;
+
 /// Up to sixteen rows.
 struct Rows {
   const int8_t* codes;
@@ -31,12 +36,6 @@ struct Rows {
   int64_t c_stride;
 };
 
-/// Where sums of rows are read or written; with a stride of 0 all rows have the same.
-struct Target {
-  float* rows;
-  int64_t stride;
-};
-
 /// A scale group of a panel.
 struct Group {
   const uint8_t* codes;
@@ -44,6 +43,21 @@ struct Group {
   const uint8_t* zeros;
   int64_t first_tile;
   int64_t tiles;  ///< 4, or what is left
+};
+
+/// How the exponents of a group of MXFP4 are brought to one of each column. Other weights need nothing of it.
+template <int kKind>
+struct Levels {};
+template <>
+struct Levels<kIntegerMxfp4> {
+  FirstLevel first;
+  generic::SharedExponents all;  ///< if the first is not whole
+
+  VERBATIM_INLINE void begin(const uint8_t* exponents, int64_t tiles) {
+    first = FirstLevel(exponents, tiles);
+    if (!first.whole) [[unlikely]]
+      all = generic::SharedExponents(exponents, tiles);
+  }
 };
 
 /// Rows by kStreams panels side by side, far apart, because a core that reads one place after the other waits
@@ -117,19 +131,28 @@ class Streams {
 
   /// Tiles 2 `pair` and 2 `pair` + 1 of a group, and before the first what the sums will be scaled by.
   VERBATIM_INLINE void unpack_pair(const Group& at, int stream, int64_t step, int64_t pair) {
-    generic::SharedExponents& level = levels_[step % kSlots][stream];
-    if (pair == 0) {
-      __builtin_prefetch(at.scales + 2 * generic::kScalePrefetchBytes);
-      if constexpr (kKind == kIntegerMxfp4) level = generic::SharedExponents(at.scales, at.tiles);
+    if (pair == 0) __builtin_prefetch(at.scales + 2 * generic::kScalePrefetchBytes);
+    uint8_t* const out = stage_.bytes[step % 2][stream][pair];
+    if constexpr (kKind == kIntegerMxfp4) {
+      Levels<kKind>& levels = levels_[step % kSlots][stream];
+      if (pair == 0) levels.begin(at.scales, at.tiles);
+      if (levels.first.whole) [[likely]] {
+        unpack_tiles(at, pair, out, [&](int64_t tile) { return ShiftedLookUp(levels.first, tile); });
+      } else {
+        unpack_tiles(at, pair, out, [&](int64_t tile) { return LevelLookUp(levels.all.shifts[tile]); });
+      }
+    } else {
+      unpack_tiles(at, pair, out, [](int64_t) { return LookUp<kKind>(); });
     }
-    unpack_tiles(at, pair, level, stage_.bytes[step % 2][stream][pair]);
   }
-  VERBATIM_INLINE static void unpack_tiles(const Group& at, int64_t pair,
-                                           const generic::SharedExponents& level, uint8_t* out) {
+  /// `look_up` says with what the codes of a tile become bytes.
+  template <typename LookUpOf>
+  VERBATIM_INLINE static void unpack_tiles(const Group& at, int64_t pair, uint8_t* out,
+                                           const LookUpOf& look_up) {
     const uint8_t* const from = at.codes + pair * 2 * kCodeBytes;
-    unpack_bytes<kKind>(from, level.shifts[pair * 2], out);
+    unpack_bytes(from, look_up(pair * 2), out);
     if (pair * 2 + 1 < at.tiles) [[likely]] {
-      unpack_bytes<kKind>(from + kCodeBytes, level.shifts[pair * 2 + 1], out + kHalfBytes);
+      unpack_bytes(from + kCodeBytes, look_up(pair * 2 + 1), out + kHalfBytes);
       return;
     }
     // Zeros make it indifferent what follows the activations.
@@ -148,15 +171,15 @@ class Streams {
 #pragma GCC unroll 2
     for (int64_t pair = 0; pair < 2; ++pair) {
       const bool here = pair * 2 < now.tiles;
-      if (here) tile_load<4>(a + pair * 2 * kInnerStep, stride);
+      if (here) tile_load<kActivations>(a + pair * 2 * kInnerStep, stride);
       const auto each = [&]<int kStream>() __attribute__((always_inline)) {
         if (next != nullptr && pair * 2 < next[kStream].tiles) [[likely]] {
           unpack_pair(next[kStream], kStream, step + 1, pair);
         }
         if (!here) [[unlikely]]
           return;
-        tile_load<6 + kStream>(stage_.bytes[half][kStream][pair], 64);
-        tile_dot_int8<kStream, 4, 6 + kStream, false>();
+        tile_load<kWeights>(stage_.bytes[half][kStream][pair], 64);
+        tile_dot_int8<kStream, kActivations, kWeights, false>();
       };
       each.template operator()<0>();
       if constexpr (kStreams > 1) each.template operator()<1>();
@@ -165,44 +188,62 @@ class Streams {
     if constexpr (kStreams > 1) tile_store<1>(stage_.dots[half][kStreams - 1], 64);
   }
 
-  /// `c`: of the first stream's panel, if the groups are the last ones.
+  /// Adds the products of a step to the sums. `c`: of the first stream's panel, if the groups are the last.
   VERBATIM_INLINE void add(const Group (&groups)[kStreams], int64_t step, float* c, int64_t panels_apart) {
     for (int j = 0; j < kStreams; ++j) {
       const Group& at = groups[j];
-      const generic::SharedExponents& level = levels_[step % kSlots][j];
-      const Target sums{stage_.sums[j], kPanelWidth};
-      const Target from = at.first_tile == 0 ? Target{stage_.zeros, 0} : sums;
-      const Target to = c == nullptr ? sums : Target{c + j * panels_apart * kPanelWidth, rows_.c_stride};
-      add_scaled(at, stage_.dots[step % 2][j], level, from, to);
+      const Levels<kKind>& levels = levels_[step % kSlots][j];
+      const __m512 scales = column_scales(at, levels);
+      const int32_t* const dots = stage_.dots[step % 2][j];
+      at.first_tile == 0 ? add_scaled<true>(at, dots, scales, stage_.sums[j])
+                         : add_scaled<false>(at, dots, scales, stage_.sums[j]);
       if constexpr (kKind == kIntegerMxfp4) {
-        if (level.more) [[unlikely]]
-          add_further_levels(at, level, to);
+        if (!levels.first.whole) [[unlikely]]
+          add_further_levels(at, levels.all, stage_.sums[j]);
       }
+      if (c != nullptr) put_down(stage_.sums[j], c + j * panels_apart * kPanelWidth);
     }
   }
 
-  /// to = from + float(dots) · scales of the columns · scale of the row's group
-  VERBATIM_INLINE void add_scaled(const Group& at, const int32_t* dots,
-                                  [[maybe_unused]] const generic::SharedExponents& level, Target from,
-                                  Target to) const {
-    avx512::F32x16 column_scales;
+  VERBATIM_INLINE static __m512 column_scales(const Group& at, [[maybe_unused]] const Levels<kKind>& levels) {
     if constexpr (kKind == kIntegerMxfp4) {
-      column_scales = avx512::F32x16::from_exponents(reinterpret_cast<const uint8_t*>(&level.step));
+      return exponent_scales(levels.first.step);
     } else {
-      column_scales = generic::integer_scales<avx512::F32x16, kKind>(at.scales);
+      return generic::integer_scales<avx512::F32x16, kKind>(at.scales).lanes;
     }
-    const float* row_scale = rows_.scales + at.first_tile;
+  }
+  VERBATIM_INLINE static __m512 exponent_scales(__m128i exponents) {
+    return avx512::F32x16::from_exponents(reinterpret_cast<const uint8_t*>(&exponents)).lanes;
+  }
+
+  /// sums += float(dots) · scales of the columns · scale of the row's group, from zero on if it is the first.
+  template <bool kFirst>
+  VERBATIM_INLINE void add_scaled(const Group& at, const int32_t* dots, __m512 scales, float* sums) const {
+    const float* row_scales = rows_.scales + at.first_tile;
     const int64_t tiles = tiles_;
-    const int32_t* const end = dots + rows_.count * kPanelWidth;
-    for (int64_t r = 0; dots < end; dots += kPanelWidth, ++r) {
-      __m512i dot = _mm512_load_si512(dots);
-      if constexpr (kKind == kIntegerInt4Asymmetric) dot = without_zeros(dot, at, r);
-      const __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(dot), column_scales.lanes);
-      const __m512 product = _mm512_mul_ps(scaled, _mm512_set1_ps(*row_scale));
-      _mm512_storeu_ps(to.rows, _mm512_add_ps(_mm512_loadu_ps(from.rows), product));
-      row_scale += tiles;
-      from.rows += from.stride;
-      to.rows += to.stride;
+    const auto add_row = [&](int64_t row, int64_t offset) __attribute__((always_inline)) {
+      __m512i dot = _mm512_load_si512(dots + offset * kPanelWidth);
+      if constexpr (kKind == kIntegerInt4Asymmetric) dot = without_zeros(dot, at, row + offset);
+      const __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(dot), scales);
+      const __m512 product = _mm512_mul_ps(scaled, _mm512_set1_ps(row_scales[offset * tiles]));
+      float* const to = sums + offset * kPanelWidth;
+      _mm512_store_ps(to, _mm512_add_ps(kFirst ? _mm512_setzero_ps() : _mm512_load_ps(to), product));
+    };
+    const auto next = [&](int64_t rows) __attribute__((always_inline)) {
+      dots += rows * kPanelWidth;
+      sums += rows * kPanelWidth;
+      row_scales += rows * tiles;
+    };
+    int64_t row = 0;
+    for (; row + 4 <= rows_.count; row += 4, next(4)) {
+      for (int64_t offset = 0; offset < 4; ++offset) add_row(row, offset);
+    }
+    for (; row < rows_.count; ++row, next(1)) add_row(row, 0);
+  }
+
+  VERBATIM_INLINE void put_down(const float* sums, float* to) const {
+    for (int64_t row = 0; row < rows_.count; ++row, sums += kPanelWidth, to += rows_.c_stride) {
+      _mm512_storeu_ps(to, _mm512_load_ps(sums));
     }
   }
 
@@ -215,18 +256,19 @@ class Streams {
   }
 
   /// What tiles contribute that are far below others of their group.
-  [[gnu::noinline]] void add_further_levels(const Group& at, generic::SharedExponents level, Target to) {
+  [[gnu::noinline]] void add_further_levels(const Group& at, generic::SharedExponents level, float* sums) {
     while (level.more) {
       level.advance();
       tile_zero<2>();
       for (int64_t pair = 0; pair * 2 < at.tiles; ++pair) {
-        unpack_tiles(at, pair, level, stage_.further);
-        tile_load<4>(rows_.codes + (at.first_tile + pair * 2) * kInnerStep, rows_.stride);
-        tile_load<6>(stage_.further, 64);
-        tile_dot_int8<2, 4, 6, false>();
+        unpack_tiles(at, pair, stage_.further, [&](int64_t tile) { return LevelLookUp(level.shifts[tile]); });
+        tile_load<kActivations>(rows_.codes + (at.first_tile + pair * 2) * kInnerStep, rows_.stride);
+        tile_load<kWeights>(stage_.further, 64);
+        tile_dot_int8<2, kActivations, kWeights, false>();
       }
       tile_store<2>(stage_.further_dots, 64);
-      add_scaled(at, stage_.further_dots, level, to, to);
+      add_scaled<false>(at, stage_.further_dots, exponent_scales(reinterpret_cast<__m128i>(level.step)),
+                        sums);
     }
   }
 
@@ -236,7 +278,6 @@ class Streams {
     uint8_t bytes[2][kStreams][2][kTileBytes];
     int32_t dots[2][kStreams][kSums];
     float sums[kStreams][kSums];
-    float zeros[kPanelWidth];
     alignas(64) uint8_t further[kTileBytes];
     int32_t further_dots[kSums];
   };
@@ -245,16 +286,15 @@ class Streams {
   IntegerPanels weights_;
   int64_t tiles_;
   int64_t groups_;
-  generic::SharedExponents levels_[kSlots][kStreams]{};
+  [[no_unique_address]] Levels<kKind> levels_[kSlots][kStreams]{};
   Stage stage_{};
 };
 
 void configure(int64_t rows) {
   TileConfig config;
   for (int tile = 0; tile < 3; ++tile) config.set(tile, static_cast<int>(rows), 64);  // sums
-  config.set(4, static_cast<int>(rows), 64);  // activations: 64 of a group
-  config.set(6, 16, 64);                      // weights: 16 quads × 16 columns
-  config.set(7, 16, 64);
+  config.set(kActivations, static_cast<int>(rows), 64);                               // 64 of a group
+  config.set(kWeights, 16, 64);  // 16 quads × 16 columns
   config.load();
 }
 

@@ -2,6 +2,8 @@
 
 #include <immintrin.h>
 
+#include <iterator>
+
 #include "kernels/generic/code_values.h"
 #include "kernels/generic/integer.h"
 #include "kernels/generic/tiles.h"
@@ -28,51 +30,97 @@ inline constexpr ByteTable byte_table(int kind) {
 template <int kKind>
 inline constexpr ByteTable kByteTable = byte_table(kKind);
 
-/// Every byte four times.
-inline constexpr ByteTable spreading() {
+/// Spreads bytes of columns over their quads: the sixteen of one of four tiles, each four times.
+inline constexpr ByteTable spreading(int tile) {
   ByteTable table{};
-  for (int i = 0; i < 64; ++i) table.bytes[i] = static_cast<int8_t>(i / 4);
+  for (int i = 0; i < 64; ++i) table.bytes[i] = static_cast<int8_t>(tile * 16 + i / 4);
   return table;
 }
-inline constexpr ByteTable kSpreading = spreading();
+inline constexpr ByteTable kSpreading[] = {spreading(0), spreading(1), spreading(2), spreading(3)};
+static_assert(std::size(kSpreading) == generic::SharedExponents::kTiles);
 
 /// Makes bytes of the codes in the low nibbles; what is in the high ones does not matter.
 template <int kKind>
 struct LookUp {
   __m512i table = _mm512_load_si512(kByteTable<kKind>.bytes);
 
-  VERBATIM_INLINE explicit LookUp(generic::Bytes16) {}
   VERBATIM_INLINE __m512i operator()(__m512i nibbles) const {
     return _mm512_permutexvar_epi8(nibbles, table);
   }
 };
 
-/// Those of a tile under shifts, zeros where it is not in the level.
-template <>
-struct LookUp<kIntegerMxfp4> {
+/// The first level of a group (generic/shared_exponents.h), with all its tiles in one register.
+struct FirstLevel {
+  __m512i quarters;  ///< [tile][column]: by how much weights are shifted, in bits 4 and 5
+  __m128i step;      ///< the exponents that the sums of columns are scaled by
+  bool whole;  ///< no tile is left to other levels; if one is, the shifts of this one are not known here
+
+  FirstLevel() = default;
+  /// Of up to four tiles, whose exponents are [tiles][16].
+  VERBATIM_INLINE FirstLevel(const uint8_t* exponents, int64_t tiles) {
+    const __m512i lowest = _mm512_set1_epi8(generic::SharedExponents::kStep);
+    const __m512i all = load(exponents, tiles);
+    __m512i top = _mm512_max_epu8(all, _mm512_shuffle_i64x2(all, all, 0x4e));
+    top = _mm512_max_epu8(top, _mm512_shuffle_i64x2(top, top, 0xb1));
+    const __m512i below = _mm512_sub_epi8(top, all);
+    quarters = _mm512_slli_epi16(_mm512_sub_epi8(lowest, below), 4);
+    step = _mm_subs_epu8(_mm512_castsi512_si128(top), _mm512_castsi512_si128(lowest));
+    whole = _mm512_cmpgt_epu8_mask(below, lowest) == 0;
+  }
+
+ private:
+  /// Tiles that are not there have the exponents of the first.
+  VERBATIM_INLINE static __m512i load(const uint8_t* exponents, int64_t tiles) {
+    if (tiles == generic::SharedExponents::kTiles) [[likely]]
+      return _mm512_loadu_si512(exponents);
+    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(exponents));
+    const __mmask64 there = (__mmask64{1} << tiles * kPanelWidth) - 1;
+    return _mm512_mask_loadu_epi8(_mm512_broadcast_i32x4(first), there, exponents);
+  }
+};
+
+/// Codes of MXFP4 to bytes that are shifted, in a group without other levels.
+struct ShiftedLookUp {
   __m512i table = _mm512_load_si512(kByteTable<kIntegerMxfp4>.bytes);
   __m512i quarter;
-  __mmask64 here;
 
-  VERBATIM_INLINE explicit LookUp(generic::Bytes16 shifts) {
-    const __m512i spread = _mm512_permutexvar_epi8(_mm512_load_si512(kSpreading.bytes),
-                                                   _mm512_castsi128_si512(reinterpret_cast<__m128i>(shifts)));
-    here = _mm512_cmple_epu8_mask(spread, _mm512_set1_epi8(generic::SharedExponents::kStep));
-    quarter = _mm512_slli_epi16(spread, 4);
+  VERBATIM_INLINE ShiftedLookUp(const FirstLevel& level, int64_t tile)
+      : quarter(_mm512_permutexvar_epi8(_mm512_load_si512(kSpreading[tile].bytes), level.quarters)) {}
+  VERBATIM_INLINE __m512i index(__m512i nibbles) const {
+    constexpr int kNibbleOrQuarter = 0xea;  // (nibbles & 15) | quarter
+    return _mm512_ternarylogic_epi64(nibbles, _mm512_set1_epi8(15), quarter, kNibbleOrQuarter);
   }
   VERBATIM_INLINE __m512i operator()(__m512i nibbles) const {
-    constexpr int kNibbleOrQuarter = 0xea;  // (nibbles & 15) | quarter
-    const __m512i index = _mm512_ternarylogic_epi64(nibbles, _mm512_set1_epi8(15), quarter, kNibbleOrQuarter);
-    return _mm512_maskz_permutexvar_epi8(here, index, table);
+    return _mm512_permutexvar_epi8(index(nibbles), table);
+  }
+
+ protected:
+  VERBATIM_INLINE explicit ShiftedLookUp(__m512i shifts) : quarter(_mm512_slli_epi16(shifts, 4)) {}
+};
+
+/// In one of several levels: zeros where a column of the tile is not in it.
+struct LevelLookUp : ShiftedLookUp {
+  __mmask64 here;
+
+  VERBATIM_INLINE explicit LevelLookUp(generic::Bytes16 shifts) : LevelLookUp(spread(shifts)) {}
+  VERBATIM_INLINE __m512i operator()(__m512i nibbles) const {
+    return _mm512_maskz_permutexvar_epi8(here, index(nibbles), table);
+  }
+
+ private:
+  VERBATIM_INLINE explicit LevelLookUp(__m512i spread)
+      : ShiftedLookUp(spread),
+        here(_mm512_cmple_epu8_mask(spread, _mm512_set1_epi8(generic::SharedExponents::kStep))) {}
+  VERBATIM_INLINE static __m512i spread(generic::Bytes16 shifts) {
+    return _mm512_permutexvar_epi8(_mm512_load_si512(kSpreading[0].bytes),
+                                   _mm512_castsi128_si512(reinterpret_cast<__m128i>(shifts)));
   }
 };
 
 /// A tile of codes to 512 bytes in quads, as a tile product wants them, and fetches codes further on.
-/// `shifts`: of MXFP4.
-template <int kKind>
-VERBATIM_INLINE void unpack_bytes(const uint8_t* codes, generic::Bytes16 shifts, uint8_t* out) {
-  generic::prefetch_ahead<generic::kCodeBytes>(codes, 2 * generic::kCodePrefetchBytes);
-  const LookUp<kKind> look_up(shifts);
+template <typename LookUp>
+VERBATIM_INLINE void unpack_bytes(const uint8_t* codes, const LookUp& look_up, uint8_t* out) {
+  generic::prefetch_ahead<generic::kCodeBytes>(codes, generic::kCodePrefetchBytes);
   for (int block = 0; block < 4; ++block) {
     const __m512i packed = _mm512_loadu_si512(codes + block * 64);
     _mm512_store_si512(out + block * 128, look_up(packed));

@@ -67,7 +67,7 @@ VERBATIM_INLINE void piece_block(const PieceBlock& p, NextPiece<kPanels>& next) 
     prefetch_lines(a + kAhead * kTileElements, 16);
     tile_load<4>(a, kInnerStep * 2);
     each_panel([&]<int j>() __attribute__((always_inline)) {
-      constexpr int kWeights = 5 + j;
+      constexpr int kWeights = 5;  // of either panel: fewer registers leave more to rename
       tile_load<kWeights>(p.weights + j * p.panel_stride + t * kTileElements, 64);
       tile_dot_bf16<j, 4, kWeights>();
     });
