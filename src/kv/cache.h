@@ -49,7 +49,7 @@ class KvCache {
 
   /// Stores one head's key and value (head_dim floats each) at a position below capacity(). Numbers that are
   /// not finite are stored as ones that are, where they could reach rows that may not see the position.
-  /// Several threads may write different positions.
+  /// Several threads may write different heads or positions.
   virtual void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) = 0;
 
   /// Whether settle() has something to do before rows up to `last` attend in a layer.

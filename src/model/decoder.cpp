@@ -106,37 +106,43 @@ struct Decoder::Pass {
   }
 
   /// Adds biases, rotates queries and keys, lays the queries out by key-value head and stores keys and
-  /// values.
+  /// values. Threads take whole heads: rows of one sequence write side by side into the same lines.
   void place_heads(const LayerWeights& layer, int64_t layer_index, Matrix<float> qkv) {
-    const int64_t half = decoder.rope_.half();
-    each_row([&](int64_t r) {
-      float* const q = qkv.row(r);
-      if (layer.qkv_bias.size() > 0) {
-        kernel.add(q, layer.qkv_bias.data(), round_up<int64_t>(query_columns + 2 * kv_columns, 16));
-      }
-      const float* const cosine = work.cosine.data() + r * half;
-      const float* const sine = work.sine.data() + r * half;
-      for (int64_t h = 0; h < config.heads + config.kv_heads; ++h) {
-        kernel.rotate(q + h * config.head_dim, cosine, sine, half);
-      }
-      for (int64_t h = 0; h < config.heads; ++h) {
-        BFloat16* const query =
-            work.queries.data() + ((h / group * count + r) * group + h % group) * head_width;
-        for (int64_t d = 0; d < config.head_dim; ++d) query[d] = to_bfloat16(q[h * config.head_dim + d]);
-        std::fill(query + config.head_dim, query + head_width, BFloat16{0});
-      }
-      const Row& row = rows[static_cast<size_t>(r)];
-      KvCache& cache = *caches[static_cast<size_t>(row.sequence)];
-      const float* const k = q + query_columns;
-      const float* const v = k + kv_columns;
-      if (Branches* const branches = work.branches_of(r)) {
-        std::copy(k, k + 2 * kv_columns, branches->keys(layer_index, r));
-        if (!branches->on_trunk(r)) return;
-      }
-      for (int64_t h = 0; h < config.kv_heads; ++h) {
-        cache.write(layer_index, h, row.position, k + h * config.head_dim, v + h * config.head_dim);
+    if (layer.qkv_bias.size() > 0) {
+      each_row([&](int64_t r) {
+        kernel.add(qkv.row(r), layer.qkv_bias.data(), round_up<int64_t>(query_columns + 2 * kv_columns, 16));
+      });
+    }
+    team.split(config.kv_heads, [&](int64_t begin, int64_t end) {
+      for (int64_t r = 0; r < count; ++r) {
+        for (int64_t head = begin; head < end; ++head) place_head(layer_index, r, head, qkv.row(r));
       }
     });
+  }
+
+  /// A row's key-value head, and the queries that look at it.
+  void place_head(int64_t layer_index, int64_t r, int64_t head, float* qkv) {
+    const int64_t half = decoder.rope_.half();
+    const float* const cosine = work.cosine.data() + r * half;
+    const float* const sine = work.sine.data() + r * half;
+    for (int64_t h = 0; h < group; ++h) {
+      float* const q = qkv + (head * group + h) * config.head_dim;
+      kernel.rotate(q, cosine, sine, half);
+      BFloat16* const query = work.queries.data() + ((head * count + r) * group + h) * head_width;
+      for (int64_t d = 0; d < config.head_dim; ++d) query[d] = to_bfloat16(q[d]);
+      std::fill(query + config.head_dim, query + head_width, BFloat16{0});
+    }
+    float* const k = qkv + query_columns + head * config.head_dim;
+    const float* const v = k + kv_columns;
+    kernel.rotate(k, cosine, sine, half);
+    const Row& row = rows[static_cast<size_t>(r)];
+    if (Branches* const branches = work.branches_of(r)) {
+      const int64_t at = head * config.head_dim;
+      std::copy_n(k, config.head_dim, branches->keys(layer_index, r) + at);
+      std::copy_n(v, config.head_dim, branches->values(layer_index, r) + at);
+      if (!branches->on_trunk(r)) return;
+    }
+    caches[static_cast<size_t>(row.sequence)]->write(layer_index, head, row.position, k, v);
   }
 
   /// Lets the caches do with older positions what rows of this pass expect of them.
