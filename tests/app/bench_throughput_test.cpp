@@ -61,7 +61,9 @@ TEST(BenchThroughput, DraftsAlwaysWhenAskedTo) {
       run_program({"bench", "throughput", test::default_model(), "--prompts", prompts, "--recipes",
                    "ml-specqd", "--batch", "1,4", "-n", "12", "--threads", "2", "--every-draft", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (const json& cell : json::parse(result.out)["results"]) {
+  const json object = json::parse(result.out);
+  ASSERT_EQ(object["results"].size(), 4U);
+  for (const json& cell : object["results"]) {
     const bool plain = cell["recipe"] == "plain";
     EXPECT_EQ(cell["draft"]["count"] > 0, !plain);
     EXPECT_TRUE(plain || cell["acceptance_rate"] > 0.3);
