@@ -295,7 +295,7 @@ void add_bench_throughput(CLI::App& bench_group) {
       ->capture_default_str()
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   command->add_flag("--every-draft", options->every_draft,
-                    "Draft as sequences would alone, even where that costs the batch more than it brings");
+                    "Draft by the recipes' own rules, even where that costs the batch more than it brings");
   command->add_option("--draft-model", options->draft_model, "The model that recipes draft with")
       ->type_name("MODEL");
   command->add_option("--threads", options->threads, "Threads to compute with; 0: all processors")

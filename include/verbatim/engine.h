@@ -23,8 +23,9 @@ struct EngineOptions {
   bool prompt_cache = true;
   /// Tokens of prompts that join a pass in which other sequences decode. Changes speed, never the text.
   int64_t prompt_rows = 128;
-  /// Leaves out drafts that would take all sequences longer than what they bring is worth. Without, each
-  /// drafts as it would alone. Changes speed, never the text.
+  /// Leaves out drafts that would take all sequences longer than what they bring is worth. Without, recipes'
+  /// own rules decide, as they do alone; those of planners know the size of the batch. Changes speed, never
+  /// the text.
   bool weigh_drafts = true;
   int32_t threads = 0;  ///< to compute with; 0 takes every processor this process may run on
 };

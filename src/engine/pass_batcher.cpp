@@ -83,8 +83,7 @@ class PassBatcher::Runner : public PassRunner {
   void promise(const Promise& promise) override { promise_ = promise; }
   Least least() const override {
     const std::lock_guard lock(batcher_->mutex_);
-    const bool weigh = batcher_->weigh_drafts_ && batcher_->attached_ > 1;
-    return weigh ? batcher_->pace_.least(batcher_->attached_) : Least{};
+    return batcher_->weighs_drafts() ? batcher_->pace_.least(batcher_->attached_) : Least{};
   }
   void observe_draft(int64_t kept, bool cut) override {
     const std::lock_guard lock(batcher_->mutex_);
@@ -189,9 +188,9 @@ Matrix<const float> PassBatcher::run(Request& request) {
   return request.logits;
 }
 
-/// Whether what the group drafts is worth its time to the batch. One sequence by itself knows best.
+/// Whether what the group drafts is worth its time to the batch.
 bool PassBatcher::pays(const std::vector<Request*>& group) const {
-  if (!weigh_drafts_ || !group.front()->kind->drafts || !group.front()->target || attached_ == 1) return true;
+  if (!weighs_drafts() || !group.front()->kind->drafts || !group.front()->target) return true;
   const bool others_wait = std::any_of(waiting_.begin(), waiting_.end(), [](const Request* request) {
     return !request->kind->drafts && request->decodes();
   });

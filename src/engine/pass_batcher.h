@@ -85,6 +85,8 @@ class PassBatcher {
   void end(Request& request);
   void count(const std::vector<Request*>& group);
   void evaluate(const std::vector<Request*>& group, DecoderWorkspace& workspace);
+  /// One sequence by itself knows best what it drafts.
+  bool weighs_drafts() const { return weigh_drafts_ && attached_ > 1; }
   bool pays(const std::vector<Request*>& group) const;
   DecoderWorkspace& workspace_of(const Decoder& decoder);
 

@@ -15,6 +15,9 @@ namespace {
 
 /// Fewer rows than this are quicker to treat on the calling thread than to hand out.
 constexpr int64_t kRowsToShare = 4;
+/// So many rows of a head are placed in the cache by one thread: rows of one sequence write side by side into
+/// the same lines.
+constexpr int64_t kRowsPlaced = 16;
 
 }  // namespace
 
@@ -106,18 +109,25 @@ struct Decoder::Pass {
   }
 
   /// Adds biases, rotates queries and keys, lays the queries out by key-value head and stores keys and
-  /// values. Threads take whole heads: rows of one sequence write side by side into the same lines.
+  /// values.
   void place_heads(const LayerWeights& layer, int64_t layer_index, Matrix<float> qkv) {
     if (layer.qkv_bias.size() > 0) {
       each_row([&](int64_t r) {
         kernel.add(qkv.row(r), layer.qkv_bias.data(), round_up<int64_t>(query_columns + 2 * kv_columns, 16));
       });
     }
-    team.split(config.kv_heads, [&](int64_t begin, int64_t end) {
-      for (int64_t r = 0; r < count; ++r) {
-        for (int64_t head = begin; head < end; ++head) place_head(layer_index, r, head, qkv.row(r));
+    const int64_t blocks = ceil_div(count, kRowsPlaced);
+    const int64_t items = config.kv_heads * blocks;
+    const auto range = [&](int64_t begin, int64_t end) {
+      for (int64_t item = begin; item < end; ++item) {
+        const int64_t first = item % blocks * kRowsPlaced;
+        for (int64_t r = first; r < std::min(first + kRowsPlaced, count); ++r) {
+          place_head(layer_index, r, item / blocks, qkv.row(r));
+        }
       }
-    });
+    };
+    if (count < kRowsToShare) return range(0, items);
+    team.split(items, range);
   }
 
   /// A row's key-value head, and the queries that look at it.

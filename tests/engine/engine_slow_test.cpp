@@ -29,8 +29,11 @@ TEST_P(EngineRecipe, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
   for (const int64_t positions : {0, 768}) {
     for (const bool prompt_cache : {false, true}) {
       if (!plain && prompt_cache == (positions == 0)) continue;  // each of them once
-      BatchRun run{
-          .max_batch = 32, .cache_positions = positions, .prompt_cache = prompt_cache, .seed = seed++};
+      BatchRun run{.max_batch = 32,
+                   .cache_positions = positions,
+                   .prompt_cache = prompt_cache,
+                   .weigh_drafts = positions == 0,
+                   .seed = seed++};
       expect_answers_alone(pair, asked, recipe, run);
       if (HasFatalFailure()) return;
       preemptions += run.stats.preemptions;
@@ -63,7 +66,8 @@ TEST(EngineHierarchicalCache, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
     Recipe recipe = load_recipe(name);
     recipe.cache = plain.cache;
     for (const bool prompt_cache : {false, true}) {
-      BatchRun run{.max_batch = 32, .prompt_cache = prompt_cache, .seed = seed++};
+      BatchRun run{
+          .max_batch = 32, .prompt_cache = prompt_cache, .weigh_drafts = prompt_cache, .seed = seed++};
       expect_answers_alone(default_pair(recipe.formats()), asked, recipe, run);
       if (HasFatalFailure()) return;
     }

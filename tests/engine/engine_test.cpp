@@ -52,11 +52,33 @@ TEST(Engine, WhoLosesMemoryAnswersTheSame) {
   const Pair& pair = default_pair({"full", "mxfp4"});
   const std::vector<Asked> asked = many_requests(pair.target, 10, 160, kPlainRecipe, 150);
   for (const char* const name : {"plain", "ml-specqd"}) {
-    BatchRun run{.max_batch = 8, .cache_positions = 384, .seed = 4};
-    expect_answers_alone(pair, asked, load_recipe(name), run);
-    if (HasFatalFailure()) return;
-    EXPECT_GT(run.stats.preemptions, 0) << name;
+    const Recipe recipe = load_recipe(name);
+    for (const bool weigh_drafts : {false, true}) {
+      if (weigh_drafts && recipe.plain()) continue;
+      BatchRun run{.max_batch = 8, .cache_positions = 384, .weigh_drafts = weigh_drafts, .seed = 4};
+      expect_answers_alone(pair, asked, recipe, run);
+      if (HasFatalFailure()) return;
+      EXPECT_GT(run.stats.preemptions, 0) << name;
+    }
   }
+}
+
+// The first layer alone is right so rarely that its drafts never pay.
+TEST(Engine, LeavesOutDraftsThatDoNotPayUnlessToldOtherwise) {
+  SKIP_WITHOUT(default_model());
+  const Pair& pair = default_pair({"full", "mxfp4"});
+  Recipe recipe = load_recipe("early-exit");
+  recipe.levels.front().layers = 1;
+  recipe.levels.front().threshold = 0.0f;
+  const std::vector<Asked> asked = many_requests(pair.target, 4, 60);
+  const auto drafts = [&](bool weigh_drafts) {
+    BatchRun run{.max_batch = 4, .weigh_drafts = weigh_drafts, .seed = 6};
+    expect_answers_alone(pair, asked, recipe, run);
+    return run.stats.drafts.count;
+  };
+  const int64_t all = drafts(false);
+  EXPECT_GT(all, 40);
+  EXPECT_LT(drafts(true), all / 2);
 }
 
 TEST(Engine, RemembersBeginningsWithoutATrace) {

@@ -37,7 +37,7 @@ TEST(QSpec, SaysItInABatchToo) {
   const Pair& pair = default_pair({"int4"});
   const std::vector<Asked> asked = many_requests(pair.target, 12, 96, load_recipe("w4a16"), 200);
   for (const int64_t positions : {0, 384}) {
-    BatchRun run{.max_batch = 8, .cache_positions = positions, .seed = 9};
+    BatchRun run{.max_batch = 8, .cache_positions = positions, .weigh_drafts = positions == 0, .seed = 9};
     expect_answers_alone(pair, asked, always("qspec"), run);
     if (HasFatalFailure()) return;
     EXPECT_EQ(run.stats.preemptions > 0, positions > 0);
@@ -78,7 +78,7 @@ TEST(QSpec, SaysItOnQuantizedModels) {
   }
 }
 
-// A planner may draft or not: the text is the same.
+// A planner may draft or not, and a batch may decline: the text is the same.
 TEST(QSpec, SaysItWhenPlannedToo) {
   SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"int4"});

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
@@ -144,36 +145,66 @@ TEST_P(SharedExponentProducts, KeepWhatIsFarBelow) {
   }
 }
 
-// Files can hold scales that packing never makes: any bytes have to mean the same everywhere.
-TEST_P(SharedExponentProducts, TakeAnyBytesAsTheScalarPathDoes) {
-  constexpr int64_t kK = 416;
+/// A product with weights and activations of any bytes, but for exponents, which `exponent` makes: on this
+/// path and on the scalar one. `k`: three groups and as many tiles of another as 32s are left.
+template <typename Exponent>
+void expect_scalar_bits(const KernelTable& kernel, int64_t k, Exponent&& exponent) {
   constexpr int64_t kColumns = 80;
   constexpr int64_t kRows = 19;
   std::mt19937 random(2);
   PackedMatrix matrix = test::pack_store(
-      kColumns, kK, std::vector<float>(static_cast<size_t>(kColumns * kK), 1.0f), Format::kMxfp4);
-  for (const int plane : {0, 1}) {
-    for (size_t i = 0; i < matrix.plane(plane).size(); ++i) {
-      matrix.plane(plane).as<uint8_t>()[i] = static_cast<uint8_t>(random());
-    }
+      kColumns, k, std::vector<float>(static_cast<size_t>(kColumns * k), 1.0f), Format::kMxfp4);
+  for (size_t i = 0; i < matrix.plane(0).size(); ++i) {
+    matrix.plane(0).as<uint8_t>()[i] = static_cast<uint8_t>(random());
   }
-  std::vector<int8_t> codes(static_cast<size_t>(kRows * kK + kInnerStep));
-  std::vector<float> scales(static_cast<size_t>(kRows * kK / 32), 0x1p-20f);
+  for (size_t i = 0; i < matrix.plane(1).size(); ++i) matrix.plane(1).as<uint8_t>()[i] = exponent(i, random);
+  std::vector<int8_t> codes(static_cast<size_t>(kRows * k + kInnerStep));
+  std::vector<float> scales(static_cast<size_t>(kRows * k / 32), 0x1p-20f);
   std::vector<int32_t> sums(scales.size());
-  for (size_t i = 0; i < static_cast<size_t>(kRows * kK); ++i) {
+  for (size_t i = 0; i < static_cast<size_t>(kRows * k); ++i) {
     codes[i] = static_cast<int8_t>(static_cast<int>(random() % 255) - 127);
     sums[i / 32] += codes[i];
   }
   const IntegerView view = integer_view(matrix, 0, matrix.panels());
-  const auto multiply = [&](const KernelTable& kernel) {
+  const auto multiply = [&](const KernelTable& table) {
     std::vector<float> c(static_cast<size_t>(kRows * kColumns));
-    kernel.integer_product[view.weights]({codes.data(), scales.data(), sums.data(), kRows, kK, kK},
-                                         view.panels, c.data(), kColumns);
+    table.integer_product[view.weights]({codes.data(), scales.data(), sums.data(), kRows, k, k}, view.panels,
+                                        c.data(), kColumns);
     return c;
   };
   const std::vector<float> expected = multiply(*test::machine_paths().front().table);
-  const std::vector<float> actual = multiply(*GetParam().table);
-  EXPECT_EQ(std::memcmp(actual.data(), expected.data(), actual.size() * sizeof(float)), 0);
+  const std::vector<float> actual = multiply(kernel);
+  EXPECT_EQ(std::memcmp(actual.data(), expected.data(), actual.size() * sizeof(float)), 0) << "k " << k;
+}
+
+constexpr std::initializer_list<int64_t> kDepths = {384, 416, 448, 480};
+
+// Files can hold scales that packing never makes: any bytes have to mean the same everywhere.
+TEST_P(SharedExponentProducts, TakeAnyBytesAsTheScalarPathDoes) {
+  for (const int64_t k : kDepths) {
+    expect_scalar_bits(*GetParam().table, k,
+                       [](size_t, std::mt19937& random) { return static_cast<uint8_t>(random()); });
+  }
+}
+
+// Near each other they are all in one level, wherever they lie, to the smallest and the largest.
+TEST_P(SharedExponentProducts, TakeExponentsNearEachOtherAsTheScalarPathDoes) {
+  for (const int64_t k : kDepths) {
+    for (const int base : {0, 1, 2, 3, 4, 60, 120, 251}) {
+      expect_scalar_bits(*GetParam().table, k, [base](size_t, std::mt19937& random) {
+        return static_cast<uint8_t>(base + static_cast<int>(random() % 4));
+      });
+    }
+  }
+}
+
+// Few that are far off: most groups have one level, some two.
+TEST_P(SharedExponentProducts, TakeFewFarOffAsTheScalarPathDoes) {
+  for (const int64_t k : kDepths) {
+    expect_scalar_bits(*GetParam().table, k, [](size_t i, std::mt19937& random) {
+      return static_cast<uint8_t>(i % 97 == 0 ? random() : 118 + random() % 3);
+    });
+  }
 }
 
 }  // namespace

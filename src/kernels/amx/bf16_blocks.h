@@ -12,7 +12,8 @@ namespace verbatim::amx {
 // Register use: `wide` blocks have sums in 0 and 1, activations in 4, weights in 5 and 6; `pair` blocks sums
 // in 0..3, activations in 4 and 5, weights in 6 and 7; `tall` blocks sums in 0..4, weights in 5, activations
 // in 6, those of the last sixteen rows, which may be fewer, in 7. The fewer the better: what a core can
-// rename seems to be shared by its threads (docs/performance.md).
+// rename seems to be shared by its threads (docs/performance.md). Many rows (many_rows.cpp) use a wide
+// block's registers, but 5 for the weights of both panels.
 
 inline constexpr int64_t kTileRows = 16;
 inline constexpr int64_t kTileElements = 512;

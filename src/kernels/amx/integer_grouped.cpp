@@ -137,12 +137,19 @@ class Streams {
       Levels<kKind>& levels = levels_[step % kSlots][stream];
       if (pair == 0) levels.begin(at.scales, at.tiles);
       if (levels.first.whole) [[likely]] {
-        unpack_tiles(at, pair, out, [&](int64_t tile) { return ShiftedLookUp(levels.first, tile); });
+        unpack_tiles(
+            at, pair, out, [&](int64_t tile) __attribute__((always_inline)) {
+              return ShiftedLookUp(levels.first, tile);
+            });
       } else {
-        unpack_tiles(at, pair, out, [&](int64_t tile) { return LevelLookUp(levels.all.shifts[tile]); });
+        unpack_tiles(
+            at, pair, out, [&](int64_t tile) __attribute__((always_inline)) {
+              return LevelLookUp(levels.all.shifts[tile]);
+            });
       }
     } else {
-      unpack_tiles(at, pair, out, [](int64_t) { return LookUp<kKind>(); });
+      unpack_tiles(
+          at, pair, out, [](int64_t) __attribute__((always_inline)) { return LookUp<kKind>(); });
     }
   }
   /// `look_up` says with what the codes of a tile become bytes.
@@ -198,7 +205,7 @@ class Streams {
       at.first_tile == 0 ? add_scaled<true>(at, dots, scales, stage_.sums[j])
                          : add_scaled<false>(at, dots, scales, stage_.sums[j]);
       if constexpr (kKind == kIntegerMxfp4) {
-        if (!levels.first.whole) [[unlikely]]
+        if (!levels.first.whole && levels.all.more) [[unlikely]]
           add_further_levels(at, levels.all, stage_.sums[j]);
       }
       if (c != nullptr) put_down(stage_.sums[j], c + j * panels_apart * kPanelWidth);
@@ -261,7 +268,10 @@ class Streams {
       level.advance();
       tile_zero<2>();
       for (int64_t pair = 0; pair * 2 < at.tiles; ++pair) {
-        unpack_tiles(at, pair, stage_.further, [&](int64_t tile) { return LevelLookUp(level.shifts[tile]); });
+        unpack_tiles(
+            at, pair, stage_.further, [&](int64_t tile) __attribute__((always_inline)) {
+              return LevelLookUp(level.shifts[tile]);
+            });
         tile_load<kActivations>(rows_.codes + (at.first_tile + pair * 2) * kInnerStep, rows_.stride);
         tile_load<kWeights>(stage_.further, 64);
         tile_dot_int8<2, kActivations, kWeights, false>();
@@ -286,14 +296,14 @@ class Streams {
   IntegerPanels weights_;
   int64_t tiles_;
   int64_t groups_;
-  [[no_unique_address]] Levels<kKind> levels_[kSlots][kStreams]{};
+  Levels<kKind> levels_[kSlots][kStreams]{};
   Stage stage_{};
 };
 
 void configure(int64_t rows) {
   TileConfig config;
   for (int tile = 0; tile < 3; ++tile) config.set(tile, static_cast<int>(rows), 64);  // sums
-  config.set(kActivations, static_cast<int>(rows), 64);                               // 64 of a group
+  config.set(kActivations, static_cast<int>(rows), 64);                               // 64 inputs of a group
   config.set(kWeights, 16, 64);  // 16 quads × 16 columns
   config.load();
 }

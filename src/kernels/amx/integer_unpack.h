@@ -2,8 +2,6 @@
 
 #include <immintrin.h>
 
-#include <iterator>
-
 #include "kernels/generic/code_values.h"
 #include "kernels/generic/integer.h"
 #include "kernels/generic/tiles.h"
@@ -36,8 +34,8 @@ inline constexpr ByteTable spreading(int tile) {
   for (int i = 0; i < 64; ++i) table.bytes[i] = static_cast<int8_t>(tile * 16 + i / 4);
   return table;
 }
-inline constexpr ByteTable kSpreading[] = {spreading(0), spreading(1), spreading(2), spreading(3)};
-static_assert(std::size(kSpreading) == generic::SharedExponents::kTiles);
+inline constexpr ByteTable kSpreading[generic::SharedExponents::kTiles] = {spreading(0), spreading(1),
+                                                                           spreading(2), spreading(3)};
 
 /// Makes bytes of the codes in the low nibbles; what is in the high ones does not matter.
 template <int kKind>
@@ -53,19 +51,19 @@ struct LookUp {
 struct FirstLevel {
   __m512i quarters;  ///< [tile][column]: by how much weights are shifted, in bits 4 and 5
   __m128i step;      ///< the exponents that the sums of columns are scaled by
-  bool whole;  ///< no tile is left to other levels; if one is, the shifts of this one are not known here
+  bool whole;        ///< no exponent is further than kStep below its column's top; else quarters are void
 
   FirstLevel() = default;
   /// Of up to four tiles, whose exponents are [tiles][16].
   VERBATIM_INLINE FirstLevel(const uint8_t* exponents, int64_t tiles) {
-    const __m512i lowest = _mm512_set1_epi8(generic::SharedExponents::kStep);
+    const __m512i furthest = _mm512_set1_epi8(generic::SharedExponents::kStep);
     const __m512i all = load(exponents, tiles);
     __m512i top = _mm512_max_epu8(all, _mm512_shuffle_i64x2(all, all, 0x4e));
     top = _mm512_max_epu8(top, _mm512_shuffle_i64x2(top, top, 0xb1));
     const __m512i below = _mm512_sub_epi8(top, all);
-    quarters = _mm512_slli_epi16(_mm512_sub_epi8(lowest, below), 4);
-    step = _mm_subs_epu8(_mm512_castsi512_si128(top), _mm512_castsi512_si128(lowest));
-    whole = _mm512_cmpgt_epu8_mask(below, lowest) == 0;
+    quarters = _mm512_slli_epi16(_mm512_sub_epi8(furthest, below), 4);
+    step = _mm_subs_epu8(_mm512_castsi512_si128(top), _mm512_castsi512_si128(furthest));
+    whole = _mm512_cmpgt_epu8_mask(below, furthest) == 0;
   }
 
  private:
@@ -95,6 +93,7 @@ struct ShiftedLookUp {
   }
 
  protected:
+  /// `shifts`: of each byte, and 255 where it does not matter what comes out.
   VERBATIM_INLINE explicit ShiftedLookUp(__m512i shifts) : quarter(_mm512_slli_epi16(shifts, 4)) {}
 };
 
@@ -118,13 +117,13 @@ struct LevelLookUp : ShiftedLookUp {
 };
 
 /// A tile of codes to 512 bytes in quads, as a tile product wants them, and fetches codes further on.
-template <typename LookUp>
-VERBATIM_INLINE void unpack_bytes(const uint8_t* codes, const LookUp& look_up, uint8_t* out) {
+template <typename ToBytes>
+VERBATIM_INLINE void unpack_bytes(const uint8_t* codes, const ToBytes& to_bytes, uint8_t* out) {
   generic::prefetch_ahead<generic::kCodeBytes>(codes, generic::kCodePrefetchBytes);
   for (int block = 0; block < 4; ++block) {
     const __m512i packed = _mm512_loadu_si512(codes + block * 64);
-    _mm512_store_si512(out + block * 128, look_up(packed));
-    _mm512_store_si512(out + block * 128 + 64, look_up(_mm512_srli_epi16(packed, 4)));
+    _mm512_store_si512(out + block * 128, to_bytes(packed));
+    _mm512_store_si512(out + block * 128 + 64, to_bytes(_mm512_srli_epi16(packed, 4)));
   }
 }
 
