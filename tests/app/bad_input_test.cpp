@@ -75,7 +75,6 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(BadPrompt, IsRefused) {
   const std::string model = test::default_model();
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   expect_refused({"generate", model}, kBadInputExit, {"the prompt is empty"});
   expect_refused({"generate", model, "-p", ""}, kBadInputExit, {"the prompt is empty"});
@@ -90,7 +89,6 @@ TEST(BadPrompt, IsRefused) {
 
 TEST(BadSetting, IsRefused) {
   const std::string model = test::default_model();
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   expect_refused({"generate", model, "-p", "x", "--temperature", "-1"}, kUsageExit, {"temperature is -1"});
   expect_refused({"generate", model, "-p", "x", "--top-p", "nan"}, kUsageExit, {"top-p"});
@@ -105,7 +103,6 @@ TEST(BadSetting, IsRefused) {
 
 TEST(BadMachinePath, ThatIsUnknownIsRefused) {
   const std::string model = test::default_model();
-  SKIP_WITHOUT(test::default_model());
   RunOptions options = limited();
   options.environment = {{"VERBATIM_ISA", "mmx"}};
   expect_refused({"generate", model, "-p", "x", "-n", "2"}, kUsageExit, {"VERBATIM_ISA is \"mmx\""}, options);
@@ -114,7 +111,6 @@ TEST(BadMachinePath, ThatIsUnknownIsRefused) {
 
 TEST(BadMachinePath, ThatTheMachineLacksIsRefused) {
   const std::string model = test::default_model();
-  SKIP_WITHOUT(test::default_model());
   if (cpu_features().amx) GTEST_SKIP() << "this machine lacks nothing";
   RunOptions options = limited();
   options.environment = {{"VERBATIM_ISA", "amx"}};

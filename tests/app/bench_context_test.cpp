@@ -49,7 +49,6 @@ TEST(BenchAttention, RefusesContextsThatDoNotFit) {
 }
 
 TEST(BenchContext, MeasuresAcceptanceOnTextAndCostsAtAnyLength) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   std::string long_text;
   for (int i = 0; i < 28; ++i) long_text += "def add_" + std::to_string(i) + "(a, b): return a + b; ";
@@ -88,7 +87,6 @@ TEST(BenchContext, MeasuresAcceptanceOnTextAndCostsAtAnyLength) {
 }
 
 TEST(BenchContext, TakesAcceptanceFromAnEarlierRun) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const auto run = [&](const std::string& text, const char* lengths) {
     const auto file = folder.write("contexts.json", text);
@@ -153,14 +151,12 @@ TEST(BenchContext, RefusesContextsThatDoNotFitBeforeItDecodes) {
 }
 
 TEST(BenchContext, WantsEitherPromptsOrAcceptance) {
-  SKIP_WITHOUT(test::default_model());
   const RunResult result = run_program({"bench", "context", test::default_model()});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("--acceptance"));
 }
 
 TEST(BenchContext, TakesOnlyRecipesThatDraftWithTheModelItself) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const auto prompts = folder.write("prompts.jsonl", R"({"prompt": "def"})"
                                                      "\n");
@@ -172,7 +168,6 @@ TEST(BenchContext, TakesOnlyRecipesThatDraftWithTheModelItself) {
 }
 
 TEST(CacheOption, IsToldAndRefusedWhereUnknown) {
-  SKIP_WITHOUT(test::default_model());
   const RunResult result = run_program({"generate", test::default_model(), "-p", "def", "-n", "3", "--recipe",
                                         "quantspec", "--cache", "hierarchical:group=64", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -187,7 +182,6 @@ TEST(CacheOption, IsToldAndRefusedWhereUnknown) {
 }
 
 TEST(EvalPerplexity, MeasuresWhatACacheChanges) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 120; ++i) text += "def add_" + std::to_string(i) + "(a, b):\n    return a + b\n";

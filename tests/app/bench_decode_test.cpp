@@ -7,6 +7,7 @@
 
 #include "support/run_program.h"
 #include "support/test_data.h"
+#include "support/trained_gguf.h"
 
 namespace verbatim {
 namespace {
@@ -49,7 +50,6 @@ json bench_json(const std::vector<std::string>& arguments) {
 }
 
 TEST(BenchDecode, MeasuresRecipesBesidePlain) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path prompts = folder.write("some.jsonl", kPrompts);
   const fs::path more = folder.write("more.jsonl", R"({"prompt": "class Stack:\n"})");
@@ -90,7 +90,6 @@ TEST(BenchDecode, MeasuresRecipesBesidePlain) {
 }
 
 TEST(BenchDecode, CountsTheWeightsThatEachRecipeNeeds) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path prompts = folder.write("some.jsonl", kPrompts);
   const fs::path nested = folder.write("nested.toml", recipe_text("in-one-store", "mxbf16-draft"));
@@ -141,14 +140,12 @@ void expect_planned(const fs::path& model, double bytes_to_plain) {
 }
 
 TEST(BenchDecode, PlansWithCopiesInMxfp4WhereWeightsAreNotInBf16) {
-  const auto model = test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
-  SKIP_WITHOUT(model);
+  const auto model = test::draft_gguf();
   expect_planned(model, 1 + 4.25 / 32);
 }
 
 TEST(BenchDecode, PlansWithWhatAPackedFileHolds) {
-  const auto model = test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
-  SKIP_WITHOUT(model);
+  const auto model = test::draft_gguf();
   const test::TemporaryFolder folder;
   const fs::path packed = folder.path() / "both.vbt";
   ASSERT_EQ(run_program({"pack", model, "-o", packed, "--formats", "full,mxfp4"}).exit_code, 0);
@@ -156,7 +153,6 @@ TEST(BenchDecode, PlansWithWhatAPackedFileHolds) {
 }
 
 TEST(BenchDecode, ScoresTheTextWhereARecipeMayChangeIt) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path prompts = folder.write("some.jsonl", kPrompts);
   const fs::path lossy = folder.write(
@@ -170,7 +166,6 @@ TEST(BenchDecode, ScoresTheTextWhereARecipeMayChangeIt) {
 }
 
 TEST(BenchDecode, SamplesTheSameTextWithAndWithoutDrafts) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path prompts = folder.write("some.jsonl", kPrompts);
   const json object = bench_json(
@@ -182,7 +177,6 @@ TEST(BenchDecode, SamplesTheSameTextWithAndWithoutDrafts) {
 }
 
 TEST(BenchDecode, CutsPromptsThatDoNotFit) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 2000; ++i) text += "x = " + std::to_string(i) + "; ";
@@ -196,7 +190,6 @@ TEST(BenchDecode, CutsPromptsThatDoNotFit) {
 }
 
 TEST(BenchDecode, PrintsATable) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path prompts = folder.write("some.jsonl", kPrompts);
   const RunResult result = run_program(bench(prompts, "ml-specqd", {"-n", "4", "--limit", "1"}));
@@ -207,7 +200,6 @@ TEST(BenchDecode, PrintsATable) {
 }
 
 TEST(BenchDecode, SaysWhatTheWeightsAre) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path prompts = folder.write("some.jsonl", kPrompts);
   const fs::path large = folder.path() / "large";
@@ -227,7 +219,6 @@ TEST(BenchDecode, SaysWhatTheWeightsAre) {
 }
 
 TEST(BenchDecode, RefusesMalformedPromptsByLine) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const auto refused = [&](const std::string& text, const std::string& line, const std::string& part) {
     SCOPED_TRACE(text);
@@ -254,7 +245,6 @@ TEST(BenchDecode, RefusesMalformedPromptsByLine) {
 }
 
 TEST(BenchDecode, RefusesWrongUsageInOneLine) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path prompts = folder.write("some.jsonl", kPrompts);
   const fs::path drafting = folder.write(

@@ -75,7 +75,6 @@ void expect_well_formed(const std::string& xml) {
 }
 
 TEST(BenchSweep, MeasuresEverySettingAndDrawsTheCurves) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path prompts = folder.write("a & b.jsonl", kPrompts);
   const fs::path figures = folder.path() / "figures";
@@ -123,7 +122,6 @@ TEST(BenchSweep, MeasuresEverySettingAndDrawsTheCurves) {
 }
 
 TEST(BenchSweep, DrawsTheQualityOfLossyRecipesAgainstTheirSpeed) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path prompts = folder.write("some.jsonl", kPrompts);
   const fs::path recipe =
@@ -154,7 +152,6 @@ TEST(BenchSweep, DrawsTheQualityOfLossyRecipesAgainstTheirSpeed) {
 }
 
 TEST(BenchSweep, RefusesWhatItCannotDoBeforeItMeasures) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path prompts = folder.write("some.jsonl", kPrompts);
   const fs::path figures = folder.path() / "figures";

@@ -59,17 +59,14 @@ void expect_cells(bool every_draft) {
 }
 
 TEST(BenchThroughput, MeasuresEveryRecipeAtEveryBatch) {
-  SKIP_WITHOUT(test::default_model());
   expect_cells(false);
 }
 
 TEST(BenchThroughput, DraftsAlwaysWhenAskedTo) {
-  SKIP_WITHOUT(test::default_model());
   expect_cells(true);
 }
 
 TEST(BenchThroughput, PrintsATableForPeople) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const auto prompts = folder.write("some.jsonl", kPrompts);
   const RunResult result =

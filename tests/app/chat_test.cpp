@@ -53,8 +53,6 @@ void write_scripted_model(const test::TemporaryFolder& folder, const std::vector
 
 class Chat : public ::testing::Test {
  protected:
-  void SetUp() override { SKIP_WITHOUT(test::default_model()); }
-
   RunResult chat(const std::string& input, std::vector<std::string> more = {}) {
     more.insert(more.begin(), {"chat", test::default_model().string()});
     RunOptions options;

@@ -36,7 +36,6 @@ json eval_json(const fs::path& model, const fs::path& file, std::vector<std::str
 }
 
 TEST(EvalPerplexity, PrintsOneObject) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path file = folder.write("text.py", kText);
   const json object = eval_json(test::default_model(), file, {"--window", "20", "--stride", "8"});
@@ -55,7 +54,6 @@ TEST(EvalPerplexity, PrintsOneObject) {
 }
 
 TEST(EvalPerplexity, ComparesReadingsOfWhateverFormats) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const fs::path file = folder.write("text.py", kText);
   const json draft =
@@ -71,7 +69,6 @@ TEST(EvalPerplexity, ComparesReadingsOfWhateverFormats) {
 }
 
 TEST(EvalPerplexity, SaysTheSameToPeople) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const RunResult result = run_program(eval(test::default_model(), folder.write("text.py", kText),
                                             {"--reading", "int4-w4a16", "--compare-with", "full"}));
@@ -83,7 +80,6 @@ TEST(EvalPerplexity, SaysTheSameToPeople) {
 }
 
 TEST(EvalPerplexity, ReadsStandardInput) {
-  SKIP_WITHOUT(test::default_model());
   test::RunOptions options;
   options.input = kText;
   const RunResult result = run_program(eval(test::default_model(), "-", {}), options);
@@ -92,7 +88,6 @@ TEST(EvalPerplexity, ReadsStandardInput) {
 }
 
 TEST(EvalPerplexity, RefusesBadInputInOneLine) {
-  SKIP_WITHOUT(test::default_model());
   const fs::path model = test::default_model();
   const test::TemporaryFolder folder;
   const fs::path text = folder.write("text.py", kText);
@@ -116,7 +111,6 @@ TEST(EvalPerplexity, RefusesBadInputInOneLine) {
 }
 
 TEST(EvalPerplexity, OfAModelThatGivesNoNumbersEndsInAnError) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   test::TinyModelOptions options;
   options.vocab_size = 4096;

@@ -21,8 +21,6 @@ constexpr const char* kPrompt = "def fibonacci(n):\n";
 
 class Generate : public ::testing::Test {
  protected:
-  void SetUp() override { SKIP_WITHOUT(test::default_model()); }
-
   RunResult generate(std::vector<std::string> more, const RunOptions& options = {}) {
     more.insert(more.begin(), {"generate", test::default_model().string()});
     return run_program(more, options);

@@ -24,7 +24,6 @@ TEST(PackCommand, TakesNoMoreMemoryThanItsWeights) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers take memory of their own";
 #endif
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const std::string model = folder.path() / "large";
   const std::string file = folder.path() / "large.vbt";

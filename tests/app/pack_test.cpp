@@ -20,6 +20,7 @@
 #include "support/run_program.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
+#include "support/trained_gguf.h"
 
 namespace verbatim {
 namespace {
@@ -74,7 +75,6 @@ std::string write_model(const test::TemporaryFolder& folder) {
 }
 
 TEST(PackCommand, MakesAFileThatSaysTheSameInEveryFormat) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const std::string model = write_model(folder);
   const std::string file = folder.path() / "all.vbt";
@@ -89,7 +89,6 @@ TEST(PackCommand, MakesAFileThatSaysTheSameInEveryFormat) {
 }
 
 TEST(PackCommand, MakesAFileThatSaysTheSame) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const std::string file = pack(folder, "model.vbt");
   const json packed = generate(file);
@@ -100,7 +99,6 @@ TEST(PackCommand, MakesAFileThatSaysTheSame) {
 }
 
 TEST(PackCommand, MakesTheSameFileWithAnyNumberOfThreads) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const std::vector<std::string> formats = {"--formats", "full,mxbf16"};
   const std::string expected = test::read_file(pack(folder, "one.vbt", formats));
@@ -112,8 +110,7 @@ TEST(PackCommand, MakesTheSameFileWithAnyNumberOfThreads) {
 }
 
 TEST(PackCommand, TakesGgufFilesWithTheirVocabulary) {
-  const auto model = test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
-  SKIP_WITHOUT(model);
+  const auto model = test::draft_gguf();
   const test::TemporaryFolder folder;
   const std::string file = folder.path() / "stories.vbt";
   const RunResult packed = run_program({"pack", model, "-o", file});
@@ -125,11 +122,10 @@ TEST(PackCommand, TakesGgufFilesWithTheirVocabulary) {
   const json inspected = json::parse(run_program({"inspect", file, "--json"}).out);
   EXPECT_EQ(inspected["packed"]["source"], "gguf");
   EXPECT_EQ(inspected["tokenizer"]["kind"], "sentencepiece");
-  EXPECT_EQ(inspected["model"]["parameters"], 260032);
+  EXPECT_EQ(inspected["model"]["parameters"], 1311872);
 }
 
 TEST(PackCommand, ServesChatAndDemo) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const std::string file = pack(folder, "model.vbt");
   test::RunOptions lines;
@@ -143,7 +139,6 @@ TEST(PackCommand, ServesChatAndDemo) {
 }
 
 TEST(PackCommand, PlansWithWhatTheFileHolds) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const std::string file = pack(folder, "lossless.vbt", {"--formats", "mxbf16"});
   EXPECT_EQ(generate(file)["recipe"], "auto");
@@ -250,7 +245,6 @@ TEST(PackCommand, GivesEveryWeightItsSensitivityFromTheFile) {
 }
 
 TEST(PackCommand, StartsAtOnce) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   EXPECT_LT(generate(pack(folder, "model.vbt"))["seconds"]["load"], 1.0);
 }
@@ -332,7 +326,6 @@ int interrupt_pack(const fs::path& folder, int signal) {
 }
 
 TEST(PackCommand, LeavesNothingWhenItIsInterrupted) {
-  SKIP_WITHOUT(test::default_model());
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const test::TemporaryFolder folder;
     EXPECT_EQ(interrupt_pack(folder.path(), signal), 130);
@@ -341,14 +334,12 @@ TEST(PackCommand, LeavesNothingWhenItIsInterrupted) {
 }
 
 TEST(PackCommand, LeavesNothingUnderTheNameWhenItIsKilled) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   EXPECT_EQ(interrupt_pack(folder.path(), SIGKILL), 128 + SIGKILL);
   EXPECT_FALSE(fs::exists(folder.path() / "model.vbt"));
 }
 
 TEST(InspectPacked, ShowsFormatsPlanesAndSizes) {
-  SKIP_WITHOUT(test::default_model());
   const test::TemporaryFolder folder;
   const std::string file = pack(folder, "model.vbt", {"--formats", "full,mxfp4,mxbf16"});
   const RunResult text = run_program({"inspect", file, "--verify", "--tensors"});

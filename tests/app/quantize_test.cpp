@@ -6,6 +6,7 @@
 #include "support/run_program.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
+#include "support/trained_gguf.h"
 
 namespace verbatim {
 namespace {
@@ -17,9 +18,8 @@ using test::RunResult;
 using ::testing::HasSubstr;
 
 TEST(QuantizeCommand, MakesAModelThatTheRecipesRun) {
-  SKIP_WITHOUT(test::shared_data());
   const test::TemporaryFolder folder;
-  const fs::path model = test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
+  const fs::path model = test::draft_gguf();
   const fs::path text = folder.write(
       "text.txt", "Once upon a time there was a girl. She liked to play with her dog in the park.");
   const std::string always = folder.write("always.toml",

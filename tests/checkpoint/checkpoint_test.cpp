@@ -202,10 +202,8 @@ TEST(Checkpoint, ExplainsWhatIsNoModel) {
   expect_refused(folder.path(), {"config.json", "model_type"});
 }
 
-TEST(Checkpoint, OpensTheReferenceModels) {
-  const fs::path models = test::shared_models();
-  SKIP_WITHOUT(models);
-  const Checkpoint target = open_checkpoint(models / "target");
+TEST(Checkpoint, OpensTheModelsOfTheRepository) {
+  const Checkpoint target = open_checkpoint(test::default_model());
   EXPECT_EQ(target.config.hidden_size, 512);
   EXPECT_EQ(target.config.intermediate_size, 1408);
   EXPECT_EQ(target.config.layers, 8);
@@ -219,20 +217,14 @@ TEST(Checkpoint, OpensTheReferenceModels) {
   EXPECT_EQ(target.config.eos_tokens, std::vector<int32_t>{2});
   EXPECT_EQ(target.tokenizer.kind, TokenizerSource::Kind::kSentencePieceModel);
   EXPECT_EQ(target.tensor("model.layers.7.self_attn.k_proj.weight", {256, 512}).dtype, DType::kBF16);
-  const Checkpoint draft = open_checkpoint(models / "draft");
+  const Checkpoint draft = open_checkpoint(test::draft_model());
   EXPECT_EQ(draft.config.hidden_size, 128);
   EXPECT_EQ(draft.config.layers, 4);
 }
 
-TEST(Checkpoint, OpensTheDefaultModel) {
-  const fs::path model = test::default_model();
-  SKIP_WITHOUT(model);
-  EXPECT_EQ(open_checkpoint(model).config.layers, 8);
-}
-
-TEST(Checkpoint, OpensTrainedGgufModels) {
-  const fs::path models = test::shared_data() / "models";
-  SKIP_WITHOUT(models);
+TEST(PublicCheckpoint, OpensTrainedGgufModels) {
+  NEEDS_PUBLIC_DATA();
+  const fs::path models = test::public_data() / "models";
   const std::pair<const char*, int32_t> files[] = {{"stories260K/stories260K-f32.gguf", 172},
                                                    {"llama2xs/llama2xs-f32.gguf", 192}};
   for (const auto& [name, intermediate] : files) {
@@ -252,9 +244,9 @@ TEST(Checkpoint, OpensTrainedGgufModels) {
   }
 }
 
-TEST(Checkpoint, SaysThatAVocabularyIsNoModel) {
-  const fs::path file = test::shared_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-llama-spm.gguf";
-  SKIP_WITHOUT(file);
+TEST(PublicCheckpoint, SaysThatAVocabularyIsNoModel) {
+  NEEDS_PUBLIC_DATA();
+  const fs::path file = test::public_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-llama-spm.gguf";
   expect_bad_input([&] { open_checkpoint(file); },
                    {"ggml-vocab-llama-spm.gguf", "vocabulary but no weights"});
 }

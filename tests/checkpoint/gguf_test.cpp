@@ -189,9 +189,9 @@ TEST(Gguf, RefusesTensorsThatOverlapOrRepeat) {
   expect_refused(repeating.build() + std::string(256, '\0'), {"same", "twice"});
 }
 
-TEST(Gguf, OpensVocabularyOnlyFiles) {
-  const auto folder = test::shared_data() / "tokenizers" / "gguf-vocabs";
-  SKIP_WITHOUT(folder);
+TEST(PublicGguf, OpensVocabularyOnlyFiles) {
+  NEEDS_PUBLIC_DATA();
+  const auto folder = test::public_data() / "tokenizers" / "gguf-vocabs";
   const std::pair<const char*, size_t> files[] = {{"ggml-vocab-llama-spm.gguf", 32000},
                                                   {"ggml-vocab-gpt-2.gguf", 50257},
                                                   {"ggml-vocab-deepseek-coder.gguf", 32256}};

@@ -302,7 +302,6 @@ TEST(Inflate, LeavesNothingWhenCancelled) {
 }
 
 TEST(Inflate, TheDefaultModelSaysTheSame) {
-  SKIP_WITHOUT(test::default_model());
   const TemporaryFolder folder;
   inflate(test::default_model(), folder.path() / "large", {.width = 2, .depth = 10});
   const auto greedy = [](const fs::path& path) {

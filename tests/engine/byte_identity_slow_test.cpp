@@ -19,7 +19,6 @@ INSTANTIATE_TEST_SUITE_P(, ByteIdentity,
 // Forty prompts of five kinds, and over them every combination of threads, draft length and chunk; on the
 // paths that are quick enough a second time with the threshold rule.
 TEST_P(ByteIdentity, SpeculativeTextIsPlainTextOverRealPrompts) {
-  SKIP_WITHOUT(test::shared_data());
   const bool slow = std::get<0>(GetParam()).name == "scalar";
   Totals totals;
   const std::vector<std::string> prompts = test::real_prompts(kPrompts, slow ? 60 : 160);
@@ -41,7 +40,6 @@ TEST_P(ByteIdentity, SpeculativeTextIsPlainTextOverRealPrompts) {
 // Contexts that cross the borders of attention's chunks of 128 positions, in the prompt and while decoding,
 // and are longer than the prefill chunks.
 TEST_P(ByteIdentity, SpeculativeTextIsPlainTextAcrossAttentionChunks) {
-  SKIP_WITHOUT(test::shared_data());
   if (std::get<0>(GetParam()).name == "scalar") GTEST_SKIP() << "takes minutes in plain C++";
   std::string text;
   for (const std::string& prompt : real_prompts(kPrompts, 1000)) text += prompt + "\n\n";
@@ -87,7 +85,6 @@ const KernelTable& reordering_table() {
 // The comparison above must be able to fail: a kernel that sums in another order when it sees more than one
 // row, the defect that other engines have, has to change a text.
 TEST(ByteIdentityOfAReorderingKernel, IsFoundToBeBroken) {
-  SKIP_WITHOUT(test::shared_data());
   const test::SelectedKernels selected(reordering_table());
   bool differs = false;
   for (const std::string& prompt : test::real_prompts(kPrompts, 160)) {

@@ -19,7 +19,6 @@ INSTANTIATE_TEST_SUITE_P(, EngineRecipe, testing::ValuesIn([] {
                          [](const auto& info) { return test_name(info.param); });
 
 TEST_P(EngineRecipe, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
-  SKIP_WITHOUT(default_model());
   static const std::vector<Asked> asked = many_requests(default_pair({"full"}).target, 64, 48);
   const Recipe recipe = load_recipe(GetParam());
   const Pair& pair = default_pair(recipe.formats());
@@ -45,7 +44,6 @@ TEST_P(EngineRecipe, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
 // Caches of codes belong to their sequences; what batches must not change is the same. Prompts that are there
 // up to four times are longer than the buffer, which is emptied now and then.
 TEST(EngineHierarchicalCache, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
-  SKIP_WITHOUT(default_model());
   Recipe plain = load_recipe("plain");
   plain.cache = {.kind = CacheOptions::Kind::kHierarchical, .group = 32, .buffer = 256};
   const Model& model = default_pair({"full"}).target;
@@ -75,7 +73,6 @@ TEST(EngineHierarchicalCache, AnswersSixtyFourRequestsAsItAnswersEachAlone) {
 }
 
 TEST(EngineSoak, TwoThousandRequestsLeaveNothingBehind) {
-  SKIP_WITHOUT(shared_data());
   soak(2000);
 }
 

@@ -16,7 +16,6 @@ Request endless(const Model& model) {
 }
 
 TEST(Engine, AnswersAsASessionDoes) {
-  SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
   const std::vector<Asked> asked = many_requests(pair.target, 6, 24);
   Engine engine(pair.target, {.max_batch = 1, .capacity = 512, .threads = 2});
@@ -29,7 +28,7 @@ TEST(Engine, AnswersAsASessionDoes) {
 }
 
 TEST(Engine, ABatchChangesNoByteOfAnyAnswer) {
-  SKIP_WITHOUT(default_model());
+  TOO_LONG_FOR_SANITIZERS();
   const Pair& pair = default_pair({"full", "mxfp4"});
   const std::vector<Asked> asked = many_requests(pair.target, 16, 20);
   for (const char* const name : {"plain", "ml-specqd", "auto"}) {
@@ -48,7 +47,7 @@ TEST(Engine, ABatchChangesNoByteOfAnyAnswer) {
 }
 
 TEST(Engine, WhoLosesMemoryAnswersTheSame) {
-  SKIP_WITHOUT(default_model());
+  TOO_LONG_FOR_SANITIZERS();
   const Pair& pair = default_pair({"full", "mxfp4"});
   const std::vector<Asked> asked = many_requests(pair.target, 10, 160, kPlainRecipe, 150);
   for (const char* const name : {"plain", "ml-specqd"}) {
@@ -65,7 +64,6 @@ TEST(Engine, WhoLosesMemoryAnswersTheSame) {
 
 // The first layer alone is right so rarely that its drafts never pay.
 TEST(Engine, LeavesOutDraftsThatDoNotPayUnlessToldOtherwise) {
-  SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
   Recipe recipe = load_recipe("early-exit");
   recipe.levels.front().layers = 1;
@@ -82,7 +80,7 @@ TEST(Engine, LeavesOutDraftsThatDoNotPayUnlessToldOtherwise) {
 }
 
 TEST(Engine, RemembersBeginningsWithoutATrace) {
-  SKIP_WITHOUT(default_model());
+  TOO_LONG_FOR_SANITIZERS();
   const Pair& pair = default_pair({"full", "mxfp4"});
   std::vector<Asked> asked = many_requests(pair.target, 8, 12);
   // All begin with the same 300 tokens.
@@ -102,7 +100,6 @@ TEST(Engine, RemembersBeginningsWithoutATrace) {
 }
 
 TEST(Engine, StreamsWhatItAnswers) {
-  SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
   Engine engine(pair.target, {.max_batch = 2, .capacity = 256, .threads = 1});
   std::vector<TokenStream> streams;
@@ -127,7 +124,6 @@ TEST(Engine, StreamsWhatItAnswers) {
 }
 
 TEST(Engine, EndsWhatIsCancelledOrLate) {
-  SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
   Engine engine(pair.target, {.max_batch = 2, .threads = 1});
   Request request = endless(pair.target);
@@ -151,7 +147,6 @@ TEST(Engine, EndsWhatIsCancelledOrLate) {
 }
 
 TEST(Engine, GoesDownWithWorkLeft) {
-  SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
   Request request = endless(pair.target);
   std::vector<TokenStream> streams;
@@ -166,7 +161,6 @@ TEST(Engine, GoesDownWithWorkLeft) {
 }
 
 TEST(Engine, HigherPrioritiesGoFirst) {
-  SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
   Engine engine(pair.target, {.max_batch = 1, .threads = 1});
   Request request{.prompt = pair.target.encode("def f(x):"), .options = {}, .recipe = kPlainRecipe};
@@ -191,13 +185,11 @@ TEST(Engine, HigherPrioritiesGoFirst) {
 
 // VERBATIM_SOAK_REQUESTS asks for more of them, under sanitizers above all (docs/testing.md).
 TEST(EngineSoak, ManyRequestsLeaveNothingBehind) {
-  SKIP_WITHOUT(shared_data());
   const char* const requests = std::getenv("VERBATIM_SOAK_REQUESTS");
   soak(requests == nullptr ? 200 : std::atoi(requests));
 }
 
 TEST(Engine, RefusesWhatItCouldNeverAnswer) {
-  SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "mxfp4"});
   const int64_t position = DenseCache::bytes_of(pair.target.data().decoder.cache_shape(), 1);
   Engine engine(pair.target, {.max_batch = 2, .cache_bytes = 512 * position, .threads = 1});

@@ -19,7 +19,6 @@ INSTANTIATE_TEST_SUITE_P(, HierarchicalCacheText, testing::ValuesIn(machine_path
 
 // Over prompts and texts that cross flushes: every draft length, any threads and any chunks.
 TEST_P(HierarchicalCacheText, IsThePlainOneWhateverDrafts) {
-  SKIP_WITHOUT(shared_data());
   const bool last = GetParam().name == machine_paths().back().name;
   const bool scalar = GetParam().name == "scalar";
   const Pair& pair = small_pair();
@@ -70,7 +69,6 @@ struct Turn {
 // A trained model nearly to the end of its context: texts that are decoded over three or four flushes, most
 // of whose past is codes. On the last path alone, because of the time.
 TEST(HierarchicalCacheLongText, IsThePlainOneWhateverDrafts) {
-  SKIP_WITHOUT(shared_data());
   const Pair& pair = default_pair({"full", "mxfp4"});
   const Recipe cache = load_recipe("quantspec");
   Work work;
@@ -107,7 +105,6 @@ TEST(HierarchicalCacheLongText, IsThePlainOneWhateverDrafts) {
 // Other ways to read and to cut: the weights alone, the cache alone, small groups, a larger buffer, four
 // bits.
 TEST_P(HierarchicalCacheText, IsThePlainOneForEveryKindOfCache) {
-  SKIP_WITHOUT(shared_data());
   if (GetParam().name == "scalar") GTEST_SKIP() << "minutes; the caches' own tests run on it";
   const Pair& pair = small_pair();
   const std::vector<int32_t> prompt = long_prompt(pair.target, 380);

@@ -6,7 +6,6 @@ namespace {
 using namespace test;  // NOLINT: the support of this very test
 
 TEST(HierarchicalCacheSession, GoesOnAfterItWasCutShort) {
-  SKIP_WITHOUT(shared_data());
   const Pair& pair = small_pair();
   const std::vector<int32_t> prompt = long_prompt(pair.target, 400);
   const Recipe recipe = load_recipe("quantspec");
@@ -25,7 +24,6 @@ TEST(HierarchicalCacheSession, GoesOnAfterItWasCutShort) {
 }
 
 TEST(HierarchicalCacheSession, EvaluatesAnewForAnotherCache) {
-  SKIP_WITHOUT(shared_data());
   const Pair& pair = small_pair();
   const std::vector<int32_t> prompt = long_prompt(pair.target, 300);
   const Recipe quantspec = load_recipe("quantspec");

@@ -10,8 +10,6 @@ INSTANTIATE_TEST_SUITE_P(, LosslessFormats,
                          lossless_parameter_name);
 
 TEST_P(LosslessFormats, SayWhatBf16SaysToRealPrompts) {
-  SKIP_WITHOUT(test::default_model());
-  SKIP_WITHOUT(test::shared_data());
   for (const std::string& prompt : real_prompts(slow_ ? 2 : 10, slow_ ? 60 : 300)) {
     expect_the_text_of_bf16(prompt, temperature_, slow_ ? 8 : 60);
     if (HasFatalFailure()) return;
@@ -21,8 +19,6 @@ TEST_P(LosslessFormats, SayWhatBf16SaysToRealPrompts) {
 // Many more prompts, where they cost least: each is tried from both formats. Whether with drafts, with how
 // many threads and at which temperature goes around, so that every kind of prompt meets every combination.
 TEST(LosslessFormatsOnTheFastestPath, SayWhatBf16SaysToManyRealPrompts) {
-  SKIP_WITHOUT(test::default_model());
-  SKIP_WITHOUT(test::shared_data());
   const SelectedKernels selected(*machine_paths().back().table);
   constexpr int64_t kTokens = 60;
   const std::vector<std::string> prompts = real_prompts(40, 600);

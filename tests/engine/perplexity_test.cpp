@@ -200,7 +200,6 @@ TEST_F(TinyModelScores, ComparedWithAnotherReadingAreThoseOfEach) {
 }
 
 TEST(Perplexity, IsThatOfTheTextsTokens) {
-  SKIP_WITHOUT(test::default_model());
   const Model model = default_model({});
   std::vector<int32_t> tokens = model.encode(kText);
   const Decoder& decoder = model.data().decoder;
@@ -229,13 +228,12 @@ TEST(Perplexity, IsThatOfTheTextsTokens) {
 }
 
 TEST(Perplexity, TakesSpecialTokensInTheTextForText) {
-  SKIP_WITHOUT(test::default_model());
   const Model model = default_model({});
   EXPECT_GT(measure_perplexity(model, "a<s>").tokens, 2);
 }
 
 TEST(Perplexity, DoesNotDependOnTheNumberOfThreads) {
-  SKIP_WITHOUT(test::default_model());
+  TOO_LONG_FOR_SANITIZERS();
   const Model model = default_model({"full", "mxfp4", "squeeze4"});
   std::string text;
   for (int i = 0; i < 8; ++i) text += kText;
@@ -255,7 +253,6 @@ TEST(Perplexity, DoesNotDependOnTheNumberOfThreads) {
 }
 
 TEST(Perplexity, OfLosslessFormatsIsThatOfBf16BitForBit) {
-  SKIP_WITHOUT(test::default_model());
   const Model model = default_model({"full", "bsfp", "mxbf16"});
   const std::string bf16 = bits_of(measure_perplexity(model, kText));
   for (const char* reading : {"bsfp-full", "mxbf16-full"}) {
@@ -269,7 +266,6 @@ TEST(Perplexity, OfLosslessFormatsIsThatOfBf16BitForBit) {
 }
 
 TEST(Perplexity, TakesTheFirstTokensWhenAsked) {
-  SKIP_WITHOUT(test::default_model());
   const Model model = default_model({});
   PerplexityOptions options;
   options.max_tokens = 10;
@@ -279,7 +275,6 @@ TEST(Perplexity, TakesTheFirstTokensWhenAsked) {
 }
 
 TEST(Perplexity, OfWeightsRoundedToFewerBitsIsWorse) {
-  SKIP_WITHOUT(test::default_model());
   double last = measure_perplexity(default_model({}), kText).perplexity;
   for (const int32_t bits : {3, 2}) {
     ModelOptions options;
@@ -294,7 +289,7 @@ TEST(Perplexity, OfWeightsRoundedToFewerBitsIsWorse) {
 }
 
 TEST(Perplexity, OfADenseOnlyFormatReadsLess) {
-  SKIP_WITHOUT(test::default_model());
+  TOO_LONG_FOR_SANITIZERS();
   ModelOptions options;
   options.formats = {"squeeze3"};
   PerplexityOptions squeeze;
@@ -308,7 +303,6 @@ TEST(Perplexity, OfADenseOnlyFormatReadsLess) {
 }
 
 TEST(Perplexity, RefusesWhatItCannotMeasure) {
-  SKIP_WITHOUT(test::default_model());
   const Model model = default_model({});
   const auto refused = [&](std::string_view text, const PerplexityOptions& options, const std::string& part) {
     try {

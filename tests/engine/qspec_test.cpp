@@ -15,7 +15,6 @@ Recipe always(const std::string& name) {
 }
 
 TEST(QSpec, SaysWhatItsVerificationSays) {
-  SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"int4"});
   const Recipe qspec = always("qspec");
   const Recipe w4a16 = load_recipe("w4a16");
@@ -33,7 +32,7 @@ TEST(QSpec, SaysWhatItsVerificationSays) {
 }
 
 TEST(QSpec, SaysItInABatchToo) {
-  SKIP_WITHOUT(default_model());
+  TOO_LONG_FOR_SANITIZERS();
   const Pair& pair = default_pair({"int4"});
   const std::vector<Asked> asked = many_requests(pair.target, 12, 96, load_recipe("w4a16"), 200);
   for (const int64_t positions : {0, 384}) {
@@ -46,10 +45,9 @@ TEST(QSpec, SaysItInABatchToo) {
 
 // Both schemes, with what each wants done to inputs, in batches of more rows than a tile has.
 TEST(QSpec, SaysItOnQuantizedModels) {
-  SKIP_WITHOUT(default_model());
-  SKIP_WITHOUT(shared_data());
+  TOO_LONG_FOR_SANITIZERS();
   const Checkpoint checkpoint = open_checkpoint(default_model());
-  const std::string text = read_file(shared_data() / "text" / "python_heldout.txt").substr(0, 4000);
+  const std::string text = read_file(own_data() / "text.txt").substr(0, 4000);
   for (const QuantizationScheme scheme : {QuantizationScheme::kAtom, QuantizationScheme::kQuarot}) {
     const TemporaryFolder folder;
     ThreadTeam team(2);
@@ -80,7 +78,7 @@ TEST(QSpec, SaysItOnQuantizedModels) {
 
 // A planner may draft or not, and a batch may decline: the text is the same.
 TEST(QSpec, SaysItWhenPlannedToo) {
-  SKIP_WITHOUT(default_model());
+  TOO_LONG_FOR_SANITIZERS();
   const Pair& pair = default_pair({"int4"});
   const std::vector<Asked> asked = many_requests(pair.target, 8, 24, load_recipe("w4a16"));
   BatchRun run{.max_batch = 4, .weigh_drafts = true, .seed = 10};
@@ -89,10 +87,9 @@ TEST(QSpec, SaysItWhenPlannedToo) {
 
 // Otherwise there would be nothing to recover.
 TEST(QSpec, DraftsAloneAreWorse) {
-  SKIP_WITHOUT(default_model());
-  SKIP_WITHOUT(shared_data());
+  TOO_LONG_FOR_SANITIZERS();
   const Model& model = default_pair({"int4"}).target;
-  const std::string text = read_file(shared_data() / "text" / "python_heldout.txt").substr(0, 12000);
+  const std::string text = read_file(own_data() / "text.txt").substr(0, 12000);
   const auto perplexity = [&](const char* const reading) {
     PerplexityOptions options;
     options.reading = reading;
@@ -107,7 +104,6 @@ TEST(QSpec, DraftsAloneAreWorse) {
 
 // Two readings in one engine take turns.
 TEST(QSpec, RunsBesideOtherReadings) {
-  SKIP_WITHOUT(default_model());
   const Pair& pair = default_pair({"full", "int4"});
   Engine engine(pair.target, {.max_batch = 4, .capacity = 200, .threads = 2});
   const std::vector<int32_t> prompt = pair.target.encode("def fibonacci(n):");
@@ -130,7 +126,7 @@ TEST(QSpec, RunsBesideOtherReadings) {
 
 // What one reading wrote must not be taken for another's.
 TEST(QSpec, RemembersNothingOfAnotherReading) {
-  SKIP_WITHOUT(default_model());
+  TOO_LONG_FOR_SANITIZERS();
   const Pair& pair = default_pair({"full", "int4"});
   std::string text;
   while (pair.target.encode(text).size() < 300) text += "import os\nfrom sys import argv, path\n";

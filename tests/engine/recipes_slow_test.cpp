@@ -53,12 +53,10 @@ void expect_plain_texts(const std::vector<Recipe>& recipes, const std::vector<st
 }
 
 TEST(RecipesOverRealPrompts, BuiltInOnesGiveThePlainText) {
-  SKIP_WITHOUT(shared_data());
   expect_plain_texts(lossless_recipes(), real_prompts(24, 220), 40, true);
 }
 
 TEST(RecipesOverRealPrompts, MadeOnesGiveThePlainText) {
-  SKIP_WITHOUT(shared_data());
   expect_plain_texts(made_recipes(2500), real_prompts(16, 160), 32, false);
 }
 
@@ -71,7 +69,6 @@ bool drafted_trees(const Stats& stats) {
 
 // The drafts of the first level as chains and as trees.
 TEST(RecipesOverRealPrompts, BuiltInOnesGiveThePlainTextWithTreesAndWithout) {
-  SKIP_WITHOUT(shared_data());
   const Pair& measure = default_pair({"full"});
   const std::string prompt = real_prompts(1, 220).front();
   for (const float temperature : {0.0f, 0.7f}) {
@@ -99,7 +96,6 @@ TEST(RecipesOverRealPrompts, BuiltInOnesGiveThePlainTextWithTreesAndWithout) {
 
 // Long enough for drafts to cross the borders of attention's chunks, and the model's own end of text.
 TEST(RecipesOverRealPrompts, ReachTheModelsOwnEndAlike) {
-  SKIP_WITHOUT(shared_data());
   const Pair& measure = default_pair({"full"});
   int ended = 0;
   for (size_t i = 1; i < 20; i += 5) {  // questions of GSM8K
@@ -132,7 +128,6 @@ INSTANTIATE_TEST_SUITE_P(, RecipesOnPaths, testing::ValuesIn(machine_paths()),
                          [](const auto& info) { return path_name(info); });
 
 TEST_P(RecipesOnPaths, GiveThePlainTextOfRealPrompts) {
-  SKIP_WITHOUT(shared_data());
   const bool slow = GetParam().name == "scalar";
   const std::vector<std::string> prompts = real_prompts(slow ? 1 : 4, slow ? 30 : 120);
   std::vector<Recipe> recipes = made_recipes(2500);

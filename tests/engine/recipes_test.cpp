@@ -17,11 +17,12 @@ INSTANTIATE_TEST_SUITE_P(, Recipes, testing::ValuesIn(machine_paths()),
 
 // Drafters in drafters, trees, reduced vocabularies: all that a recipe can say, with a small model.
 TEST_P(Recipes, OfEveryMakeGiveThePlainTextOfASmallModel) {
-  SKIP_WITHOUT(shared_data());
+  LOWER_PATHS_TOO_LONG_FOR_SANITIZERS(GetParam().name);
   const bool scalar = GetParam().name == "scalar";
   const bool all = GetParam().name == machine_paths().back().name;
   const Pair& pair = small_pair();
-  const std::vector<int32_t> prompt = pair.target.encode("Lily and Tom went to the park. Lily and Tom");
+  const std::vector<int32_t> prompt =
+      pair.target.encode("for i in range(10):\n    total += i\nfor i in range(10):\n    total +=");
   const std::vector<SamplingOptions> sampling = various_sampling();
   for (size_t s = 0; s < sampling.size(); s += all ? 1 : 3) {
     Asking asking{.sampling = sampling[s], .tokens = scalar ? 20 : 48};
@@ -53,7 +54,6 @@ INSTANTIATE_TEST_SUITE_P(, BuiltInRecipe, testing::ValuesIn([] {
 
 // In the store that the recipe asks for, with the plain text of the weights as they are.
 TEST_P(BuiltInRecipe, GivesThePlainTextOfTheDefaultModel) {
-  SKIP_WITHOUT(default_model());
   const Recipe recipe = load_recipe(GetParam());
   const Pair& bf16 = default_pair({"full"});
   const Pair& pair = default_pair(recipe.formats());

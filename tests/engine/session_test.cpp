@@ -316,9 +316,9 @@ TEST(Session, StatisticsAddUp) {
   EXPECT_GE(stats.seconds_decode, stats.seconds_draft + stats.seconds_verify);
 }
 
-TEST(Model, AGreedyStoryIsTheOneThatAnotherEngineTold) {
-  SKIP_WITHOUT(test::shared_data());
-  const auto folder = test::shared_data() / "models" / "stories260K";
+TEST(PublicModel, AGreedyStoryIsTheOneThatAnotherEngineTold) {
+  NEEDS_PUBLIC_DATA();
+  const auto folder = test::public_data() / "models" / "stories260K";
   const Model story = test::load_model(folder / "stories260K-f32.gguf");
   std::string expected = test::read_file(folder / "greedy_once_upon_a_time.txt");
   expected.resize(expected.find_last_not_of('\n') + 1);

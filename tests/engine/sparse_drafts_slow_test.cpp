@@ -34,7 +34,6 @@ INSTANTIATE_TEST_SUITE_P(, SparseDrafts, testing::Values("streamingllm", "snapkv
                          [](const auto& info) { return info.param; });
 
 TEST_P(SparseDrafts, GiveThePlainText) {
-  SKIP_WITHOUT(shared_data());
   const Pair& pair = default_pair({"full"});
   Work work;
   for (const size_t skipped : {6, 11}) {
@@ -56,7 +55,6 @@ TEST_P(SparseDrafts, GiveThePlainText) {
 
 // Also inside other drafts, with others inside them, as trees, and from other weights.
 TEST_P(SparseDrafts, GiveThePlainTextInOtherCompany) {
-  SKIP_WITHOUT(shared_data());
   const Pair& pair = default_pair({"full", "mxfp4"});
   const std::vector<int32_t> prompt = long_prompt(pair.target, 500, 6);
   const Asking asking{.sampling = {.temperature = 0.8f, .seed = 6}, .tokens = 40, .threads = 2};
@@ -88,7 +86,6 @@ TEST_P(SparseDrafts, GiveThePlainTextInOtherCompany) {
 
 // A chat: prompts that follow each other in one session, one of them taken back.
 TEST_P(SparseDrafts, GiveThePlainTextPromptAfterPrompt) {
-  SKIP_WITHOUT(shared_data());
   const Pair& pair = default_pair({"full"});
   const std::vector<int32_t> text = long_prompt(pair.target, 800);
   const auto part = [&](int64_t begin, int64_t end) {
@@ -116,7 +113,6 @@ TEST_P(SparseDrafts, GiveThePlainTextPromptAfterPrompt) {
 
 // The same drafts for every number of threads: what is chosen does not depend on it.
 TEST_P(SparseDrafts, AreTheSameForEveryNumberOfThreads) {
-  SKIP_WITHOUT(shared_data());
   const Pair& pair = default_pair({"full"});
   const std::vector<int32_t> prompt = long_prompt(pair.target, 640, 6);
   Asking asking{.sampling = {}, .tokens = 40};

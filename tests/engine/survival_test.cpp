@@ -35,7 +35,7 @@ const Setting& small_setting() {
 /// A trained model that says where a text ends, and drafts for itself.
 Setting trained(const std::vector<std::string>& formats, std::vector<Recipe> recipes) {
   measure_apart();
-  const Model model = load_model(shared_models() / "draft", formats);
+  const Model model = load_model(draft_model(), formats);
   return {{model, model}, recipes.empty() ? all_kinds(model) : std::move(recipes)};
 }
 
@@ -65,8 +65,7 @@ const Setting& setting_of(const std::string& name) {
 class Survival : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    SKIP_WITHOUT(shared_data());
-    if (GetParam() != "small") SKIP_WITHOUT(shared_models());
+    if (GetParam() == "mxbf16" || GetParam() == "bsfp") TOO_LONG_FOR_SANITIZERS();
     setting_ = &setting_of(GetParam());
   }
 

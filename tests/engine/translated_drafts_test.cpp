@@ -13,17 +13,15 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path little() {
-  return test::shared_models().empty() ? fs::path() : test::shared_models() / "draft";
+  return test::draft_model();
 }
 
 fs::path story() {
-  return test::shared_data().empty()
-             ? fs::path()
-             : test::shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
+  return test::public_data() / "models" / "stories260K" / "stories260K-f32.gguf";
 }
 
 fs::path llama2() {
-  return test::shared_data().empty() ? fs::path() : test::shared_data() / "tokenizers" / "llama-2";
+  return test::public_data() / "tokenizers" / "llama-2";
 }
 
 const std::vector<std::string>& prompts() {
@@ -86,11 +84,6 @@ std::array<Stats, 2> expect_plain_texts(const Model& model, const Model& draft, 
 
 class TranslatedDrafts : public testing::Test {
  protected:
-  void SetUp() override {
-    SKIP_WITHOUT(test::shared_data());
-    SKIP_WITHOUT(test::shared_models());
-  }
-
   Model with_vocabulary(const fs::path& model, size_t longer_pieces) {
     const fs::path folder = folder_.path() / std::to_string(++folders_);
     test::write_with_vocabulary(model, test::shuffled_vocabulary(model, longer_pieces, 3), folder);
@@ -144,11 +137,16 @@ TEST_F(TranslatedDrafts, OfTheModelItselfWithFewerTokensAreKeptOften) {
   EXPECT_GT(static_cast<double>(reversed.accepted), 0.2 * static_cast<double>(reversed.drafted));
 }
 
-TEST_F(TranslatedDrafts, OfAModelThatSpeaksAnotherLanguageDoNoHarm) {
+class PublicTranslatedDrafts : public TranslatedDrafts {
+ protected:
+  void SetUp() override { NEEDS_PUBLIC_DATA(); }
+};
+
+TEST_F(PublicTranslatedDrafts, OfAModelThatSpeaksAnotherLanguageDoNoHarm) {
   const Model model = test::load_model(little());
   const Model stories = test::load_model(story());
   const Model other_stories =
-      test::load_model(test::shared_data() / "models" / "llama2xs" / "llama2xs-f32.gguf");
+      test::load_model(test::public_data() / "models" / "llama2xs" / "llama2xs-f32.gguf");
   EXPECT_GT(expect_plain_texts(model, stories, chain())[0].drafted, 0);
   EXPECT_GT(expect_plain_texts(stories, model, chain())[0].drafted, 0);
   // These have one vocabulary.
@@ -156,6 +154,16 @@ TEST_F(TranslatedDrafts, OfAModelThatSpeaksAnotherLanguageDoNoHarm) {
 }
 
 TEST_F(TranslatedDrafts, OfNonsenseDoNoHarm) {
+  const Model model = test::load_model(little());
+  const std::vector<int32_t> ids = test::shuffled_vocabulary(little(), 1500, 9);
+  const test::TemporaryFolder other;
+  test::write_with_vocabulary(little(), ids, other.path());
+  const Model nonsense = random_model(other.path(), static_cast<int32_t>(ids.size()), 1);
+  EXPECT_GT(expect_plain_texts(model, nonsense, chain())[0].drafted, 0);
+  expect_plain_texts(nonsense, model, chain());
+}
+
+TEST_F(PublicTranslatedDrafts, OfNonsenseInALargeVocabularyDoNoHarm) {
   const Model model = test::load_model(little());
   const Model nonsense = random_model(llama2(), 32000, 1);
   EXPECT_GT(expect_plain_texts(model, nonsense, chain())[0].drafted, 0);
@@ -173,7 +181,7 @@ TEST_F(TranslatedDrafts, ServeTheDefaultModel) {
 }
 
 // A trained model that speaks with the pieces of llama-2's 32000 that are among its own 4096, on either side.
-TEST_F(TranslatedDrafts, FromAndToTheVocabularyOfLlama2ArePartlyKept) {
+TEST_F(PublicTranslatedDrafts, FromAndToTheVocabularyOfLlama2ArePartlyKept) {
   const Model with_llama2 = with_llama2_vocabulary();
   ASSERT_EQ(with_llama2.vocab_size(), 32000);
   const Model target = test::load_model(test::default_model());
@@ -194,7 +202,7 @@ TEST_F(TranslatedDrafts, MayDraftForAnotherDrafter) {
   const Model model = test::load_model(little());
   const Model fewer = with_vocabulary(little(), 1000);
   const Recipe two_levels = load_recipe("ml-specqd-2");
-  for (const Model& draft : {fewer, test::load_model(story())}) {
+  for (const Model& draft : {fewer, with_vocabulary(little(), 1 << 20)}) {
     for (const float temperature : {0.0f, 0.8f}) {
       const Stats stats =
           expect_plain_text(model, draft, two_levels, model.encode(prompts()[0]), options(temperature, 60));
@@ -215,9 +223,9 @@ TEST_F(TranslatedDrafts, AreForThePlannerToUse) {
 }
 
 // Longer than the draft model's context, which has 256 positions and shorter tokens.
-TEST_F(TranslatedDrafts, GoOnBeyondTheDraftModelsContext) {
+TEST_F(PublicTranslatedDrafts, GoOnBeyondTheDraftModelsContext) {
   const Model model = test::load_model(little());
-  const Model stories = test::load_model(test::shared_data() / "models" / "llama2xs" / "llama2xs-f32.gguf");
+  const Model stories = test::load_model(test::public_data() / "models" / "llama2xs" / "llama2xs-f32.gguf");
   std::string text;
   for (const std::string& prompt : test::real_prompts(10, 400)) text += prompt + "\n\n";
   std::vector<int32_t> prompt = model.encode(text);
@@ -289,7 +297,7 @@ TEST_F(TranslatedDrafts, CannotHaveADrafterInside) {
   DraftLevel ngram;
   ngram.kind = DraftLevel::Kind::kNgram;
   recipe.levels.push_back(ngram);
-  expect_usage_error(model, test::load_model(story()), recipe, "another vocabulary");
+  expect_usage_error(model, with_vocabulary(little(), 1000), recipe, "another vocabulary");
 }
 
 TEST_F(TranslatedDrafts, NeedBothTokenizers) {

@@ -254,7 +254,6 @@ void for_matrices(const std::function<bool(const std::string&)>& wanted, const s
 }
 
 TEST_P(Lossless, ProductsWithTheDefaultModelsMatricesAreThoseOfBf16BitForBit) {
-  SKIP_WITHOUT(test::default_model());
   const bool slow = GetParam().name == "scalar";
   const auto wanted = [&](const std::string& name) {
     return name == "layers.7.output" || (!slow && (name == "layers.0.qkv" || name == "layers.3.down"));
@@ -267,7 +266,6 @@ TEST_P(Lossless, ProductsWithTheDefaultModelsMatricesAreThoseOfBf16BitForBit) {
 }
 
 TEST(LosslessFormats, HoldTheDefaultModelInFewBitsAndReturnIt) {
-  SKIP_WITHOUT(test::default_model());
   double weights = 0.0;
   double bsfp = 0.0;
   double mxbf16 = 0.0;

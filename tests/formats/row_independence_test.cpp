@@ -8,6 +8,7 @@
 #include "support/machine_paths.h"
 #include "support/packed.h"
 #include "support/random.h"
+#include "support/test_data.h"
 
 namespace verbatim {
 namespace {
@@ -26,6 +27,9 @@ struct Size {
 
 class RowIndependence : public testing::TestWithParam<std::tuple<MachinePath, Format>> {
  protected:
+  void SetUp() override {
+    if (std::get<0>(GetParam()).name == "scalar") TOO_LONG_FOR_SANITIZERS();
+  }
   /// Every reading of the format with each number of rows, with 1, 2 and 3 threads, against single rows.
   void expect_independent(Size size, const std::vector<int64_t>& counts) {
     expect_independent(size, counts, test::random_floats(size.columns * size.k, 1, 0.05f), nullptr);
@@ -87,6 +91,7 @@ TEST_P(RowIndependence, AnyRowsAndThreadsGiveTheBitsOfARowAlone) {
 
 // Longer sums than any kernel takes at once, and more rows.
 TEST_P(RowIndependence, LongSumsOfManyRowsGiveTheBitsOfARowAlone) {
+  TOO_LONG_FOR_SANITIZERS();
   const bool slow = std::get<0>(GetParam()).name == "scalar";
   expect_independent({slow ? 16 : 72, 2080},
                      slow ? std::vector<int64_t>{5, 81} : std::vector<int64_t>{5, 81, 512, 545});

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kv/make_cache.h"
+#include "support/test_data.h"
 
 namespace verbatim {
 namespace {
@@ -29,6 +30,7 @@ INSTANTIATE_TEST_SUITE_P(, CacheMemory,
 
 // However long the context may become, and with huge pages: the caches reserve gigabytes here.
 TEST_P(CacheMemory, IsTakenOnlyForWhatIsWritten) {
+  TOO_LONG_FOR_SANITIZERS();
   const auto cache = make_cache({.kind = GetParam()}, kShape, kCapacity);
   const std::vector<float> ones(128, 1.0f);
   const int64_t before = resident_bytes();

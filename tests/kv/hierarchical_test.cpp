@@ -9,6 +9,7 @@
 #include "kv/make_cache.h"
 #include "support/machine_paths.h"
 #include "support/random.h"
+#include "support/test_data.h"
 #include "verbatim/error.h"
 
 namespace verbatim {
@@ -109,6 +110,7 @@ const std::vector<CacheOptions>& coded_caches() {
 
 class CodedAttention : public testing::TestWithParam<MachinePath> {
  protected:
+  void SetUp() override { LOWER_PATHS_TOO_LONG_FOR_SANITIZERS(GetParam().name); }
   test::SelectedKernels selected_{*GetParam().table};
 };
 

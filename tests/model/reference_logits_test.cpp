@@ -35,8 +35,8 @@ class ReferenceLogits : public testing::TestWithParam<MachinePath> {
     for (const int i : {0, 1, 2}) {
       const std::string name = model + "_" + std::to_string(i);
       const auto reference =
-          nlohmann::json::parse(test::read_file(test::shared_models() / "reference" / (name + ".json")));
-      const std::string bytes = test::read_file(test::shared_models() / "reference" / (name + ".f32"));
+          nlohmann::json::parse(test::read_file(test::reference_logits() / (name + ".json")));
+      const std::string bytes = test::read_file(test::reference_logits() / (name + ".f32"));
       std::vector<float> expected(bytes.size() / sizeof(float));
       std::memcpy(expected.data(), bytes.data(), bytes.size());
       const std::vector<int32_t> ids = reference["ids"];
@@ -65,13 +65,11 @@ INSTANTIATE_TEST_SUITE_P(, ReferenceLogits, testing::ValuesIn(machine_paths()),
                          test::path_name<testing::TestParamInfo<MachinePath>>);
 
 TEST_P(ReferenceLogits, TheDefaultModelAgreesWithAnFp32Implementation) {
-  SKIP_WITHOUT(test::shared_models());
   compare("target", test::default_model());
 }
 
 TEST_P(ReferenceLogits, TheDraftModelAgreesWithAnFp32Implementation) {
-  SKIP_WITHOUT(test::shared_models());
-  compare("draft", test::shared_models() / "draft");
+  compare("draft", test::draft_model());
 }
 
 }  // namespace

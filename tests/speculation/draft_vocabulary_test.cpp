@@ -74,9 +74,9 @@ TEST(DraftVocabulary, OfAModelWithMoreRowsThanTokensLeavesThoseOutFirst) {
   EXPECT_LT(draft_vocabulary(tokenizer.get(), 4160, 4096).back(), 4096);
 }
 
-TEST(DraftVocabulary, OfLlama2HasItsFrequentCharacters) {
-  SKIP_WITHOUT(test::shared_data());
-  const auto folder = test::shared_data() / "tokenizers" / "llama-2";
+TEST(PublicDraftVocabulary, OfLlama2HasItsFrequentCharacters) {
+  NEEDS_PUBLIC_DATA();
+  const auto folder = test::public_data() / "tokenizers" / "llama-2";
   for (const auto kind :
        {TokenizerSource::Kind::kSentencePieceModel, TokenizerSource::Kind::kTokenizerJson}) {
     const bool json = kind == TokenizerSource::Kind::kTokenizerJson;
@@ -91,11 +91,11 @@ TEST(DraftVocabulary, OfLlama2HasItsFrequentCharacters) {
   }
 }
 
-TEST(DraftVocabulary, OfBytePairsOfBytesIsTheirBeginning) {
-  SKIP_WITHOUT(test::shared_data());
+TEST(PublicDraftVocabulary, OfBytePairsOfBytesIsTheirBeginning) {
+  NEEDS_PUBLIC_DATA();
   const auto tokenizer =
       load_tokenizer({TokenizerSource::Kind::kGguf,
-                      test::shared_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-gpt-2.gguf"});
+                      test::public_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-gpt-2.gguf"});
   expect_choice(*tokenizer, tokenizer->vocab_size());
   const Tokens choice = draft_vocabulary(tokenizer.get(), tokenizer->vocab_size(), 2000);
   for (int32_t i = 0; i < 1999; ++i) ASSERT_EQ(choice[static_cast<size_t>(i)], i);

@@ -1,5 +1,6 @@
 #include "speculation/shadow_sequence.h"
 
+#include "support/other_vocabulary.h"
 #include "text/tokenizer_support.h"
 
 namespace verbatim {
@@ -10,13 +11,8 @@ std::shared_ptr<const Tokenizer> small() {
       {TokenizerSource::Kind::kSentencePieceModel, test::default_model() / "tokenizer.model"});
 }
 
-std::shared_ptr<const Tokenizer> llama2() {
-  return load_tokenizer({TokenizerSource::Kind::kSentencePieceModel,
-                         test::shared_data() / "tokenizers" / "llama-2" / "tokenizer.model"});
-}
-
 std::shared_ptr<const Tokenizer> gguf(const std::filesystem::path& path) {
-  return load_tokenizer({TokenizerSource::Kind::kGguf, test::shared_data() / path});
+  return load_tokenizer({TokenizerSource::Kind::kGguf, test::public_data() / path});
 }
 
 struct Pair {
@@ -24,11 +20,27 @@ struct Pair {
   std::shared_ptr<const Tokenizer> to;
 };
 
-std::vector<Pair> pairs() {
-  const auto gpt2 = gguf("tokenizers/gguf-vocabs/ggml-vocab-gpt-2.gguf");
-  const auto story = gguf("models/stories260K/stories260K-f32.gguf");
-  return {{small(), llama2()}, {llama2(), small()}, {gpt2, llama2()}, {llama2(), gpt2}, {story, small()}};
-}
+/// Sequences in one vocabulary that are followed in another. "own": the tokenizer of the repository's models
+/// and one with fewer of its pieces; "public": Llama 2's, GPT-2's and that of a model of stories.
+class ShadowSequenceOf : public testing::TestWithParam<std::string> {
+ protected:
+  static bool own() { return GetParam() == "own"; }
+  static std::shared_ptr<const Tokenizer> other() {
+    return own() ? test::reduced_tokenizer() : test::llama2_tokenizer();
+  }
+  static std::shared_ptr<const Tokenizer> least() {
+    return own() ? test::reduced_tokenizer() : gguf("models/stories260K/stories260K-f32.gguf");
+  }
+  static std::vector<Pair> pairs() {
+    if (own()) return {{small(), other()}, {other(), small()}};
+    const auto gpt2 = gguf("tokenizers/gguf-vocabs/ggml-vocab-gpt-2.gguf");
+    return {{small(), other()}, {other(), small()}, {gpt2, other()}, {other(), gpt2}, {least(), small()}};
+  }
+};
+
+const auto source_name = [](const auto& info) { return info.param; };
+INSTANTIATE_TEST_SUITE_P(Own, ShadowSequenceOf, testing::Values("own"), source_name);
+INSTANTIATE_TEST_SUITE_P(Public, ShadowSequenceOf, testing::Values("public"), source_name);
 
 std::string random_text(std::mt19937& random, int lines) {
   std::string text;
@@ -38,8 +50,7 @@ std::string random_text(std::mt19937& random, int lines) {
 
 constexpr int64_t kLong = 1 << 20;
 
-TEST(ShadowSequence, SaysWhatTheSequenceSays) {
-  SKIP_WITHOUT(test::shared_data());
+TEST_P(ShadowSequenceOf, SaysWhatTheSequenceSays) {
   std::mt19937 random(1);
   for (const Pair& pair : pairs()) {
     ShadowSequence shadow(pair.from, pair.to, kLong);
@@ -55,8 +66,7 @@ TEST(ShadowSequence, SaysWhatTheSequenceSays) {
   }
 }
 
-TEST(ShadowSequence, IsTheSameHoweverTheSequenceCameAbout) {
-  SKIP_WITHOUT(test::shared_data());
+TEST_P(ShadowSequenceOf, IsTheSameHoweverTheSequenceCameAbout) {
   std::mt19937 random(2);
   for (const Pair& pair : pairs()) {
     const std::vector<Token> tokens = pair.from->encode(random_text(random, 20), {});
@@ -73,12 +83,10 @@ TEST(ShadowSequence, IsTheSameHoweverTheSequenceCameAbout) {
 }
 
 // What a cache of the shadow holds stays of use.
-TEST(ShadowSequence, KeepsAllButItsEndWhenTheSequenceGoesOn) {
-  SKIP_WITHOUT(test::shared_data());
+TEST_P(ShadowSequenceOf, KeepsAllButItsEndWhenTheSequenceGoesOn) {
   const auto from = small();
-  const auto to = llama2();
-  const std::string text =
-      test::read_file(test::shared_data() / "text" / "python_heldout.txt").substr(0, 20'000);
+  const auto to = other();
+  const std::string text = test::read_file(test::own_data() / "text.txt").substr(0, 18'000);
   const std::vector<Token> tokens = from->encode(text, {});
   ShadowSequence shadow(from, to, kLong);
   std::vector<Token> before;
@@ -95,8 +103,7 @@ TEST(ShadowSequence, KeepsAllButItsEndWhenTheSequenceGoesOn) {
   EXPECT_LT(changed, tokens.size());
 }
 
-TEST(ShadowSequence, BearsAnyTokens) {
-  SKIP_WITHOUT(test::shared_data());
+TEST_P(ShadowSequenceOf, BearsAnyTokens) {
   std::mt19937 random(3);
   for (const Pair& pair : pairs()) {
     ShadowSequence shadow(pair.from, pair.to, kLong);
@@ -116,9 +123,8 @@ TEST(ShadowSequence, BearsAnyTokens) {
   }
 }
 
-TEST(ShadowSequence, TranslatesControlTokens) {
-  SKIP_WITHOUT(test::shared_data());
-  const auto from = llama2();
+TEST_P(ShadowSequenceOf, TranslatesControlTokens) {
+  const auto from = other();
   const auto to = small();
   std::vector<Token> tokens = from->encode("One two", {});
   tokens.push_back(*from->eos());
@@ -131,9 +137,8 @@ TEST(ShadowSequence, TranslatesControlTokens) {
   EXPECT_EQ(std::count(said.begin(), said.end(), *to->eos()), 1);
 }
 
-TEST(ShadowSequence, LeavesOutHalfACharacter) {
-  SKIP_WITHOUT(test::shared_data());
-  const auto from = llama2();
+TEST_P(ShadowSequenceOf, LeavesOutHalfACharacter) {
+  const auto from = other();
   std::vector<Token> tokens = from->encode("na", {});
   ShadowSequence shadow(from, small(), kLong);
   tokens.push_back(*from->find("<0xC3>"));
@@ -145,12 +150,10 @@ TEST(ShadowSequence, LeavesOutHalfACharacter) {
   EXPECT_EQ(small()->decode(shadow.sequence().tokens), "naï");
 }
 
-TEST(ShadowSequence, ForgetsTheOlderHalfWhenItIsFull) {
-  SKIP_WITHOUT(test::shared_data());
-  const auto from = llama2();
-  const auto to = gguf("models/stories260K/stories260K-f32.gguf");
-  const std::string text =
-      test::read_file(test::shared_data() / "text" / "wikitext2_test.txt").substr(0, 6'000);
+TEST_P(ShadowSequenceOf, ForgetsTheOlderHalfWhenItIsFull) {
+  const auto from = other();
+  const auto to = own() ? small() : least();
+  const std::string text = test::read_file(test::own_data() / "text.txt").substr(0, 6'000);
   const std::vector<Token> tokens = from->encode(text, {.parse_special = false});
   constexpr int64_t kMost = 300;
   ShadowSequence shadow(from, to, kMost);

@@ -6,6 +6,7 @@
 #include "kv/dense.h"
 #include "speculation/speculator.h"
 #include "support/drafting.h"
+#include "support/test_data.h"
 #include "support/test_recipes.h"
 
 namespace verbatim {
@@ -19,6 +20,7 @@ constexpr int kTokens = 4;
 /// Whole generations of a tiny model, whose every text of kTokens tokens has a known probability.
 class SpeculatedDistribution : public testing::Test {
  protected:
+  void SetUp() override { TOO_LONG_FOR_SANITIZERS(); }
   void generate(const Recipe& recipe, SamplingOptions sampling, uint64_t seeds,
                 const std::function<void(const Tokens&, const Stats&)>& take) {
     const TextModel model{&target_, test::any_tokenizer()};

@@ -1,12 +1,11 @@
 #include "speculation/translating_drafter.h"
 
 #include "kv/dense.h"
+#include "support/other_vocabulary.h"
 #include "text/tokenizer_support.h"
 
 namespace verbatim {
 namespace {
-
-using testing::Test;
 
 /// Proposes tokens that the test gives.
 class Script : public Drafter {
@@ -32,20 +31,13 @@ class Script : public Drafter {
   std::vector<Token> asked;
 };
 
-/// Drafts of the Llama 2 vocabulary for sequences of the default model's.
-class TranslatingDrafterTest : public Test {
+/// Drafts in another vocabulary for sequences of the default model.
+class TranslatingDrafterTest : public testing::TestWithParam<const char*> {
  protected:
-  static void SetUpTestSuite() {
-    if (test::shared_data().empty()) return;
+  void SetUp() override {
     ours = load_tokenizer(
         {TokenizerSource::Kind::kSentencePieceModel, test::default_model() / "tokenizer.model"});
-    theirs = load_tokenizer({TokenizerSource::Kind::kSentencePieceModel,
-                             test::shared_data() / "tokenizers" / "llama-2" / "tokenizer.model"});
-  }
-  static void TearDownTestSuite() { ours = theirs = nullptr; }
-
-  void SetUp() override {
-    SKIP_WITHOUT(test::shared_data());
+    theirs = std::string(GetParam()) == "llama2" ? test::llama2_tokenizer() : test::reduced_tokenizer();
     auto inner = std::make_unique<Script>();
     script = inner.get();
     drafter = std::make_unique<TranslatingDrafter>(std::move(inner), theirs, ours, 1024);
@@ -77,8 +69,8 @@ class TranslatingDrafterTest : public Test {
     return text;
   }
 
-  static inline std::shared_ptr<const Tokenizer> ours;
-  static inline std::shared_ptr<const Tokenizer> theirs;
+  std::shared_ptr<const Tokenizer> ours;
+  std::shared_ptr<const Tokenizer> theirs;
   Script* script = nullptr;
   std::unique_ptr<TranslatingDrafter> drafter;
   Sequence sequence{{}, std::make_unique<DenseCache>(CacheShape{}, 0)};
@@ -86,7 +78,11 @@ class TranslatingDrafterTest : public Test {
   Draft draft;
 };
 
-TEST_F(TranslatingDrafterTest, ProposesTheTokensThatTheWholeTextWouldHave) {
+const auto vocabulary_name = [](const auto& info) { return std::string(info.param); };
+INSTANTIATE_TEST_SUITE_P(Own, TranslatingDrafterTest, testing::Values("reduced"), vocabulary_name);
+INSTANTIATE_TEST_SUITE_P(Public, TranslatingDrafterTest, testing::Values("llama2"), vocabulary_name);
+
+TEST_P(TranslatingDrafterTest, ProposesTheTokensThatTheWholeTextWouldHave) {
   const std::string before = "def area(width, height):\n    return";
   const std::string after = " width * height if width else None\n";
   script->unsure = true;
@@ -101,14 +97,14 @@ TEST_F(TranslatingDrafterTest, ProposesTheTokensThatTheWholeTextWouldHave) {
   EXPECT_EQ(drafter->stats.passes, 1);
 }
 
-TEST_F(TranslatingDrafterTest, LeavesOutTheLastTokenOfADraftThatOnlyItsLengthEnded) {
+TEST_P(TranslatingDrafterTest, LeavesOutTheLastTokenOfADraftThatOnlyItsLengthEnded) {
   const std::string text = proposed("The quick brown", " fox jumps over the lazy d");
   EXPECT_TRUE(std::string(" fox jumps over the lazy d").starts_with(text)) << text;
   EXPECT_LT(text.size(), std::string(" fox jumps over the lazy d").size());
   EXPECT_GE(text.size(), std::string(" fox jumps over").size());
 }
 
-TEST_F(TranslatingDrafterTest, EndsWhereTheOtherModelEnds) {
+TEST_P(TranslatingDrafterTest, EndsWhereTheOtherModelEnds) {
   sequence.tokens = ours->encode("The end", {});
   script->tokens = {*theirs->find("."), *theirs->eos(), *theirs->find("▁more")};
   EXPECT_EQ(propose(), ".");
@@ -123,7 +119,7 @@ TEST_F(TranslatingDrafterTest, EndsWhereTheOtherModelEnds) {
   EXPECT_EQ(propose(), ".");
 }
 
-TEST_F(TranslatingDrafterTest, CompletesACharacter) {
+TEST_P(TranslatingDrafterTest, CompletesACharacter) {
   sequence.tokens = ours->encode("na", {});
   sequence.tokens.push_back(*ours->find("<0xC3>"));
   script->unsure = true;
@@ -139,14 +135,14 @@ TEST_F(TranslatingDrafterTest, CompletesACharacter) {
   EXPECT_EQ(propose(), "");
 }
 
-TEST_F(TranslatingDrafterTest, BeginsATextWithoutTheSpaceThatVocabulariesPutThere) {
+TEST_P(TranslatingDrafterTest, BeginsATextWithoutTheSpaceThatVocabulariesPutThere) {
   sequence.tokens = {*ours->bos()};
   script->tokens = theirs->encode("Hello there, world", test::kPlainText);
   script->unsure = true;
   EXPECT_EQ(propose(), "Hello there, world");
 }
 
-TEST_F(TranslatingDrafterTest, MultipliesConfidencesOfTheTokensInAToken) {
+TEST_P(TranslatingDrafterTest, MultipliesConfidencesOfTheTokensInAToken) {
   script->unsure = true;
   const std::string before = "import";
   sequence.tokens = ours->encode(before, {});
@@ -158,7 +154,7 @@ TEST_F(TranslatingDrafterTest, MultipliesConfidencesOfTheTokensInAToken) {
   EXPECT_NEAR(product, 0.36f, 1e-6f);
 }
 
-TEST_F(TranslatingDrafterTest, ObeysTheLimits) {
+TEST_P(TranslatingDrafterTest, ObeysTheLimits) {
   limits.length = 3;
   proposed("The quick brown", " fox jumps over the lazy dog and runs");
   EXPECT_EQ(draft.size(), 3);
@@ -177,7 +173,7 @@ TEST_F(TranslatingDrafterTest, ObeysTheLimits) {
   EXPECT_EQ(draft.size(), size - 1);
 }
 
-TEST_F(TranslatingDrafterTest, BearsAnyTokens) {
+TEST_P(TranslatingDrafterTest, BearsAnyTokens) {
   std::mt19937 random(11);
   const auto any = [&](const Tokenizer& tokenizer) {
     const auto bound = static_cast<uint32_t>(tokenizer.vocab_size() + 100);

@@ -28,12 +28,7 @@ struct Asked {
 inline std::vector<Asked> many_requests(const Model& model, size_t count, int64_t most_tokens,
                                         const Recipe& recipe = load_recipe("plain"),
                                         size_t most_bytes = 700) {
-  std::vector<std::string> texts;
-  if (shared_data().empty()) {
-    for (size_t i = 0; i < count; ++i) texts.push_back("def function_" + std::to_string(i * i) + "(a, b):\n");
-  } else {
-    texts = real_prompts(count, most_bytes);
-  }
+  const std::vector<std::string> texts = real_prompts(count, most_bytes);
   const std::vector<SamplingOptions> sampling = various_sampling();
   std::mt19937 random(17);
   std::vector<Asked> asked(count);

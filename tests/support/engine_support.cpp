@@ -10,18 +10,18 @@ namespace verbatim::test {
 
 namespace {
 
-std::string prompt_of(const nlohmann::json& line) {
-  if (line.contains("prompt")) return line["prompt"];
-  if (line.contains("question")) return line["question"];
-  return line["turns"][0];
-}
-
 std::string cut(std::string text, size_t most_bytes) {
   if (text.size() <= most_bytes) return text;
   size_t end = most_bytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   text.resize(end);
   return text;
+}
+
+/// The text behind its first space, or all of it and a full stop where there is none.
+std::string after_first_word(const std::string& text) {
+  const size_t space = text.find(' ');
+  return space == std::string::npos || space + 1 == text.size() ? text + "." : text.substr(space + 1);
 }
 
 }  // namespace
@@ -63,22 +63,16 @@ std::vector<float> all_logits(const Decoder& decoder, const std::vector<int32_t>
 }
 
 std::vector<std::string> real_prompts(size_t count, size_t most_bytes) {
-  std::vector<std::vector<std::string>> files;
-  for (const char* name :
-       {"python_heldout.jsonl", "gsm8k_test.jsonl", "humaneval_80.jsonl", "mt_bench.jsonl", "qa.jsonl"}) {
-    std::istringstream lines(read_file(shared_data() / "prompts" / name));
-    std::vector<std::string> prompts;
-    for (std::string line; prompts.size() < count && std::getline(lines, line);) {
-      prompts.push_back(cut(prompt_of(nlohmann::json::parse(line)), most_bytes));
-    }
-    files.push_back(std::move(prompts));
+  std::vector<std::string> prompts;
+  std::istringstream lines(read_file(own_data() / "prompts.jsonl"));
+  for (std::string line; prompts.size() < count && std::getline(lines, line);) {
+    prompts.push_back(cut(nlohmann::json::parse(line)["prompt"], most_bytes));
   }
-  std::vector<std::string> taken;
-  for (size_t i = 0; taken.size() < count; ++i) {
-    const std::vector<std::string>& file = files[i % files.size()];
-    if (i / files.size() < file.size()) taken.push_back(file[i / files.size()]);
+  // Where a test wants more prompts than there are, they come again, each without its beginning.
+  for (size_t i = 0; !prompts.empty() && prompts.size() < count; ++i) {
+    prompts.push_back(after_first_word(prompts[i]));
   }
-  return taken;
+  return prompts;
 }
 
 }  // namespace verbatim::test

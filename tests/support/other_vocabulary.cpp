@@ -157,6 +157,21 @@ std::vector<int32_t> shuffled_vocabulary(const fs::path& model, size_t most, uin
   return ids;
 }
 
+std::shared_ptr<const Tokenizer> reduced_tokenizer() {
+  static const std::shared_ptr<const Tokenizer> tokenizer = [] {
+    const TemporaryFolder folder;
+    const fs::path model = draft_model();
+    write_with_vocabulary(model, shuffled_vocabulary(model, 1000, 3), folder.path());
+    return load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, folder.path() / "tokenizer.model"});
+  }();
+  return tokenizer;
+}
+
+std::shared_ptr<const Tokenizer> llama2_tokenizer() {
+  return load_tokenizer({TokenizerSource::Kind::kSentencePieceModel,
+                         public_data() / "tokenizers" / "llama-2" / "tokenizer.model"});
+}
+
 void copy_tokenizer(const fs::path& from, const fs::path& to) {
   for (const char* name : {"tokenizer.model", "tokenizer_config.json"}) {
     write_file(to / name, read_file(from / name));

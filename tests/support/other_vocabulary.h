@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <vector>
+
+#include "text/tokenizer.h"
 
 namespace verbatim::test {
 
@@ -22,6 +25,13 @@ void write_onto_vocabulary(const std::filesystem::path& model, const std::filesy
 /// beginning, end); of those that are longer than a character only the first `most`, which a BPE vocabulary
 /// can do with.
 std::vector<int32_t> shuffled_vocabulary(const std::filesystem::path& model, size_t most, uint32_t seed);
+
+/// A tokenizer with the single characters and the thousand most frequent longer pieces of the repository's
+/// models, in another order.
+std::shared_ptr<const Tokenizer> reduced_tokenizer();
+
+/// The tokenizer of Llama 2, from the public test data.
+std::shared_ptr<const Tokenizer> llama2_tokenizer();
 
 /// Copies a tokenizer into the folder of a model that has none.
 void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -27,26 +27,23 @@ struct Pair {
   Model draft;
 };
 
-/// A model of some 260 thousand parameters, which drafts for itself in other formats. Needs shared_data().
+/// The draft model, 1.3 million parameters, which drafts for itself in other formats.
 inline const Pair& small_pair() {
   static const Pair pair = [] {
     measure_apart();
-    const auto file = shared_data() / "models" / "stories260K" / "stories260K-f32.gguf";
-    return Pair{load_model(file, {"full", "mxfp4", "int4"}), load_model(file, {"full", "mxfp4"})};
+    return Pair{load_model(draft_model(), {"full", "mxfp4", "int4"}),
+                load_model(draft_model(), {"full", "mxfp4"})};
   }();
   return pair;
 }
 
-/// The default model in the formats of a recipe, and its small companion or, where that is absent, a poor
-/// copy of itself.
+/// The default model in the formats of a recipe, and the draft model.
 inline const Pair& default_pair(const std::vector<std::string>& formats) {
   static std::map<std::vector<std::string>, Pair> pairs;
   const auto found = pairs.find(formats);
   if (found != pairs.end()) return found->second;
   measure_apart();
-  static const Model draft = shared_models().empty()
-                                 ? load_model(default_model(), {"int4", "mxfp4"})
-                                 : load_model(shared_models() / "draft", {"full", "mxfp4"});
+  static const Model draft = load_model(draft_model(), {"full", "mxfp4"});
   return pairs.emplace(formats, Pair{load_model(default_model(), formats), draft}).first->second;
 }
 

@@ -104,42 +104,6 @@ uint32_t gguf_type(DType dtype) {
   return 0;
 }
 
-std::string gguf_name(std::string name) {
-  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens", "token_embd"},
-                                                       {"model.norm", "output_norm"},
-                                                       {"lm_head", "output"},
-                                                       {"model.layers", "blk"},
-                                                       {"input_layernorm", "attn_norm"},
-                                                       {"self_attn.q_proj", "attn_q"},
-                                                       {"self_attn.k_proj", "attn_k"},
-                                                       {"self_attn.v_proj", "attn_v"},
-                                                       {"self_attn.o_proj", "attn_output"},
-                                                       {"post_attention_layernorm", "ffn_norm"},
-                                                       {"mlp.gate_proj", "ffn_gate"},
-                                                       {"mlp.up_proj", "ffn_up"},
-                                                       {"mlp.down_proj", "ffn_down"}};
-  for (const auto& [from, to] : parts) {
-    const size_t at = name.find(from);
-    if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
-  }
-  return name;
-}
-
-/// From two rotating halves of each head to neighbouring pairs: row i of the first half moves to 2 i, row i
-/// of the second to 2 i + 1.
-std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim) {
-  const int64_t columns = tensor.shape.back();
-  std::vector<float> result(tensor.values.size());
-  for (int64_t row = 0; row < tensor.shape[0]; ++row) {
-    const int64_t head = row / head_dim;
-    const int64_t within = row % head_dim;
-    const int64_t half = head_dim / 2;
-    const int64_t target = head * head_dim + (within < half ? 2 * within : 2 * (within - half) + 1);
-    std::copy_n(tensor.values.begin() + row * columns, columns, result.begin() + target * columns);
-  }
-  return result;
-}
-
 std::string gguf_text(const std::string& text) {
   return bytes_of<uint64_t>(text.size()) + text;
 }
@@ -160,6 +124,40 @@ std::string encode_q8_0(const std::vector<float>& values) {
 }
 
 }  // namespace
+
+std::string gguf_tensor_name(std::string name) {
+  const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens", "token_embd"},
+                                                       {"model.norm", "output_norm"},
+                                                       {"lm_head", "output"},
+                                                       {"model.layers", "blk"},
+                                                       {"input_layernorm", "attn_norm"},
+                                                       {"self_attn.q_proj", "attn_q"},
+                                                       {"self_attn.k_proj", "attn_k"},
+                                                       {"self_attn.v_proj", "attn_v"},
+                                                       {"self_attn.o_proj", "attn_output"},
+                                                       {"post_attention_layernorm", "ffn_norm"},
+                                                       {"mlp.gate_proj", "ffn_gate"},
+                                                       {"mlp.up_proj", "ffn_up"},
+                                                       {"mlp.down_proj", "ffn_down"}};
+  for (const auto& [from, to] : parts) {
+    const size_t at = name.find(from);
+    if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+  }
+  return name;
+}
+
+std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim) {
+  const int64_t columns = tensor.shape.back();
+  std::vector<float> result(tensor.values.size());
+  for (int64_t row = 0; row < tensor.shape[0]; ++row) {
+    const int64_t head = row / head_dim;
+    const int64_t within = row % head_dim;
+    const int64_t half = head_dim / 2;
+    const int64_t target = head * head_dim + (within < half ? 2 * within : 2 * (within - half) + 1);
+    std::copy_n(tensor.values.begin() + row * columns, columns, result.begin() + target * columns);
+  }
+  return result;
+}
 
 std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
   const int64_t hidden = options.hidden_size;
@@ -270,7 +268,7 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
                          tensor.name.find("k_proj") != std::string::npos;
     const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : options.dtype;
     const auto values = rotates && !qwen2 ? interleave_rows(tensor, options.head_dim) : tensor.values;
-    builder.tensor(gguf_name(tensor.name), tensor.shape, dtype, encode(dtype, values));
+    builder.tensor(gguf_tensor_name(tensor.name), tensor.shape, dtype, encode(dtype, values));
   }
   write_file(file, builder.build());
 }

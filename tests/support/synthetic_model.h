@@ -54,6 +54,14 @@ struct NamedTensor {
 /// The weights that both of the above store, under their Hugging Face names.
 std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options);
 
+/// The GGUF name of a tensor with this Hugging Face name.
+std::string gguf_tensor_name(std::string name);
+
+/// The values of a query or key matrix whose heads rotate neighbouring pairs, as in GGUF files of Llama
+/// models, made from those of one whose heads rotate two halves: row i of a head's first half becomes row 2
+/// i, row i of its second half row 2 i + 1.
+std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim);
+
 /// The bytes of values as a dtype, rounded to nearest. kQ8_0 wants a multiple of 32 values.
 std::string encode(DType dtype, const std::vector<float>& values);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -10,25 +11,29 @@ namespace verbatim::test {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-fs::path beside_the_project(const char* name) {
-  const fs::path path = fs::path(VERBATIM_SOURCE_DIR) / ".." / "shared" / name;
-  return fs::exists(path) ? path : fs::path();
-}
-
-}  // namespace
-
-fs::path shared_data() {
-  return beside_the_project("data");
-}
-
-fs::path shared_models() {
-  return beside_the_project("models");
+fs::path public_data() {
+  const char* const folder = std::getenv("VERBATIM_TEST_DATA");
+  if (folder == nullptr || *folder == '\0') return {};
+  if (!fs::is_directory(folder)) {
+    throw std::runtime_error(std::string("VERBATIM_TEST_DATA names no folder: ") + folder);
+  }
+  return folder;
 }
 
 fs::path default_model() {
   return fs::path(VERBATIM_SOURCE_DIR) / "models" / "target";
+}
+
+fs::path draft_model() {
+  return fs::path(VERBATIM_SOURCE_DIR) / "models" / "draft";
+}
+
+fs::path reference_logits() {
+  return fs::path(VERBATIM_SOURCE_DIR) / "models" / "reference";
+}
+
+fs::path own_data() {
+  return fs::path(VERBATIM_SOURCE_DIR) / "tests" / "data";
 }
 
 fs::path program() {

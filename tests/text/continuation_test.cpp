@@ -1,17 +1,26 @@
 #include "text/continuation.h"
 
+#include "support/trained_gguf.h"
 #include "tokenizer_support.h"
 
 namespace verbatim {
 namespace {
 
-std::vector<std::shared_ptr<const Tokenizer>> tokenizers() {
-  const auto folder = test::shared_data();
+using Tokenizers = std::vector<std::shared_ptr<const Tokenizer>>;
+
+Tokenizers own_tokenizers() {
+  return {
+      load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, test::default_model() / "tokenizer.model"}),
+      load_tokenizer({TokenizerSource::Kind::kGguf, test::draft_gguf()}),
+  };
+}
+
+Tokenizers public_tokenizers() {
+  const auto folder = test::public_data();
   const auto gguf = [&](const std::filesystem::path& path) {
     return load_tokenizer({TokenizerSource::Kind::kGguf, folder / path});
   };
   return {
-      load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, test::default_model() / "tokenizer.model"}),
       load_tokenizer({TokenizerSource::Kind::kSentencePieceModel,
                       folder / "tokenizers" / "llama-2" / "tokenizer.model"}),
       load_tokenizer(
@@ -22,9 +31,8 @@ std::vector<std::shared_ptr<const Tokenizer>> tokenizers() {
   };
 }
 
-TEST(ContinuationEncoder, AddsNothingToATextThatGoesOn) {
-  SKIP_WITHOUT(test::shared_data());
-  for (const auto& tokenizer : tokenizers()) {
+void expect_nothing_added(const Tokenizers& tokenizers) {
+  for (const auto& tokenizer : tokenizers) {
     const ContinuationEncoder encoder(*tokenizer);
     for (const std::string text :
          {"world", " world", "  two spaces", "\n    indented", "é", "日本", "x", "</s>"}) {
@@ -35,9 +43,16 @@ TEST(ContinuationEncoder, AddsNothingToATextThatGoesOn) {
   }
 }
 
-TEST(ContinuationEncoder, SaysWhetherRandomTextIsExact) {
-  SKIP_WITHOUT(test::shared_data());
-  for (const auto& tokenizer : tokenizers()) {
+TEST(ContinuationEncoder, AddsNothingToATextThatGoesOn) {
+  expect_nothing_added(own_tokenizers());
+}
+TEST(PublicContinuationEncoder, AddsNothingToATextThatGoesOn) {
+  NEEDS_PUBLIC_DATA();
+  expect_nothing_added(public_tokenizers());
+}
+
+void expect_exact_random_text(const Tokenizers& tokenizers) {
+  for (const auto& tokenizer : tokenizers) {
     const ContinuationEncoder encoder(*tokenizer);
     std::mt19937 random(7);
     int exact = 0;
@@ -52,10 +67,17 @@ TEST(ContinuationEncoder, SaysWhetherRandomTextIsExact) {
   }
 }
 
-TEST(ContinuationEncoder, EncodesTheEndOfATextAsTheWholeTextHasIt) {
-  SKIP_WITHOUT(test::shared_data());
+TEST(ContinuationEncoder, SaysWhetherRandomTextIsExact) {
+  expect_exact_random_text(own_tokenizers());
+}
+TEST(PublicContinuationEncoder, SaysWhetherRandomTextIsExact) {
+  NEEDS_PUBLIC_DATA();
+  expect_exact_random_text(public_tokenizers());
+}
+
+void expect_ends_as_in_whole_texts(const Tokenizers& tokenizers) {
   const std::string text = "def add(first, second): return the sum of first and second";
-  for (const auto& tokenizer : tokenizers()) {
+  for (const auto& tokenizer : tokenizers) {
     const ContinuationEncoder encoder(*tokenizer);
     const std::vector<Token> whole = tokenizer->encode(text, test::kPlainText);
     size_t cuts = 0;
@@ -68,6 +90,14 @@ TEST(ContinuationEncoder, EncodesTheEndOfATextAsTheWholeTextHasIt) {
     }
     EXPECT_GT(cuts, 6u) << tokenizer->kind();
   }
+}
+
+TEST(ContinuationEncoder, EncodesTheEndOfATextAsTheWholeTextHasIt) {
+  expect_ends_as_in_whole_texts(own_tokenizers());
+}
+TEST(PublicContinuationEncoder, EncodesTheEndOfATextAsTheWholeTextHasIt) {
+  NEEDS_PUBLIC_DATA();
+  expect_ends_as_in_whole_texts(public_tokenizers());
 }
 
 TEST(BeginsWord, IsNoPlaceInsideARunOfSpaces) {

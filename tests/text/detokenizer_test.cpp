@@ -10,11 +10,10 @@ namespace {
 
 std::shared_ptr<const Tokenizer> default_tokenizer() {
   return load_tokenizer(
-      {TokenizerSource::Kind::kSentencePieceModel, test::shared_models() / "target" / "tokenizer.model"});
+      {TokenizerSource::Kind::kSentencePieceModel, test::default_model() / "tokenizer.model"});
 }
 
 TEST(StreamingDetokenizer, HoldsBackHalfACharacter) {
-  SKIP_WITHOUT(test::shared_models() / "target");
   const auto tokenizer = default_tokenizer();
   std::vector<Token> tokens;
   for (const char* text : {"<0xF0>", "<0x9F>", "<0xA6>", "<0x99>"})
@@ -28,7 +27,6 @@ TEST(StreamingDetokenizer, HoldsBackHalfACharacter) {
 }
 
 TEST(StreamingDetokenizer, PassesOnBytesThatCanNeverBecomeCharacters) {
-  SKIP_WITHOUT(test::shared_models() / "target");
   const auto tokenizer = default_tokenizer();
   StreamingDetokenizer stream(*tokenizer, true);
   EXPECT_EQ(stream.push(tokenizer->find("<0xFF>").value()), "\xFF");
@@ -41,19 +39,16 @@ TEST(StreamingDetokenizer, PassesOnBytesThatCanNeverBecomeCharacters) {
   EXPECT_EQ(stream.finish(), "");
 }
 
-TEST(StreamingDetokenizer, PiecesJoinedEqualDecode) {
-  const auto path = test::shared_data() / "tokenizers" / "llama-2" / "tokenizer.model";
-  SKIP_WITHOUT(path);
-  const auto tokenizer = load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, path});
+void expect_pieces_joined_equal_decode(const Tokenizer& tokenizer) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
     std::vector<Token> tokens;
     if (round % 2 == 0) {
-      tokens = tokenizer->encode(test::random_line(random), {});
+      tokens = tokenizer.encode(test::random_line(random), {});
     } else {  // any tokens at all: mostly bytes that form no text
       for (int i = 0; i < 40; ++i) tokens.push_back(static_cast<Token>(random() % 300));
     }
-    StreamingDetokenizer stream(*tokenizer, true);
+    StreamingDetokenizer stream(tokenizer, true);
     std::string joined;
     for (const Token token : tokens) {
       const std::string text = stream.push(token);
@@ -63,13 +58,22 @@ TEST(StreamingDetokenizer, PiecesJoinedEqualDecode) {
       joined += text;
     }
     joined += stream.finish();
-    ASSERT_EQ(joined, tokenizer->decode(tokens));
+    ASSERT_EQ(joined, tokenizer.decode(tokens));
   }
 }
 
-TEST(StreamingDetokenizer, InTheMiddleOfATextTheFirstSpaceStays) {
-  const auto path = test::shared_data() / "tokenizers" / "llama-2" / "tokenizer.model";
-  SKIP_WITHOUT(path);
+TEST(StreamingDetokenizer, PiecesJoinedEqualDecode) {
+  expect_pieces_joined_equal_decode(*default_tokenizer());
+}
+TEST(PublicStreamingDetokenizer, PiecesJoinedEqualDecode) {
+  NEEDS_PUBLIC_DATA();
+  const auto path = test::public_data() / "tokenizers" / "llama-2" / "tokenizer.model";
+  expect_pieces_joined_equal_decode(*load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, path}));
+}
+
+TEST(PublicStreamingDetokenizer, InTheMiddleOfATextTheFirstSpaceStays) {
+  NEEDS_PUBLIC_DATA();
+  const auto path = test::public_data() / "tokenizers" / "llama-2" / "tokenizer.model";
   const auto tokenizer = load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, path});
   const Token hello = tokenizer->find("▁Hello").value();
   EXPECT_EQ(StreamingDetokenizer(*tokenizer, true).push(hello), "Hello");

@@ -2,24 +2,24 @@
 
 #include <sstream>
 
+#include "support/trained_gguf.h"
 #include "tokenizer_support.h"
 
 namespace verbatim {
 namespace {
 
-class GgufVocabulary : public testing::TestWithParam<const char*> {
+class PublicGgufVocabulary : public testing::TestWithParam<const char*> {
  protected:
   static std::filesystem::path path() {
-    const auto folder = test::shared_data();
-    return folder.empty() ? folder : folder / "tokenizers" / "gguf-vocabs" / GetParam();
+    return test::public_data() / "tokenizers" / "gguf-vocabs" / GetParam();
   }
   static std::shared_ptr<const Tokenizer> load() {
     return load_tokenizer({TokenizerSource::Kind::kGguf, path()});
   }
 };
 
-TEST_P(GgufVocabulary, GivesTheExpectedTokens) {
-  SKIP_WITHOUT(path());
+TEST_P(PublicGgufVocabulary, GivesTheExpectedTokens) {
+  NEEDS_PUBLIC_DATA();
   const auto tokenizer = load();
   const auto inputs = test::split_at(test::read_file(path().string() + ".inp"), "\n__ggml_vocab_test__\n");
   std::istringstream expected(test::read_file(path().string() + ".out"));
@@ -36,8 +36,8 @@ TEST_P(GgufVocabulary, GivesTheExpectedTokens) {
   EXPECT_GE(checked, 46u);
 }
 
-TEST_P(GgufVocabulary, RandomTextSurvivesEncodingAndDecoding) {
-  SKIP_WITHOUT(path());
+TEST_P(PublicGgufVocabulary, RandomTextSurvivesEncodingAndDecoding) {
+  NEEDS_PUBLIC_DATA();
   const auto tokenizer = load();
   std::mt19937 random(11);
   for (int i = 0; i < 2000; ++i) {
@@ -46,7 +46,7 @@ TEST_P(GgufVocabulary, RandomTextSurvivesEncodingAndDecoding) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GgufVocabulary,
+INSTANTIATE_TEST_SUITE_P(, PublicGgufVocabulary,
                          testing::Values("ggml-vocab-gpt-2.gguf", "ggml-vocab-deepseek-coder.gguf",
                                          "ggml-vocab-llama-spm.gguf"),
                          [](const auto& info) {
@@ -55,9 +55,9 @@ INSTANTIATE_TEST_SUITE_P(All, GgufVocabulary,
                            return name;
                          });
 
-TEST(GgufTokenizer, PutsTheBeginningOfSequenceTokenWhereTheFileSaysSo) {
-  const auto folder = test::shared_data() / "tokenizers" / "gguf-vocabs";
-  SKIP_WITHOUT(folder);
+TEST(PublicGgufTokenizer, PutsTheBeginningOfSequenceTokenWhereTheFileSaysSo) {
+  NEEDS_PUBLIC_DATA();
+  const auto folder = test::public_data() / "tokenizers" / "gguf-vocabs";
   const auto load = [&](const char* name) {
     return load_tokenizer({TokenizerSource::Kind::kGguf, folder / name});
   };
@@ -66,9 +66,9 @@ TEST(GgufTokenizer, PutsTheBeginningOfSequenceTokenWhereTheFileSaysSo) {
   EXPECT_EQ(load("ggml-vocab-deepseek-coder.gguf")->encode("Hello", {}).front(), 32013);
 }
 
-TEST(GgufTokenizer, RecognisesControlTokensOnlyWhenAsked) {
-  const auto path = test::shared_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-gpt-2.gguf";
-  SKIP_WITHOUT(path);
+TEST(PublicGgufTokenizer, RecognisesControlTokensOnlyWhenAsked) {
+  NEEDS_PUBLIC_DATA();
+  const auto path = test::public_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-gpt-2.gguf";
   const auto tokenizer = load_tokenizer({TokenizerSource::Kind::kGguf, path});
   EXPECT_EQ(tokenizer->encode("<|endoftext|>", test::kWithoutBos), (std::vector<Token>{50256}));
   EXPECT_GT(tokenizer->encode("<|endoftext|>", test::kPlainText).size(), 1u);
@@ -79,9 +79,9 @@ TEST(GgufTokenizer, RecognisesControlTokensOnlyWhenAsked) {
   EXPECT_EQ(tokenizer->kind(), "byte-level bpe");
 }
 
-TEST(GgufTokenizer, AgreesWithTheSentencePieceModelOfTheSameVocabulary) {
-  const auto folder = test::shared_data() / "tokenizers";
-  SKIP_WITHOUT(folder);
+TEST(PublicGgufTokenizer, AgreesWithTheSentencePieceModelOfTheSameVocabulary) {
+  NEEDS_PUBLIC_DATA();
+  const auto folder = test::public_data() / "tokenizers";
   const auto gguf =
       load_tokenizer({TokenizerSource::Kind::kGguf, folder / "gguf-vocabs" / "ggml-vocab-llama-spm.gguf"});
   const auto model =
@@ -90,6 +90,18 @@ TEST(GgufTokenizer, AgreesWithTheSentencePieceModelOfTheSameVocabulary) {
   for (int i = 0; i < 3000; ++i) {
     const std::string line = test::random_line(random);
     ASSERT_EQ(gguf->encode(line, {}), model->encode(line, {})) << line;
+  }
+}
+
+TEST(GgufTokenizer, AgreesWithTheSentencePieceModelThatAFileWasMadeOf) {
+  const auto gguf = load_tokenizer({TokenizerSource::Kind::kGguf, test::draft_gguf()});
+  const auto model =
+      load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, test::draft_model() / "tokenizer.model"});
+  std::mt19937 random(12);
+  for (int i = 0; i < 3000; ++i) {
+    const std::string line = test::random_line(random);
+    ASSERT_EQ(gguf->encode(line, {}), model->encode(line, {})) << line;
+    ASSERT_EQ(gguf->decode(gguf->encode(line, test::kPlainText)), line);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "support/other_vocabulary.h"
 #include "support/synthetic_model.h"
+#include "support/trained_gguf.h"
 #include "tokenizer_support.h"
 
 namespace verbatim {
@@ -34,9 +35,9 @@ std::shared_ptr<const Tokenizer> letters(const test::TemporaryFolder& folder, co
   return load_tokenizer({TokenizerSource::Kind::kGguf, folder.write(name, builder.build())});
 }
 
-TEST(SameVocabulary, HoldsForTwoFilesOfOneVocabulary) {
-  SKIP_WITHOUT(test::shared_data());
-  const auto llama2 = test::shared_data() / "tokenizers" / "llama-2";
+TEST(PublicSameVocabulary, HoldsForTwoFilesOfOneVocabulary) {
+  NEEDS_PUBLIC_DATA();
+  const auto llama2 = test::public_data() / "tokenizers" / "llama-2";
   const auto model = load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, llama2 / "tokenizer.model"});
   const auto json = load_tokenizer({TokenizerSource::Kind::kTokenizerJson, llama2 / "tokenizer.json"});
   EXPECT_TRUE(same_vocabulary(*model, *model));
@@ -44,13 +45,13 @@ TEST(SameVocabulary, HoldsForTwoFilesOfOneVocabulary) {
   EXPECT_TRUE(same_vocabulary(*json, *model));
   const auto gguf =
       load_tokenizer({TokenizerSource::Kind::kGguf,
-                      test::shared_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-llama-spm.gguf"});
+                      test::public_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-llama-spm.gguf"});
   EXPECT_TRUE(same_vocabulary(*model, *gguf));
 }
 
-TEST(SameVocabulary, DoesNotHoldForOthersOfAnySize) {
-  SKIP_WITHOUT(test::shared_data());
-  const auto folder = test::shared_data();
+TEST(PublicSameVocabulary, DoesNotHoldForOthersOfAnySize) {
+  NEEDS_PUBLIC_DATA();
+  const auto folder = test::public_data();
   const auto small = tokenizer_at(test::default_model());
   const auto story = tokenizer_at(folder / "models" / "stories260K" / "stories260K-f32.gguf");
   const auto other_story = tokenizer_at(folder / "models" / "llama2xs" / "llama2xs-f32.gguf");
@@ -63,6 +64,14 @@ TEST(SameVocabulary, DoesNotHoldForOthersOfAnySize) {
   for (const Tokenizer* a : all) {
     for (const Tokenizer* b : all) EXPECT_EQ(same_vocabulary(*a, *b), a == b);
   }
+}
+
+TEST(SameVocabulary, HoldsForAGgufFileMadeOfATokenizerModel) {
+  const auto model = tokenizer_at(test::draft_model());
+  const auto gguf = tokenizer_at(test::draft_gguf());
+  EXPECT_TRUE(same_vocabulary(*model, *gguf));
+  EXPECT_TRUE(same_vocabulary(*gguf, *model));
+  EXPECT_EQ(same_control(*model, *model->eos(), *gguf), gguf->eos());
 }
 
 TEST(SameVocabulary, DoesNotHoldForTheSameTokensInAnotherOrder) {
@@ -87,12 +96,12 @@ TEST(SameVocabulary, MayEndInPaddingButNotInTokensOfText) {
   EXPECT_FALSE(same_vocabulary(*longer, *plain));
 }
 
-TEST(SameControl, FindsTheEndWhateverItIsCalled) {
-  SKIP_WITHOUT(test::shared_data());
+TEST(PublicSameControl, FindsTheEndWhateverItIsCalled) {
+  NEEDS_PUBLIC_DATA();
   const auto small = tokenizer_at(test::default_model());
   const auto gpt2 =
       load_tokenizer({TokenizerSource::Kind::kGguf,
-                      test::shared_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-gpt-2.gguf"});
+                      test::public_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-gpt-2.gguf"});
   ASSERT_TRUE(small->eos() && gpt2->eos());
   EXPECT_EQ(same_control(*small, *small->eos(), *gpt2), gpt2->eos());
   EXPECT_EQ(same_control(*gpt2, *gpt2->eos(), *small), small->eos());

@@ -13,14 +13,13 @@ namespace verbatim {
 namespace {
 
 std::filesystem::path llama2() {
-  const auto folder = test::shared_data();
-  return folder.empty() ? folder : folder / "tokenizers" / "llama-2";
+  return test::public_data() / "tokenizers" / "llama-2";
 }
 
-class Llama2 : public testing::Test {
+class PublicLlama2 : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    if (llama2().empty()) return;
+    if (test::public_data().empty()) return;
     model = load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, llama2() / "tokenizer.model"});
     json = load_tokenizer({TokenizerSource::Kind::kTokenizerJson, llama2() / "tokenizer.json"});
   }
@@ -32,9 +31,9 @@ class Llama2 : public testing::Test {
 
 // The text holds "<unk>", which is a special token and as such decodes to nothing: it comes back only when it
 // was encoded as plain text.
-TEST_F(Llama2, ModelAndJsonAgreeOnEveryLineOfRealText) {
-  SKIP_WITHOUT(llama2());
-  std::istringstream text(test::read_file(test::shared_data() / "text" / "wikitext2_test.txt"));
+TEST_F(PublicLlama2, ModelAndJsonAgreeOnEveryLineOfRealText) {
+  NEEDS_PUBLIC_DATA();
+  std::istringstream text(test::read_file(test::public_data() / "text" / "wikitext2_test.txt"));
   for (std::string line; std::getline(text, line);) {
     ASSERT_EQ(json->encode(line, {}), model->encode(line, {})) << line;
     const auto tokens = model->encode(line, test::kPlainText);
@@ -43,9 +42,9 @@ TEST_F(Llama2, ModelAndJsonAgreeOnEveryLineOfRealText) {
   }
 }
 
-TEST_F(Llama2, ModelAndJsonAgreeOnLargeChunks) {
-  SKIP_WITHOUT(llama2());
-  const std::string text = test::read_file(test::shared_data() / "text" / "wikitext2_test.txt");
+TEST_F(PublicLlama2, ModelAndJsonAgreeOnLargeChunks) {
+  NEEDS_PUBLIC_DATA();
+  const std::string text = test::read_file(test::public_data() / "text" / "wikitext2_test.txt");
   constexpr size_t kChunk = 200'000;
   for (size_t begin = 0; begin < text.size();) {
     size_t end = std::min(text.size(), begin + kChunk);
@@ -61,8 +60,8 @@ TEST_F(Llama2, ModelAndJsonAgreeOnLargeChunks) {
 
 // U+2581 is the one character that does not come back: the vocabulary writes it for a space, and so both
 // decode to one.
-TEST_F(Llama2, ModelAndJsonAgreeOnRandomTextWhichSurvives) {
-  SKIP_WITHOUT(llama2());
+TEST_F(PublicLlama2, ModelAndJsonAgreeOnRandomTextWhichSurvives) {
+  NEEDS_PUBLIC_DATA();
   std::mt19937 random(2024);
   for (int i = 0; i < 10'000; ++i) {
     const std::string line = test::random_line(random);
@@ -75,8 +74,8 @@ TEST_F(Llama2, ModelAndJsonAgreeOnRandomTextWhichSurvives) {
   EXPECT_EQ(json->encode("a▁b", {}), model->encode("a▁b", {}));
 }
 
-TEST_F(Llama2, ModelAndJsonDescribeTheSameVocabulary) {
-  SKIP_WITHOUT(llama2());
+TEST_F(PublicLlama2, ModelAndJsonDescribeTheSameVocabulary) {
+  NEEDS_PUBLIC_DATA();
   EXPECT_EQ(model->vocab_size(), 32000);
   EXPECT_EQ(json->vocab_size(), 32000);
   for (Token token = 0; token < 32000; ++token) {
@@ -93,8 +92,8 @@ TEST_F(Llama2, ModelAndJsonDescribeTheSameVocabulary) {
   }
 }
 
-TEST_F(Llama2, SpecialTokensAreFoundOnlyWhenAsked) {
-  SKIP_WITHOUT(llama2());
+TEST_F(PublicLlama2, SpecialTokensAreFoundOnlyWhenAsked) {
+  NEEDS_PUBLIC_DATA();
   for (const auto& tokenizer : {model, json}) {
     const auto tokens = tokenizer->encode("Hello</s><s>world", test::kWithoutBos);
     EXPECT_EQ(tokens, (std::vector<Token>{15043, 2, 1, 3186}));
@@ -104,8 +103,8 @@ TEST_F(Llama2, SpecialTokensAreFoundOnlyWhenAsked) {
   }
 }
 
-TEST_F(Llama2, WithoutLegacyOnlyTheStartOfATextGetsASpace) {
-  SKIP_WITHOUT(llama2());
+TEST_F(PublicLlama2, WithoutLegacyOnlyTheStartOfATextGetsASpace) {
+  NEEDS_PUBLIC_DATA();
   TokenizerConfig config;
   config.legacy = false;
   const auto tokenizer =
@@ -115,8 +114,8 @@ TEST_F(Llama2, WithoutLegacyOnlyTheStartOfATextGetsASpace) {
   EXPECT_EQ(tokenizer->decode(tokens), "Helloworld");
 }
 
-TEST_F(Llama2, LongLinesWithoutSpacesEncodeQuickly) {
-  SKIP_WITHOUT(llama2());
+TEST_F(PublicLlama2, LongLinesWithoutSpacesEncodeQuickly) {
+  NEEDS_PUBLIC_DATA();
   std::string line;
   for (uint64_t i = 0; line.size() < 100'000; ++i) line += "abcdefghijklmnopqrstuvwxyz"[i * i % 26];
   const auto start = std::chrono::steady_clock::now();
@@ -127,13 +126,11 @@ TEST_F(Llama2, LongLinesWithoutSpacesEncodeQuickly) {
 }
 
 TEST(SentencePiece, TheDefaultModelGivesTheReferenceTokens) {
-  const auto folder = test::shared_models();
-  SKIP_WITHOUT(folder / "target");
   const auto tokenizer =
-      load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, folder / "target" / "tokenizer.model"});
+      load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, test::default_model() / "tokenizer.model"});
   for (int i = 0; i < 3; ++i) {
     const auto reference = nlohmann::json::parse(
-        test::read_file(folder / "reference" / ("target_" + std::to_string(i) + ".json")));
+        test::read_file(test::reference_logits() / ("target_" + std::to_string(i) + ".json")));
     const auto prompt = reference["prompt"].get<std::string>();
     const auto ids = reference["ids"].get<std::vector<Token>>();
     EXPECT_EQ(tokenizer->encode(prompt, {}), ids);
@@ -144,8 +141,7 @@ TEST(SentencePiece, TheDefaultModelGivesTheReferenceTokens) {
 }
 
 TEST(SentencePiece, TheDefaultModelBringsRandomTextBack) {
-  const auto path = test::shared_models() / "target" / "tokenizer.model";
-  SKIP_WITHOUT(path);
+  const auto path = test::default_model() / "tokenizer.model";
   const auto tokenizer = load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, path});
   std::mt19937 random(5);
   for (int i = 0; i < 3000; ++i) {
@@ -155,8 +151,7 @@ TEST(SentencePiece, TheDefaultModelBringsRandomTextBack) {
 }
 
 TEST(SentencePiece, AddedTokensOfTheSettingsExtendTheVocabulary) {
-  const auto path = test::shared_models() / "target" / "tokenizer.model";
-  SKIP_WITHOUT(path);
+  const auto path = test::default_model() / "tokenizer.model";
   const auto config = parse_tokenizer_config(
       R"({"add_bos_token": false, "eos_token": {"content": "<|im_end|>"}, "added_tokens_decoder": {
           "4096": {"content": "<|im_start|>", "special": true}, "4097": {"content": "<|im_end|>", "special": true},
@@ -170,8 +165,7 @@ TEST(SentencePiece, AddedTokensOfTheSettingsExtendTheVocabulary) {
 }
 
 TEST(SentencePiece, TextThatIsNotUtf8IsAnErrorWithTheOffset) {
-  const auto path = test::shared_models() / "target" / "tokenizer.model";
-  SKIP_WITHOUT(path);
+  const auto path = test::default_model() / "tokenizer.model";
   const auto tokenizer = load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, path});
   const auto message = test::bad_input_message([&] { tokenizer->encode("abc\xC3(", {}); });
   EXPECT_NE(message.find("at byte 3"), std::string::npos) << message;

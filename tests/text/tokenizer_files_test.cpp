@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/trained_gguf.h"
 #include "tokenizer_support.h"
 
 namespace verbatim {
@@ -22,7 +23,6 @@ struct Embedded {
 };
 
 void expect_same(const TokenizerSource& source) {
-  if (source.path.empty() || !std::filesystem::exists(source.path)) GTEST_SKIP() << "test data absent";
   const auto expected = load_tokenizer(source);
   const Embedded embedded(source);
   const auto actual = load_tokenizer(embedded.source);
@@ -45,26 +45,30 @@ void expect_same(const TokenizerSource& source) {
 }
 
 std::filesystem::path data(const char* name) {
-  const auto folder = test::shared_data();
-  return folder.empty() ? folder : folder / "tokenizers" / name;
+  return test::public_data() / "tokenizers" / name;
 }
 
 TEST(EmbeddedTokenizer, IsThatOfASentencePieceModel) {
   expect_same({Kind::kSentencePieceModel, test::default_model() / "tokenizer.model"});
 }
-TEST(EmbeddedTokenizer, IsThatOfATokenizerJson) {
+TEST(PublicEmbeddedTokenizer, IsThatOfATokenizerJson) {
+  NEEDS_PUBLIC_DATA();
   expect_same({Kind::kTokenizerJson, data("llama-2/tokenizer.json")});
 }
-TEST(EmbeddedTokenizer, IsThatOfAVocabJsonWithItsMerges) {
+TEST(PublicEmbeddedTokenizer, IsThatOfAVocabJsonWithItsMerges) {
+  NEEDS_PUBLIC_DATA();
   expect_same({Kind::kTokenizerJson, data("opt/vocab.json")});
 }
 TEST(EmbeddedTokenizer, IsThatOfAGgufFile) {
+  expect_same({Kind::kGguf, test::draft_gguf()});
+}
+TEST(PublicEmbeddedTokenizer, IsThatOfAGgufFile) {
+  NEEDS_PUBLIC_DATA();
   expect_same({Kind::kGguf, data("gguf-vocabs/ggml-vocab-gpt-2.gguf")});
   expect_same({Kind::kGguf, data("gguf-vocabs/ggml-vocab-llama-spm.gguf")});
 }
 
 TEST(EmbeddedTokenizer, HoldsTheSettingsBesideTheVocabulary) {
-  SKIP_WITHOUT(test::default_model());
   const Embedded embedded({Kind::kSentencePieceModel, test::default_model() / "tokenizer.model"});
   EXPECT_EQ(embedded.source.embedded.size(), 2u);
   EXPECT_TRUE(embedded.source.embedded.contains("tokenizer_config.json"));

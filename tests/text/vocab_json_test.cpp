@@ -9,16 +9,15 @@ namespace verbatim {
 namespace {
 
 std::filesystem::path opt() {
-  const auto folder = test::shared_data();
-  return folder.empty() ? folder : folder / "tokenizers" / "opt";
+  return test::public_data() / "tokenizers" / "opt";
 }
 
 std::shared_ptr<const Tokenizer> load_opt() {
   return load_tokenizer({TokenizerSource::Kind::kTokenizerJson, opt() / "vocab.json"});
 }
 
-TEST(VocabJson, RandomTextSurvivesEncodingAndDecoding) {
-  SKIP_WITHOUT(opt());
+TEST(PublicVocabJson, RandomTextSurvivesEncodingAndDecoding) {
+  NEEDS_PUBLIC_DATA();
   const auto tokenizer = load_opt();
   std::mt19937 random(1);
   for (int i = 0; i < 10'000; ++i) {
@@ -27,13 +26,13 @@ TEST(VocabJson, RandomTextSurvivesEncodingAndDecoding) {
   }
 }
 
-TEST(VocabJson, HasTheSameWordsAsGpt2UnderOtherNumbers) {
-  SKIP_WITHOUT(opt());
+TEST(PublicVocabJson, HasTheSameWordsAsGpt2UnderOtherNumbers) {
+  NEEDS_PUBLIC_DATA();
   const auto tokenizer = load_opt();
   const auto gpt2 =
       load_tokenizer({TokenizerSource::Kind::kGguf,
-                      test::shared_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-gpt-2.gguf"});
-  std::istringstream text(test::read_file(test::shared_data() / "text" / "wikitext2_test.txt"));
+                      test::public_data() / "tokenizers" / "gguf-vocabs" / "ggml-vocab-gpt-2.gguf"});
+  std::istringstream text(test::read_file(test::public_data() / "text" / "wikitext2_test.txt"));
   int lines = 0;
   for (std::string line; lines < 500 && std::getline(text, line); ++lines) {
     const auto ours = tokenizer->encode(line, test::kPlainText);
@@ -45,8 +44,8 @@ TEST(VocabJson, HasTheSameWordsAsGpt2UnderOtherNumbers) {
   }
 }
 
-TEST(VocabJson, TheSettingsNameTheSpecialTokens) {
-  SKIP_WITHOUT(opt());
+TEST(PublicVocabJson, TheSettingsNameTheSpecialTokens) {
+  NEEDS_PUBLIC_DATA();
   const auto tokenizer = load_opt();
   EXPECT_EQ(tokenizer->bos(), 2);
   EXPECT_EQ(tokenizer->eos(), 2);
