@@ -41,8 +41,8 @@ def load(machine, measurement):
 
 
 def machines():
-    """The folders of docs/results, in the order in which pages show them."""
-    return sorted((path.name for path in RESULTS.iterdir() if path.is_dir()), reverse=True) if RESULTS.exists() else []
+    """The folders of docs/results, in the order of their names."""
+    return sorted(path.name for path in RESULTS.iterdir() if path.is_dir()) if RESULTS.exists() else []
 
 
 def write(path, result):

@@ -5,6 +5,7 @@ rows is the order in which they were first measured.
 """
 
 import dataclasses
+import re
 import textwrap
 from typing import Callable
 
@@ -69,6 +70,7 @@ class Table:
     columns: Callable  # from the records to the columns
     blocks: bool = False
     only: Callable = lambda record: True
+    brief: bool = False  # a caption without all of the conditions
 
 
 def always(*columns):
@@ -158,7 +160,8 @@ def caption(table, found, root):
             parts.append("a quick measurement")
         if result["transcribed"]:
             parts.append("transcribed from an earlier page")
-        text = f"- {result['title']}: {', '.join(parts)}. {result['conditions']} "
+        conditions = re.split(r"[;.] ", result["conditions"])[0].rstrip(".") + "." if table.brief else result["conditions"]
+        text = f"- {result['title']}: {', '.join(parts)}. {conditions} "
         text += f"[All numbers]({root}results/{name}/{result['measurement']}.json)."
         lines += textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return lines
@@ -220,7 +223,7 @@ TABLES = {
         lambda records: [Column("weights", "weight_bytes", size), *kind_and_temperature(speed_columns)(records)], blocks=True),
     "decode-speeds-short": Table(
         "decode-speeds", [Row("recipe", "recipe", code)], kind_and_temperature(speed_columns, (0,)),
-        only=lambda of: of["recipe"] in ("plain", "ml-specqd", "speq", "nested", "auto") and of["temperature"] == 0),
+        only=lambda of: of["recipe"] in ("plain", "ml-specqd", "speq", "nested", "auto") and of["temperature"] == 0, brief=True),
     "acceptance": Table(
         "acceptance", [Row("recipe", "recipe", code)],
         lambda records: [Column("weights", "weight_bytes", size), *kind_and_temperature(
