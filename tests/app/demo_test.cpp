@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "support/run_program.h"
 #include "support/test_data.h"
 
@@ -17,13 +19,41 @@ RunResult demo(std::vector<std::string> more) {
   return run_program(more);
 }
 
-TEST(Demo, ComparesPlainAndSpeculativeText) {
+TEST(Demo, ComparesPlainAndSpeculativeTextOfThreePromptsAtTwoTemperatures) {
   const RunResult result = demo({"--recipe", "ml-specqd"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  EXPECT_THAT(result.out, HasSubstr("\nplain "));
-  EXPECT_THAT(result.out, HasSubstr("\nml-specqd "));
+  EXPECT_THAT(result.out, HasSubstr("ml-specqd"));
+  for (const char* const line : {"\ncode     0 ", "\nsum      0 ", "\nprose    0 ", "\ncode     0.8 ",
+                                 "\nsum      0.8 ", "\nprose    0.8 "})
+    EXPECT_THAT(result.out, HasSubstr(line));
+  EXPECT_THAT(result.out, HasSubstr("the bytes agree: 72 tokens"));
+}
+
+TEST(Demo, TakesAPromptAndATemperature) {
+  const RunResult result = demo({"-p", "def add(a, b):", "--temperature", "1"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\nyours    1 "));
   EXPECT_THAT(result.out, HasSubstr("the bytes agree: 12 tokens"));
+}
+
+TEST(Demo, PrintsEveryLineAsJson) {
+  const RunResult result = demo({"--recipe", "ml-specqd", "--json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json object = nlohmann::json::parse(result.out);
+  EXPECT_EQ(object["recipe"], "ml-specqd");
+  EXPECT_EQ(object["lossless"], true);
+  ASSERT_EQ(object["lines"].size(), 6u);
+  EXPECT_EQ(object["lines"][0]["kind"], "code");
+  EXPECT_EQ(object["lines"][5]["temperature"], 0.8);
+  for (const nlohmann::json& line : object["lines"]) {
+    EXPECT_EQ(line["tokens"], 12);
+    EXPECT_EQ(line["rounds"], 1);
+    EXPECT_EQ(line["identical"], true);
+    for (const char* const field : {"bytes", "plain_tokens_per_second", "tokens_per_second", "speedup",
+                                    "acceptance_rate", "mean_accepted_length"})
+      EXPECT_TRUE(line[field].is_number()) << field;
+  }
 }
 
 TEST(Demo, TakesADraftModel) {
