@@ -4,7 +4,7 @@
 
 namespace verbatim {
 
-/// BSFP, bit-sharing floating point (SPEQ §III-A and III-B, Algorithm 1, Figures 3 and 5; design §4): a 4-bit
+/// BSFP, bit-sharing floating point (SPEQ §III-A and III-B, Algorithm 1, Figures 3 and 5): a 4-bit
 /// draft that is part of the full weights. The four used bits e of the exponent of |w| < 2 become a 3-bit
 /// code c and a flag; sign and c are the draft, the rest of the weight lies beside them:
 ///

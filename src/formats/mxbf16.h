@@ -4,7 +4,7 @@
 
 namespace verbatim {
 
-/// MXBF16: an MXFP4 draft nested in lossless BF16 (design §4). As 15-bit integers the magnitudes of BF16 are
+/// MXBF16: an MXFP4 draft nested in lossless BF16. As 15-bit integers the magnitudes of BF16 are
 /// in order, and those that round to one MXFP4 level under a shared exponent X are one contiguous run. So
 /// beside the MXFP4 code a byte suffices, the place within the run:
 ///   magnitude = start[level] + (X << 7) + place

@@ -49,8 +49,8 @@ struct FetchAhead {
 };
 
 /// c[r][16 p + i] = Σ_k a[r][k] · panel_p[k][i], added to what c holds if `accumulate`.
-/// Each output is summed over k in an order that depends on k alone: the row-independence rule (design:
-/// promise 1).
+/// Each output is summed over k in an order that depends on k alone: the row-independence rule
+/// (docs/architecture.md).
 template <typename A, typename Weight>
 struct PanelProduct {
   const A* a;

@@ -79,7 +79,7 @@ Calibration first_worth(const DraftLevel& level);
 /// Tells a calibration what became of the nodes whose parents came true.
 void judge(const Draft& draft, std::span<const int32_t> came, Calibration& worth);
 
-/// Something that proposes tokens (design §5).
+/// Something that proposes tokens.
 class Drafter {
  public:
   virtual ~Drafter() = default;
