@@ -45,9 +45,9 @@ class Speculator {
   Evaluator* evaluator_;
   Sampler sampler_{SamplingOptions{}};
   std::optional<Planner> planner_;
-  DraftLimits limits_;                // by the recipe
-  bool shared_ = false;               // whether other sequences share its passes
-  std::optional<Calibration> worth_;  // of the drafts, where there is no planner to know
+  DraftLimits limits_;                      // by the recipe
+  bool shared_ = false;                     // whether other sequences share its passes
+  std::optional<Calibration> calibration_;  // of the drafts, where there is no planner to know
   Draft draft_;
 };
 
