@@ -37,23 +37,23 @@ struct Options {
 struct Kind {
   const char* cache;
   const char* reading;
-  CacheReading how;
+  CachePart part;
 };
-constexpr Kind kKinds[] = {{"bf16", "full", CacheReading::kFull},
-                           {"hierarchical", "full", CacheReading::kFull},
-                           {"hierarchical", "draft", CacheReading::kDraft},
-                           {"int8", "full", CacheReading::kFull},
-                           {"f16", "full", CacheReading::kFull}};
+constexpr Kind kKinds[] = {{"bf16", "full", CachePart::kWhole},
+                           {"hierarchical", "full", CachePart::kWhole},
+                           {"hierarchical", "draft", CachePart::kDraft},
+                           {"int8", "full", CachePart::kWhole},
+                           {"f16", "full", CachePart::kWhole}};
 
 /// The attention of one row at the end of a context, in every layer of a cache: together the layers are more
 /// than the processor's caches hold.
 class Case {
  public:
-  Case(const KvCache& cache, const CacheShape& shape, CacheReading reading, int64_t context, int64_t group,
+  Case(const KvCache& cache, const CacheShape& shape, CachePart part, int64_t context, int64_t group,
        ThreadTeam& team)
       : cache_(cache),
         shape_(shape),
-        reading_(reading),
+        part_(part),
         position_(static_cast<int32_t>(context - 1)),
         group_(group),
         width_(round_up(shape.head_dim, kQueryStep)),
@@ -61,7 +61,7 @@ class Case {
         out_(static_cast<size_t>(shape.kv_heads * group * shape.head_dim)),
         scratch_(static_cast<size_t>(team.size())),
         team_(team),
-        runs_(cache.bytes_read(context, reading)) {
+        runs_(cache.bytes_read(context, part)) {
     for (size_t i = 0; i < queries_.size(); ++i) {
       if (static_cast<int64_t>(i) % width_ >= shape.head_dim) queries_[i] = {0};
     }
@@ -93,7 +93,7 @@ class Case {
             .width = width_,
             .window = 0,
             .scale = 1.0f / std::sqrt(static_cast<float>(shape_.head_dim)),
-            .cache = cache_.head(layer, head, reading_),
+            .cache = cache_.head(layer, head, part_),
             .out = out_.data() + head * group_ * shape_.head_dim,
             .out_stride = group_ * shape_.head_dim},
            scratch);
@@ -101,7 +101,7 @@ class Case {
 
   const KvCache& cache_;
   CacheShape shape_;
-  CacheReading reading_;
+  CachePart part_;
   int32_t position_;
   int64_t group_;
   int64_t width_;
@@ -142,7 +142,7 @@ void measure(const Options& options, int64_t context, BandwidthSweep& sweep, Thr
   require_room(shape, context);
   // So many layers that even four bits of all of them are more than the last-level cache holds.
   const int64_t upper_bytes = make_cache(parse_cache("hierarchical", "bench"), shape, context)
-                                  ->bytes_read(context, CacheReading::kDraft);
+                                  ->bytes_read(context, CachePart::kDraft);
   shape.layers = options.quick ? 1 : std::max<int64_t>(1, default_working_set() / 2 / upper_bytes);
   require_room(shape, context);
   std::vector<std::pair<std::string, std::unique_ptr<KvCache>>> caches;
@@ -155,7 +155,7 @@ void measure(const Options& options, int64_t context, BandwidthSweep& sweep, Thr
   std::vector<Case> cases;
   for (const int64_t group : options.groups) {
     for (const Kind& kind : kKinds) {
-      cases.emplace_back(cache(kind.cache), shape, kind.how, context, group, team).run();
+      cases.emplace_back(cache(kind.cache), shape, kind.part, context, group, team).run();
     }
   }
   alternate(cases, options.quick ? 0.0 : options.seconds, options.quick ? 3 : 7, sweep);

@@ -6,9 +6,9 @@
 #include "app_support.h"
 #include "commands.h"
 #include "conversation.h"
+#include "describe_recipe.h"
 #include "engine/model_data.h"
 #include "line_reader.h"
-#include "recipe_words.h"
 
 namespace verbatim::app {
 

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "commands.h"
-#include "recipe_words.h"
+#include "describe_recipe.h"
 
 namespace verbatim::app {
 

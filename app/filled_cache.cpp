@@ -36,10 +36,11 @@ std::unique_ptr<KvCache> filled_cache(const CacheOptions& options, const CacheSh
           const float* const from = numbers.data() + static_cast<size_t>(p * 7919 + h * 104729) % kPlaces;
           cache->write(layer, head, p, from, from + shape.head_dim);
         }
-        if (cache->wants_to_settle(layer, end - 1)) cache->settle(layer, head, end - 1);
+        if (cache->has_positions_to_encode(layer, end - 1))
+          cache->encode_older_positions(layer, head, end - 1);
       }
     });
-    for (int64_t layer = 0; layer < shape.layers; ++layer) cache->settled(layer, end - 1);
+    for (int64_t layer = 0; layer < shape.layers; ++layer) cache->finish_encoding(layer, end - 1);
     if (progress) progress(static_cast<double>(end) / static_cast<double>(positions));
   }
   cache->set_length(positions);

@@ -9,7 +9,7 @@
 #include "app_support.h"
 #include "base/error.h"
 #include "commands.h"
-#include "recipe_words.h"
+#include "describe_recipe.h"
 #include "stats_report.h"
 
 namespace verbatim::app {

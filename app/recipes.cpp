@@ -1,7 +1,7 @@
 #include <fmt/core.h>
 
 #include "commands.h"
-#include "recipe_words.h"
+#include "describe_recipe.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim::app {

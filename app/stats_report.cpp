@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "recipe_words.h"
+#include "describe_recipe.h"
 
 namespace verbatim::app {
 

@@ -90,7 +90,7 @@ bool BatchPace::pays(double tokens, int64_t rows, int64_t verified, int64_t sequ
   return tokens >= best_rate(sequences) * seconds;
 }
 
-PassRunner::Least BatchPace::least(int64_t sequences) const {
+PassRunner::KeepThresholds BatchPace::keep_thresholds(int64_t sequences) const {
   if (!whole_.known()) return {};
   const double rate = best_rate(sequences);
   return {std::clamp(rate * (drafts_.row() + whole_.row()) / kept(), kLeastPath, kMostPath),

@@ -51,7 +51,7 @@ class BatchPace {
   bool pays(double tokens, int64_t rows, int64_t verified, int64_t sequences) const;
   /// Nothing need be drafted after a token, or verified that took no drafting, which is kept with less
   /// probability than this: the rows would cost so many sequences more than they bring.
-  PassRunner::Least least(int64_t sequences) const;
+  PassRunner::KeepThresholds keep_thresholds(int64_t sequences) const;
 
  private:
   double kept() const { return kept_ / (kept_ + cut_); }

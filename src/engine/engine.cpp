@@ -46,7 +46,7 @@ struct Engine::Implementation {
         team(options_.threads > 0 ? options_.threads : hardware_threads()),
         batcher(
             team, options_, [this] { return memory.evict(); }, [this] { finish_ended(); }),
-        lanes(model_, batcher, capacity, options_.max_batch) {
+        slots(model_, batcher, capacity, options_.max_batch) {
     workers.reserve(static_cast<size_t>(options.max_batch));
     try {
       for (int32_t i = 0; i < options.max_batch; ++i) workers.emplace_back([this] { serve(); });
@@ -75,7 +75,7 @@ struct Engine::Implementation {
   SequenceMemory memory;
   ThreadTeam team;
   PassBatcher batcher;
-  Lanes lanes;
+  DecodingSlots slots;
 
   mutable std::mutex mutex;
   std::condition_variable changed;
@@ -104,11 +104,11 @@ TokenStream Engine::Implementation::submit(Request&& request) {
   check_options(request.options, request.recipe, model.data());
   const Sampler checked(request.options.sampling);
   model.data().text();
-  if (request.recipe.needs_draft_model() && lanes.draft_config() == nullptr) {
+  if (request.recipe.needs_draft_model() && slots.draft_config() == nullptr) {
     fail(ErrorKind::kUsage, "recipe {} drafts with another model: give the engine one", request.recipe.name);
   }
   check_prompt(request.prompt, 0, request.options.max_tokens, capacity, model.vocab_size());
-  memory.check(request, lanes.draft_config());
+  memory.check(request, slots.draft_config());
   auto job = std::make_unique<Job>();
   job->request = std::move(request);
   job->stream = std::make_shared<TokenStream::State>();
@@ -203,12 +203,12 @@ void Engine::Implementation::serve() {
 
 /// Gives a job what it decodes with, if it has not got it from an earlier turn.
 void Engine::Implementation::start(Job& job) {
-  if (job.lane != nullptr) return;
-  job.lane = lanes.take(job.request.recipe);
-  job.lane->member.order = job.order;
-  job.lane->member.pages = pages_of(job.sequence);
-  job.lane->member.tokens = &job.sequence.tokens;
-  job.lane->speculator->begin(job.request.options.sampling);
+  if (job.slot != nullptr) return;
+  job.slot = slots.take(job.request.recipe);
+  job.slot->member.order = job.order;
+  job.slot->member.pages = pages_of(job.sequence);
+  job.slot->member.tokens = &job.sequence.tokens;
+  job.slot->speculator->begin(job.request.options.sampling);
   const auto send = [&job](std::string_view text) {
     const std::vector<int32_t>& tokens = job.generation->result.tokens;
     job.stream->push(text, std::span(tokens).subspan(job.sent));
@@ -221,7 +221,7 @@ void Engine::Implementation::start(Job& job) {
       job.remembered = true;
       memory.remember_prompt(job.sequence, prompt, job.request.recipe);
     }
-    job.lane->speculator->set_batch(batcher.size());
+    job.slot->speculator->set_batch(batcher.size());
     return job.stopped();
   };
   const auto prompt_rows = [this] {
@@ -242,8 +242,8 @@ bool Engine::Implementation::run(Job& job) {
     PassBatcher::Member& member;
   };
   try {
-    const Attached attached(batcher, job.lane->member);
-    job.generation->run(*job.lane->speculator);
+    const Attached attached(batcher, job.slot->member);
+    job.generation->run(*job.slot->speculator);
   } catch (const Preempted&) {
     return false;
   }
@@ -267,7 +267,7 @@ void Engine::Implementation::finish(Job& job, std::exception_ptr error) {
     running.erase(&job);
   }
   memory.end(job.sequence, job.request.recipe, !error && job.generation);
-  if (job.lane != nullptr) lanes.give_back(std::move(job.lane));
+  if (job.slot != nullptr) slots.give_back(std::move(job.slot));
   {
     const std::lock_guard lock(mutex);
     ++counts.finished;
@@ -298,12 +298,12 @@ TokenStream Engine::submit(Request request) {
 }
 
 void Engine::set_draft_model(const Model& model) {
-  implementation_->lanes.set_draft_model(model);
+  implementation_->slots.set_draft_model(model);
 }
 
 void Engine::prepare(const Recipe& recipe, const std::function<void(double)>& progress) {
-  Lanes& lanes = implementation_->lanes;
-  lanes.give_back(lanes.take(recipe, progress));
+  DecodingSlots& slots = implementation_->slots;
+  slots.give_back(slots.take(recipe, progress));
 }
 
 EngineStats Engine::stats() const {

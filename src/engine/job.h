@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
+#include "engine/decoding_slots.h"
 #include "engine/generation.h"
-#include "engine/lanes.h"
 #include "engine/token_stream.h"
 
 namespace verbatim {
@@ -15,7 +15,7 @@ struct Job {
   int64_t order = 0;  ///< lower ones go first
   std::shared_ptr<TokenStream::State> stream;
   Sequence sequence;
-  std::unique_ptr<Lane> lane;
+  std::unique_ptr<DecodingSlot> slot;
   std::optional<Generation> generation;
   size_t sent = 0;          ///< tokens that the stream has got
   bool remembered = false;  ///< its prompt has been given to the prompt cache

@@ -26,15 +26,15 @@ struct PassBatcher::Request {
   const PassKind* kind;
   KvCache* cache;
   int64_t first_logits_row;
-  PassRunner::Promise promise;  // if it drafts
-  bool target;                  // of the model that verifies
-  uint64_t turn = 0;            // when it was made
+  PassRunner::ExpectedGain expected_gain;  // if it drafts
+  bool target;                             // of the model that verifies
+  uint64_t turn = 0;                       // when it was made
 
   enum class State { kWaiting, kDone, kPreempted, kFailed };
   State state = State::kWaiting;
   Matrix<const float> logits = {};
   int64_t first_row = 0;  // in the pass
-  PassRunner::Pass pass = {};
+  PassRunner::PassTiming pass = {};
   std::exception_ptr error = nullptr;
 
   /// Whether it wants logits, of all rows but a few that its cache lacks.
@@ -69,7 +69,7 @@ class PassBatcher::Runner : public PassRunner {
                     .kind = &kind,
                     .cache = &cache,
                     .first_logits_row = first_logits_row,
-                    .promise = promise_,
+                    .expected_gain = expected_gain_,
                     .target = target_};
     const Matrix<const float> logits = batcher_->run(request);
     first_row_ = request.first_row;
@@ -79,11 +79,12 @@ class PassBatcher::Runner : public PassRunner {
   void keep_path(int64_t last, KvCache& cache) override {
     decoder_->keep_path(first_row_ + last, cache, batcher_->workspace_of(*decoder_));
   }
-  Pass last_pass() const override { return last_; }
-  void promise(const Promise& promise) override { promise_ = promise; }
-  Least least() const override {
+  PassTiming last_pass() const override { return last_; }
+  void expect_gain(const ExpectedGain& gain) override { expected_gain_ = gain; }
+  KeepThresholds keep_thresholds() const override {
     const std::lock_guard lock(batcher_->mutex_);
-    return batcher_->weighs_drafts() ? batcher_->pace_.least(batcher_->attached_) : Least{};
+    return batcher_->weighs_drafts() ? batcher_->pace_.keep_thresholds(batcher_->attached_)
+                                     : KeepThresholds{};
   }
   void observe_draft(int64_t kept, bool cut) override {
     const std::lock_guard lock(batcher_->mutex_);
@@ -91,7 +92,7 @@ class PassBatcher::Runner : public PassRunner {
   }
   const Decoder& decoder() const override { return *decoder_; }
   int threads() const override { return small_ ? 1 : batcher_->team_->size(); }
-  std::unique_ptr<PassRunner> beside(const Decoder& other, bool small) override {
+  std::unique_ptr<PassRunner> runner_for_draft_model(const Decoder& other, bool small) override {
     auto runner = std::make_unique<Runner>(*batcher_, *member_, other, small);
     runner->target_ = false;
     return runner;
@@ -103,9 +104,9 @@ class PassBatcher::Runner : public PassRunner {
   const Decoder* decoder_;
   bool small_;
   int64_t first_row_ = 0;
-  Promise promise_;
+  ExpectedGain expected_gain_;
   bool target_ = true;
-  Pass last_;
+  PassTiming last_;
 };
 
 PassBatcher::PassBatcher(ThreadTeam& team, const EngineOptions& options, std::function<bool()> make_room,
@@ -198,8 +199,8 @@ bool PassBatcher::pays(const std::vector<Request*>& group) const {
   int64_t rows = 0;
   int64_t verified = 0;
   for (const Request* const request : group) {
-    if (!request->decodes() || (request->promise.others_waiting && !others_wait)) return true;
-    promised += request->promise.tokens;
+    if (!request->decodes() || (request->expected_gain.others_waiting && !others_wait)) return true;
+    promised += request->expected_gain.tokens;
     rows += std::ssize(request->rows);
     verified += std::ssize(request->rows) - request->first_logits_row;
   }
@@ -284,7 +285,7 @@ void PassBatcher::reserve_memory(std::vector<Request*>& group) {
 
 void PassBatcher::count(const std::vector<Request*>& group) {
   const Request& first = *group.front();
-  const PassRunner::Pass& pass = first.pass;
+  const PassRunner::PassTiming& pass = first.pass;
   const bool drafts = first.kind->drafts;
   EngineStats::Passes& counted = drafts ? counts_.drafts : counts_.whole_model;
   ++counted.count;
@@ -358,7 +359,7 @@ void PassBatcher::evaluate(const std::vector<Request*>& group, DecoderWorkspace&
   }
   try {
     ThreadTeam& team = first.small ? one_thread_ : *team_;
-    PassRunner::Pass pass{std::ssize(rows_), 0.0};
+    PassRunner::PassTiming pass{std::ssize(rows_), 0.0};
     Matrix<const float> logits;
     {
       const Stopwatch watch(pass.seconds);

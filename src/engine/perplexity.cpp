@@ -42,7 +42,7 @@ class Scorer {
       : evaluator_(decoder, team),
         kind_(scoring.reading),
         sequence_{{}, make_cache(scoring.cache, decoder.cache_shape(), capacity)} {
-    kind_.cache = scoring.cache_reading;
+    kind_.cache = scoring.cache_part;
   }
 
   void begin(const std::vector<int32_t>& tokens) {
@@ -235,7 +235,7 @@ PerplexityResult measure_perplexity(const Model& model, std::string_view text,
   }
   Scoring scoring(reading);
   scoring.cache = options.cache;
-  if (options.draft_cache) scoring.cache_reading = CacheReading::kDraft;
+  if (options.draft_cache) scoring.cache_part = CachePart::kDraft;
   ThreadTeam team(options.threads > 0 ? options.threads : hardware_threads());
   const int64_t length = result.window - past;
   std::vector<TokenScore> scores;

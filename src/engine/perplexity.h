@@ -40,7 +40,7 @@ struct Scoring {
 
   Reading reading;
   CacheOptions cache;
-  CacheReading cache_reading = CacheReading::kFull;
+  CachePart cache_part = CachePart::kWhole;
 };
 
 /// The scores of a text's tokens, in order, as measure_perplexity() describes. `bos`: stands before every

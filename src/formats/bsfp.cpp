@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "base/matrix.h"
-#include "formats/exceptions.h"
+#include "formats/escaped_weights.h"
 #include "formats/tile_codes.h"
 
 namespace verbatim {
 
 namespace {
 
-constexpr int kExceptions = 4;
+constexpr int kEscaped = 4;
 constexpr int kTableWords = 32;
 
 /// Between them no sum over a group of products with int8 activations is infinite.
@@ -46,7 +46,7 @@ uint8_t code_of(int e) {
 }
 
 /// The first exponent field of the window in which the drafts come nearest to the weights, measured by the
-/// squared error with one scale for all. What lies outside the window becomes exceptions.
+/// squared error with one scale for all. A weight outside the window is escaped.
 int best_window(Element element, const MatrixStatistics& statistics) {
   // Fields of F16 count from 112 of a float's; its subnormal numbers have the field 0.
   const int first = element == Element::kBf16 ? 0 : 112;
@@ -172,7 +172,7 @@ void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixSta
   const Layout layout = layout_of(matrix.element);
   const int window = window_of(matrix);
   uint8_t* const codes = matrix.plane(0).as<uint8_t>();
-  uint8_t* const counts = matrix.plane(kExceptions).as<uint8_t>();
+  uint8_t* const counts = matrix.plane(kEscaped).as<uint8_t>();
   for (int64_t begin = 0; begin < matrix.k; begin += 16) {
     HalfTile half;
     for (int64_t i = 0; i < kPanelWidth; ++i) {
@@ -193,7 +193,7 @@ void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixSta
 }
 
 void finish(PackedMatrix& matrix, std::span<const PanelTail> tails) {
-  gather_exceptions(matrix, kExceptions, tails);
+  gather_escaped_weights(matrix, kEscaped, tails);
 }
 
 void validate(const PackedMatrix& matrix) {
@@ -201,7 +201,7 @@ void validate(const PackedMatrix& matrix) {
   check_plane(matrix, 1, scale_bytes(matrix));
   check_plane(matrix, 2, tile_count(matrix) * static_cast<size_t>(layout_of(matrix.element).rest_bytes));
   check_plane(matrix, 3, kTableWords * sizeof(uint16_t));
-  validate_exceptions(matrix, kExceptions);
+  validate_escaped_weights(matrix, kEscaped);
 }
 
 float draft_value(const PackedMatrix& matrix, int64_t column, int64_t k) {
@@ -210,7 +210,7 @@ float draft_value(const PackedMatrix& matrix, int64_t column, int64_t k) {
   return (code & 8) != 0 ? -kDraftMagnitudes[code & 7] * scale : kDraftMagnitudes[code & 7] * scale;
 }
 
-/// The bits of a weight that is no exception.
+/// The bits of a weight that is not escaped.
 uint16_t full_bits(const PackedMatrix& matrix, int64_t column, int64_t k) {
   const Layout layout = layout_of(matrix.element);
   const uint8_t* const rest =
@@ -238,7 +238,7 @@ void unpack_column(const PackedMatrix& matrix, Reading reading, int64_t column, 
     return static_cast<size_t>(k / 16 * 256 + position(matrix.element, column, k));
   };
   for (int64_t k = 0; k < matrix.k; ++k) panel[index(k)] = full_bits(matrix, column, k);
-  apply_exceptions(matrix, kExceptions, column / kPanelWidth, panel);
+  apply_escaped_weights(matrix, kEscaped, column / kPanelWidth, panel);
   for (int64_t k = 0; k < matrix.k; ++k) {
     const uint16_t bits = panel[index(k)];
     out[static_cast<size_t>(k)] =
@@ -249,7 +249,7 @@ void unpack_column(const PackedMatrix& matrix, Reading reading, int64_t column, 
 int64_t bytes_read(const PackedMatrix& matrix, Reading reading) {
   const auto size = [&](int plane) { return static_cast<int64_t>(matrix.plane(plane).size()); };
   if (reading == Reading::kBsfpDraft) return size(0) + size(1);
-  return size(0) + size(2) + size(3) + exception_bytes(matrix, kExceptions);
+  return size(0) + size(2) + size(3) + escaped_weight_bytes(matrix, kEscaped);
 }
 
 }  // namespace

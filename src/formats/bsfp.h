@@ -4,7 +4,7 @@
 
 namespace verbatim {
 
-/// BSFP, bit-sharing floating point (SPEQ §III-A and III-B, Algorithm 1, Figures 3 and 5; design §4): a 4-bit
+/// BSFP, bit-sharing floating point (SPEQ §III-A and III-B, Algorithm 1, Figures 3 and 5): a 4-bit
 /// draft that is part of the full weights. The four used bits e of the exponent of |w| < 2 become a 3-bit
 /// code c and a flag; sign and c are the draft, the rest of the weight lies beside them:
 ///
@@ -26,8 +26,8 @@ namespace verbatim {
 /// (field 112 in BF16, 0 in F16), and Algorithm 1 brings larger tensors into it by a factor. Here the window
 /// itself moves, to where the draft of the matrix has the least squared error: small weights, as wide models
 /// have them, are otherwise drafted by the two coarse codes. Weights outside the window (zero among them in
-/// BF16), which the paper rounds, are exceptions and stay what they are (exceptions.h); in a draft those
-/// above it are the largest magnitude and those below it zero.
+/// BF16), which the paper rounds, are escaped weights and stay what they are (escaped_weights.h); in a draft
+/// those above it are the largest magnitude and those below it zero.
 ///
 /// Planes: 0  codes   [panel][tile][256]  tile_codes.h; bit 3 is the sign
 ///         1  scales  [panel][groups][16] BF16
@@ -37,8 +37,8 @@ namespace verbatim {
 ///                    F16 [panel][tile]{512 bytes: the low 8 mantissa bits, rest_byte(); 256 bytes of nibbles
 ///                    in the order of codes: flag, lowest exponent bit, upper 2 mantissa bits}
 ///         3  table   uint16 [32]         sign and upper exponent bits by flag and code
-///         4..7  exceptions               positions in the order of a bf16, or an f16, panel
-/// BF16: 13.16 bits per weight, F16: 16.16, and 24 per exception. Readings: `draft`, activations in
+///         4..7  escaped weights          positions in the order of a bf16, or an f16, panel
+/// BF16: 13.16 bits per weight, F16: 16.16, and 24 per escaped weight. Readings: `draft`, activations in
 /// int8, groups of 128; `full`, the original bits.
 const FormatOperations& bsfp_operations();
 

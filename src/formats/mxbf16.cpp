@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "formats/exceptions.h"
+#include "formats/escaped_weights.h"
 #include "formats/mxfp4.h"
 #include "formats/tile_codes.h"
 
@@ -12,7 +12,7 @@ namespace verbatim {
 
 namespace {
 
-constexpr int kExceptions = 3;
+constexpr int kEscaped = 3;
 constexpr int64_t kRestBytes = 512;
 
 /// The first magnitude of each level's run under the exponent 0.
@@ -43,7 +43,7 @@ void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixSta
   const uint8_t* const codes = matrix.plane(0).as<uint8_t>();
   const uint8_t* const scales = matrix.plane(1).as<uint8_t>();
   uint8_t* const places = matrix.plane(2).as<uint8_t>();
-  uint8_t* const counts = matrix.plane(kExceptions).as<uint8_t>();
+  uint8_t* const counts = matrix.plane(kEscaped).as<uint8_t>();
   for (int64_t begin = 0; begin < matrix.k; begin += 16) {
     HalfTile half;
     for (int64_t i = 0; i < kPanelWidth; ++i) {
@@ -66,14 +66,14 @@ void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixSta
 }
 
 void finish(PackedMatrix& matrix, std::span<const PanelTail> tails) {
-  gather_exceptions(matrix, kExceptions, tails);
+  gather_escaped_weights(matrix, kEscaped, tails);
 }
 
 void validate(const PackedMatrix& matrix) {
   check_plane(matrix, 0, code_plane_bytes(matrix));
   check_plane(matrix, 1, tile_count(matrix) * kPanelWidth);
   check_plane(matrix, 2, tile_count(matrix) * kRestBytes);
-  validate_exceptions(matrix, kExceptions);
+  validate_escaped_weights(matrix, kEscaped);
 }
 
 void unpack_column(const PackedMatrix& matrix, Reading reading, int64_t column, std::span<float> out) {
@@ -93,7 +93,7 @@ void unpack_column(const PackedMatrix& matrix, Reading reading, int64_t column, 
     panel[index(k)] =
         static_cast<uint16_t>((code & 8) << 12 | ((kStarts[code & 7] + (exponent << 7) + place) & 0x7fff));
   }
-  apply_exceptions(matrix, kExceptions, column / kPanelWidth, panel);
+  apply_escaped_weights(matrix, kEscaped, column / kPanelWidth, panel);
   for (int64_t k = 0; k < matrix.k; ++k) out[static_cast<size_t>(k)] = to_float(BFloat16{panel[index(k)]});
 }
 

@@ -5,7 +5,7 @@
 
 namespace verbatim {
 
-// The formats `bf16`, `f16` and `f32`: the canonical panel layout (design §4), panels of 16 output columns, k
+// The formats `bf16`, `f16` and `f32`: the canonical panel layout, panels of 16 output columns, k
 // inside. One plane:
 //   bf16       [panel][k/2][16][2]  pairs along k, so that 16 × 32 weights are one AMX tile of 1 KB
 //   f16, f32   [panel][k][16]

@@ -26,15 +26,15 @@ template <typename Multiply>
 void unpack_blocks(const TileView& view, int64_t first_panel, int64_t end_panel, int64_t step, uint16_t* out,
                    Multiply&& multiply) {
   const UnpackTiles unpack = kernels().unpack_tiles[view.reading];
-  const uint64_t* const starts = view.panels.exceptions.starts;
+  const uint64_t* const starts = view.panels.escaped.starts;
   for (int64_t panel = first_panel; panel < end_panel; panel += kPanels) {
     const int64_t count = std::min(kPanels, end_panel - panel);
-    std::array<uint64_t, kPanels> exceptions{};
-    if (starts != nullptr) std::copy_n(starts + panel, count, exceptions.begin());
+    std::array<uint64_t, kPanels> escaped{};
+    if (starts != nullptr) std::copy_n(starts + panel, count, escaped.begin());
     for (int64_t tile = 0; tile < view.panels.tiles; tile += step) {
       const int64_t tiles = std::min(step, view.panels.tiles - tile);
       for (int64_t j = 0; j < count; ++j) {
-        unpack(view.panels, panel + j, tile, tiles, &exceptions[static_cast<size_t>(j)],
+        unpack(view.panels, panel + j, tile, tiles, &escaped[static_cast<size_t>(j)],
                out + j * step * kInnerStep * kPanelWidth);
       }
       multiply(panel, count, tile, tiles);

@@ -1,7 +1,7 @@
 #include "formats/tile_views.h"
 
 #include "base/error.h"
-#include "formats/exceptions.h"
+#include "formats/escaped_weights.h"
 #include "formats/tile_codes.h"
 
 namespace verbatim {
@@ -30,12 +30,12 @@ TileView tile_view(const PackedMatrix& matrix, Reading reading) {
       view.reading = matrix.element == Element::kBf16 ? kTileBsfpFull : kTileBsfpFullF16;
       view.panels.rest = bytes_of(matrix, 2);
       view.panels.table = matrix.plane(3).as<const uint16_t>();
-      view.panels.exceptions = exception_lists(matrix, 4);
+      view.panels.escaped = escaped_weights_of(matrix, 4);
       return view;
     case Reading::kMxbf16Full:
       view.reading = kTileMxbf16Full;
       view.panels.rest = bytes_of(matrix, 2);
-      view.panels.exceptions = exception_lists(matrix, 3);
+      view.panels.escaped = escaped_weights_of(matrix, 3);
       return view;
     case Reading::kInt4W4A16:
       view.reading = kTileInt4;

@@ -49,22 +49,22 @@ class FetchPlan {
       // Beside the little that a single query computes, asking takes longer than it saves.
       : queries_(queries == 1 ? 0 : queries), bytes_(bytes) {}
 
-  /// How many bytes are fetched while the queries are folded, before either product; beside it; and while the
-  /// probabilities of one query are computed.
-  int64_t folding() const { return part(kFold * queries_); }
+  /// How many bytes are fetched while the queries are quantized, before either product; during it; and while
+  /// the probabilities of one query are computed.
+  int64_t quantizing() const { return part(kQuantize * queries_); }
   int64_t product() const { return part(kProduct); }
   int64_t softmax() const { return queries_ == 0 ? 0 : part(kSoftmax); }
   /// How many of them come before the probabilities, and before the values.
-  int64_t before_softmax() const { return folding() + product(); }
+  int64_t before_softmax() const { return quantizing() + product(); }
   int64_t before_values() const { return before_softmax() + softmax() * queries_; }
 
  private:
   static constexpr int64_t kProduct = 12;  // with keys or with values, for any few queries
-  static constexpr int64_t kFold = 1;      // of a query before either
+  static constexpr int64_t kQuantize = 1;  // of a query before either
   static constexpr int64_t kSoftmax = 2;   // of a query
 
   int64_t part(int64_t work) const {
-    return bytes_ * work / (2 * kProduct + (2 * kFold + kSoftmax) * queries_);
+    return bytes_ * work / (2 * kProduct + (2 * kQuantize + kSoftmax) * queries_);
   }
 
   int64_t queries_;
@@ -168,7 +168,7 @@ class Attending {
     const int64_t bytes = step.cache.coded.layout.code_bytes();
     const FetchPlan plan(queries, 2 * bytes);
     CodesAhead fetched = codes_from(step, half == 0 ? 0 : plan.before_values());
-    fetched.folding = plan.folding();
+    fetched.before_products = plan.quantizing();
     fetched.codes.rate = fetched.lower.rate = ceil_div(plan.product() * FetchAhead::kEvenly, bytes);
     return fetched;
   }

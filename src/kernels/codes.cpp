@@ -21,32 +21,33 @@ float code_shift(CodeStorage storage) {
 
 /// What to fetch beside group `group` of `groups`, each of `bytes` bytes of codes.
 CodesAhead beside_group(CodesAhead ahead, int64_t group, int64_t groups, int64_t bytes) {
-  ahead.folding /= groups;
+  ahead.before_products /= groups;
   for (FetchAhead* const plane : {&ahead.codes, &ahead.lower}) {
-    plane->position += group * (ahead.folding + bytes * plane->rate / FetchAhead::kEvenly);
+    plane->position += group * (ahead.before_products + bytes * plane->rate / FetchAhead::kEvenly);
   }
   return ahead;
 }
 
 /// Folds rows and scales, writes the products with the codes of the columns from `column` on to the scratch.
-void fold_and_multiply(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix,
-                       int64_t column, int64_t columns, const BFloat16* scales, const BFloat16* zeros,
-                       CodeScratch& scratch, CodesAhead ahead) {
+void multiply_scaled_rows(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix,
+                          int64_t column, int64_t columns, const BFloat16* scales, const BFloat16* zeros,
+                          CodeScratch& scratch, CodesAhead ahead) {
   const KernelTable& kernel = kernels();
   const int64_t k = matrix.k;
   const float unit = code_unit(matrix.storage);
   for (int64_t r = 0; r < rows; ++r) {
-    ahead.fetch(ahead.folding * r / rows, ahead.folding * (r + 1) / rows);
+    ahead.fetch(ahead.before_products * r / rows, ahead.before_products * (r + 1) / rows);
     const auto i = static_cast<size_t>(r);
-    const Folded row = kernel.fold(a + r * a_stride, scales, zeros, k, scratch.folded.data() + r * 2 * k);
+    const ScaledRow row =
+        kernel.quantize_scaled_row(a + r * a_stride, scales, zeros, k, scratch.row_codes.data() + r * 2 * k);
     scratch.steps[i] = row.step * unit;
     scratch.scales[i] = row.scales;
     scratch.zeros[i] = row.zeros;
   }
-  ahead.codes.position += ahead.folding;
-  ahead.lower.position += ahead.folding;
+  ahead.codes.position += ahead.before_products;
+  ahead.lower.position += ahead.before_products;
   const int64_t offset = column / kPanelWidth * k / kCodeTileInner * code_tile_bytes(matrix.storage);
-  kernel.code_product[matrix.storage]({.a = scratch.folded.data(),
+  kernel.code_product[matrix.storage]({.a = scratch.row_codes.data(),
                                        .rows = rows,
                                        .codes = matrix.codes + offset,
                                        .lower = matrix.lower == nullptr ? nullptr : matrix.lower + offset,
@@ -64,13 +65,13 @@ void group_product(const BFloat16* a, int64_t a_stride, int64_t rows, const Code
                    const CodesAhead& ahead) {
   const int64_t k = matrix.k;
   const int64_t first = group * matrix.group;
-  fold_and_multiply(a, a_stride, rows, matrix, first, matrix.group, matrix.scales + group * k,
-                    matrix.zeros + group * k, scratch, ahead);
+  multiply_scaled_rows(a, a_stride, rows, matrix, first, matrix.group, matrix.scales + group * k,
+                       matrix.zeros + group * k, scratch, ahead);
   for (int64_t r = 0; r < rows; ++r) {
     const auto i = static_cast<size_t>(r);
     const float constant = scratch.zeros[i] - code_shift(matrix.storage) * scratch.scales[i];
-    kernels().unfold(scratch.products.data() + r * matrix.group, matrix.group, scratch.steps[i], constant,
-                     accumulate, c + r * c_stride + first);
+    kernels().dequantize_sums(scratch.products.data() + r * matrix.group, matrix.group, scratch.steps[i],
+                              constant, accumulate, c + r * c_stride + first);
   }
 }
 
@@ -78,7 +79,7 @@ void group_product(const BFloat16* a, int64_t a_stride, int64_t rows, const Code
 void column_product(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix, float* c,
                     int64_t c_stride, bool accumulate, CodeScratch& scratch, const CodesAhead& ahead) {
   const BFloat16* const ones = scratch.ones.data();
-  fold_and_multiply(a, a_stride, rows, matrix, 0, matrix.columns, ones, ones, scratch, ahead);
+  multiply_scaled_rows(a, a_stride, rows, matrix, 0, matrix.columns, ones, ones, scratch, ahead);
   const float shift = code_shift(matrix.storage);
   for (int64_t r = 0; r < rows; ++r) {
     const auto i = static_cast<size_t>(r);
@@ -96,7 +97,7 @@ void column_product(const BFloat16* a, int64_t a_stride, int64_t rows, const Cod
 }  // namespace
 
 void CodeScratch::reserve(int64_t rows, int64_t k, int64_t columns) {
-  folded.reserve(static_cast<size_t>(rows * 2 * k));
+  row_codes.reserve(static_cast<size_t>(rows * 2 * k));
   products.reserve(static_cast<size_t>(rows * columns));
   steps.reserve(static_cast<size_t>(rows));
   scales.reserve(static_cast<size_t>(rows));

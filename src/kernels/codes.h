@@ -25,10 +25,10 @@ struct CodedMatrix {
 
 /// Space for one thread's products with codes.
 struct CodeScratch {
-  Buffer<int8_t> folded;     // [rows][2][k]
+  Buffer<int8_t> row_codes;  // [rows][2][k]
   Buffer<int32_t> products;  // [rows][columns]
   Buffer<float> steps;       // [rows]
-  Buffer<float> scales;      // [rows], see Folded
+  Buffer<float> scales;      // [rows], see ScaledRow
   Buffer<float> zeros;       // [rows]
   Buffer<BFloat16> ones;     // [k]
 
@@ -39,7 +39,7 @@ struct CodeScratch {
 struct CodesAhead {
   FetchAhead codes;
   FetchAhead lower;
-  int64_t folding = 0;  ///< so many bytes of each while rows are folded, before what goes beside the products
+  int64_t before_products = 0;  ///< bytes of each plane that are fetched while the rows are quantized
 
   /// Fetches the bytes begin .. end - 1 of what is left of each plane.
   void fetch(int64_t begin, int64_t end) const {

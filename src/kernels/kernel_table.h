@@ -49,8 +49,8 @@ struct FetchAhead {
 };
 
 /// c[r][16 p + i] = Σ_k a[r][k] · panel_p[k][i], added to what c holds if `accumulate`.
-/// Each output is summed over k in an order that depends on k alone: the row-independence rule (design:
-/// promise 1).
+/// Each output is summed over k in an order that depends on k alone: the row-independence rule
+/// (docs/architecture.md).
 template <typename A, typename Weight>
 struct PanelProduct {
   const A* a;
@@ -86,9 +86,9 @@ struct Int8Rows {
 /// words, shifted by 0, 8, 4 and 12 bits, they are the pairs 0, 1, 2 and 3 of a BF16 panel.
 inline constexpr int kQuadOrder[4] = {0, 2, 1, 3};
 
-/// Weights that do not lie in the order of a tile but for its exceptions: places to overwrite after
+/// Weights that do not lie in the order of a tile but for its escaped ones: places to overwrite after
 /// unpacking. A half tile is 256 weights in the order of the unpacked tile.
-struct ExceptionLists {
+struct EscapedWeights {
   const uint8_t* counts;     ///< [panel][tile][2 halves]; or kFullHalf, or kZeroHalf
   const uint64_t* starts;    ///< [panels + 1]: where a panel's entries begin
   const uint8_t* positions;  ///< within the half tile
@@ -100,12 +100,12 @@ inline constexpr uint8_t kZeroHalf = 255;  ///< all are +0, and none has an entr
 /// Panels of a format whose tiles of 32 × 16 weights are unpacked to 16-bit numbers before they are
 /// multiplied.
 struct TilePanels {
-  const uint8_t* codes;       ///< 256 bytes of 4-bit codes per tile
-  const uint8_t* rest;        ///< the other bits of the weights, where the reading wants them
-  const uint8_t* scales;      ///< 16 per tile (MXFP4, MXBF16) or 16 BF16 numbers per four tiles (BSFP)
-  const uint16_t* table;      ///< 32 words, where they depend on the matrix (BSFP)
-  ExceptionLists exceptions;  ///< null pointers for readings without
-  int64_t tiles;              ///< per panel
+  const uint8_t* codes;    ///< 256 bytes of 4-bit codes per tile
+  const uint8_t* rest;     ///< the other bits of the weights, where the reading wants them
+  const uint8_t* scales;   ///< 16 per tile (MXFP4, MXBF16) or 16 BF16 numbers per four tiles (BSFP)
+  const uint16_t* table;   ///< 32 words, where they depend on the matrix (BSFP)
+  EscapedWeights escaped;  ///< null pointers for readings without
+  int64_t tiles;           ///< per panel
 };
 
 /// What the unpacking of a tile knows how to read.
@@ -121,10 +121,10 @@ enum TileReading : int {
   kTileReadings,
 };
 
-/// Unpacks tiles first .. first + count - 1 of a panel. `exception` is the index of the next entry of the
-/// panel's exceptions: starts[panel] for tile 0, then what the call before left.
+/// Unpacks tiles first .. first + count - 1 of a panel. `escaped` is the index of the next entry of the
+/// panel's escaped weights: starts[panel] for tile 0, then what the call before left.
 using UnpackTiles = void (*)(const TilePanels& panels, int64_t panel, int64_t first, int64_t count,
-                             uint64_t* exception, uint16_t* out);
+                             uint64_t* escaped, uint16_t* out);
 
 /// c = a · weights through unpacked tiles: the same bits as panels_bf16 on the unpacked panels.
 struct TileProduct {
@@ -235,7 +235,7 @@ inline constexpr int64_t code_tile_bytes(int storage) {
 /// c[r][16 p + i] = Σ_k a[r][k] · code_p[k][i] in integers, exactly: the same on every instruction set.
 struct CodeProduct {
   /// [rows][2][k]: the upper and the lower bytes of a row; a number is 256 · upper + lower, both signed, and
-  /// at most kLargestFold.
+  /// at most kLargestRowCode.
   const int8_t* a;
   int64_t rows;          ///< any number
   const uint8_t* codes;  ///< the first panel: kCodesUpper and kCodesBoth: the upper plane
@@ -248,12 +248,12 @@ struct CodeProduct {
   FetchAhead ahead_lower = {};  ///< beside the lower plane
 };
 /// So that sums over 256 codes stay within 31 bits.
-inline constexpr int32_t kLargestFold = 32000;
-inline constexpr int64_t kMostFolded = 256;
+inline constexpr int32_t kLargestRowCode = 32000;
+inline constexpr int64_t kMostScaledNumbers = 256;
 
 /// What becomes of a row of numbers x beside their codes.
-struct Folded {
-  float step;    ///< a code times this is x · scale: the largest magnitude over kLargestFold; where no
+struct ScaledRow {
+  float step;    ///< a code times this is x · scale: the largest magnitude over kLargestRowCode; where no
                  ///< magnitude reaches 2^-100, codes and step are 0
   float scales;  ///< Σ x[i] · scales[i]
   float zeros;   ///< Σ x[i] · zeros[i]
@@ -308,11 +308,13 @@ struct KernelTable {
                          SoftmaxState* state, BFloat16* probabilities);
 
   void (*code_product[kCodeStorages])(const CodeProduct&);
-  /// x · scales, n numbers (a multiple of 64, at most kMostFolded), as codes for a CodeProduct: [2][n]. The
-  /// same on every instruction set, as the next one is.
-  Folded (*fold)(const BFloat16* x, const BFloat16* scales, const BFloat16* zeros, int64_t n, int8_t* codes);
+  /// x · scales, n numbers (a multiple of 64, at most kMostScaledNumbers), as codes for a CodeProduct:
+  /// [2][n]. The same on every instruction set, as the next one is.
+  ScaledRow (*quantize_scaled_row)(const BFloat16* x, const BFloat16* scales, const BFloat16* zeros,
+                                   int64_t n, int8_t* codes);
   /// out = products · step + constant, added to what out holds if `accumulate`; n a multiple of 16.
-  void (*unfold)(const int32_t* products, int64_t n, float step, float constant, bool accumulate, float* out);
+  void (*dequantize_sums)(const int32_t* products, int64_t n, float step, float constant, bool accumulate,
+                          float* out);
 
   /// The xor of all 64-bit words, the last one filled up with zeros. Benchmarks measure with it how quickly
   /// memory can be read, which is what the products are compared with.

@@ -18,8 +18,8 @@ struct CacheShape {
 inline constexpr int64_t kPromptTokens = 80;
 
 /// How much of what a cache holds a pass reads.
-enum class CacheReading {
-  kFull,   ///< all of it
+enum class CachePart {
+  kWhole,  ///< all of it
   kDraft,  ///< the upper halves of the codes, where there are some; otherwise all
 };
 
@@ -53,18 +53,18 @@ class KvCache {
   virtual void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) = 0;
 
   /// Whether settle() has something to do before rows up to `last` attend in a layer.
-  virtual bool wants_to_settle(int64_t /*layer*/, int64_t /*last*/) const { return false; }
+  virtual bool has_positions_to_encode(int64_t /*layer*/, int64_t /*last*/) const { return false; }
   /// Makes of older positions of a head what rows up to `last` will meet. Heads may be settled by different
   /// threads; settled() ends it for the layer.
-  virtual void settle(int64_t /*layer*/, int64_t /*head*/, int64_t /*last*/) {}
-  virtual void settled(int64_t /*layer*/, int64_t /*last*/) {}
+  virtual void encode_older_positions(int64_t /*layer*/, int64_t /*head*/, int64_t /*last*/) {}
+  virtual void finish_encoding(int64_t /*layer*/, int64_t /*last*/) {}
 
-  virtual HeadCache head(int64_t layer, int64_t head, CacheReading reading = CacheReading::kFull) const = 0;
+  virtual HeadCache head(int64_t layer, int64_t head, CachePart part = CachePart::kWhole) const = 0;
 
   /// Bytes of memory that a sequence of so many positions takes, all layers.
   virtual int64_t bytes(int64_t positions) const = 0;
   /// Bytes that the attention of one row reads when so many positions are visible, all layers.
-  virtual int64_t bytes_read(int64_t positions, CacheReading reading) const = 0;
+  virtual int64_t bytes_read(int64_t positions, CachePart part) const = 0;
 
  protected:
   KvCache(const CacheShape& shape, int64_t capacity) : shape_(shape), capacity_(capacity) {}

@@ -21,7 +21,7 @@ uint16_t* DenseCache::chunk_data(int64_t layer, int64_t head, int64_t chunk) con
          (layer * shape_.kv_heads + head) * 2 * kAttentionChunk * width_;
 }
 
-HeadCache DenseCache::head(int64_t layer, int64_t head, CacheReading) const {
+HeadCache DenseCache::head(int64_t layer, int64_t head, CachePart) const {
   const uint16_t* const keys = chunk_data(layer, head, 0);
   const uint16_t* const values = keys + kAttentionChunk * width_;
   HeadCache cache;

@@ -14,9 +14,9 @@ class DenseCache : public KvCache {
   DenseCache(const CacheShape& shape, int64_t capacity, Element element = Element::kBf16);
 
   void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) override;
-  HeadCache head(int64_t layer, int64_t head, CacheReading reading = CacheReading::kFull) const override;
+  HeadCache head(int64_t layer, int64_t head, CachePart part = CachePart::kWhole) const override;
   int64_t bytes(int64_t positions) const override;
-  int64_t bytes_read(int64_t positions, CacheReading) const override { return bytes(positions); }
+  int64_t bytes_read(int64_t positions, CachePart) const override { return bytes(positions); }
 
   /// Takes over, bit for bit, what panels of the same width and kind of element hold at a position.
   void copy(int64_t layer, int64_t head, int64_t position, const HeadCache& from, int64_t from_position);

@@ -59,11 +59,11 @@ CodedChunks HierarchicalCache::chunks(int64_t layer, int64_t head) const {
           .flush = flush_};
 }
 
-HeadCache HierarchicalCache::head(int64_t layer, int64_t head, CacheReading reading) const {
+HeadCache HierarchicalCache::head(int64_t layer, int64_t head, CachePart part) const {
   HeadCache cache = recent_.head(layer, head);
   cache.ring = ring();
   cache.coded = chunks(layer, head);
-  if (reading == CacheReading::kDraft) {
+  if (part == CachePart::kDraft) {
     cache.coded.lower = nullptr;
     cache.coded.layout.storage = kCodesUpper;
   }
@@ -75,11 +75,11 @@ void HierarchicalCache::write(int64_t layer, int64_t head, int64_t position, con
   recent_.write(layer, head, position % recent_.capacity(), key, value);
 }
 
-bool HierarchicalCache::wants_to_settle(int64_t layer, int64_t last) const {
+bool HierarchicalCache::has_positions_to_encode(int64_t layer, int64_t last) const {
   return chunks(layer, 0).end_chunk(last) > encoded_[static_cast<size_t>(layer)];
 }
 
-void HierarchicalCache::settle(int64_t layer, int64_t head, int64_t last) {
+void HierarchicalCache::encode_older_positions(int64_t layer, int64_t head, int64_t last) {
   const CodedChunks coded = chunks(layer, head);
   float* const keys = staging_.data() + head * 2 * kAttentionChunk * shape_.head_dim;
   float* const values = keys + kAttentionChunk * shape_.head_dim;
@@ -91,7 +91,7 @@ void HierarchicalCache::settle(int64_t layer, int64_t head, int64_t last) {
   }
 }
 
-void HierarchicalCache::settled(int64_t layer, int64_t last) {
+void HierarchicalCache::finish_encoding(int64_t layer, int64_t last) {
   int64_t& encoded = encoded_[static_cast<size_t>(layer)];
   encoded = std::max(encoded, chunks(layer, 0).end_chunk(last));
   written_ = std::max(written_, last / kAttentionChunk + 1);
@@ -114,10 +114,10 @@ int64_t HierarchicalCache::bytes(int64_t positions) const {
   return shape_.layers * shape_.kv_heads * encoded + recent_.bytes(std::min(recent_.capacity(), positions));
 }
 
-int64_t HierarchicalCache::bytes_read(int64_t positions, CacheReading reading) const {
+int64_t HierarchicalCache::bytes_read(int64_t positions, CachePart part) const {
   const CodedChunks coded = chunks(0, 0);
   const int64_t encoded = coded.end_chunk(positions - 1);
-  const int64_t lower = reading == CacheReading::kFull ? layout_.lower_bytes() : 0;
+  const int64_t lower = part == CachePart::kWhole ? layout_.lower_bytes() : 0;
   const int64_t per_chunk = layout_.record_bytes() + lower;
   return shape_.layers * shape_.kv_heads * encoded * per_chunk +
          recent_.bytes(positions - encoded * kAttentionChunk);

@@ -25,12 +25,12 @@ class HierarchicalCache : public KvCache {
   void set_length(int64_t length) override;
   int64_t most_rows() const override;
   void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) override;
-  bool wants_to_settle(int64_t layer, int64_t last) const override;
-  void settle(int64_t layer, int64_t head, int64_t last) override;
-  void settled(int64_t layer, int64_t last) override;
-  HeadCache head(int64_t layer, int64_t head, CacheReading reading = CacheReading::kFull) const override;
+  bool has_positions_to_encode(int64_t layer, int64_t last) const override;
+  void encode_older_positions(int64_t layer, int64_t head, int64_t last) override;
+  void finish_encoding(int64_t layer, int64_t last) override;
+  HeadCache head(int64_t layer, int64_t head, CachePart part = CachePart::kWhole) const override;
   int64_t bytes(int64_t positions) const override;
-  int64_t bytes_read(int64_t positions, CacheReading reading) const override;
+  int64_t bytes_read(int64_t positions, CachePart part) const override;
 
  private:
   CodedChunks chunks(int64_t layer, int64_t head) const;

@@ -13,7 +13,7 @@ Int8Cache::Int8Cache(const CacheShape& shape, int64_t capacity)
       records_(static_cast<size_t>(shape.layers * shape.kv_heads * (capacity_ / kAttentionChunk) *
                                    layout_.record_bytes())) {}
 
-HeadCache Int8Cache::head(int64_t layer, int64_t head, CacheReading) const {
+HeadCache Int8Cache::head(int64_t layer, int64_t head, CachePart) const {
   const int64_t first = layer * shape_.kv_heads + head;
   return {.coded = {.records = records_.data() + first * layout_.record_bytes(),
                     .stride = shape_.layers * shape_.kv_heads,

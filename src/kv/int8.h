@@ -14,9 +14,9 @@ class Int8Cache : public KvCache {
   Int8Cache(const CacheShape& shape, int64_t capacity);
 
   void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) override;
-  HeadCache head(int64_t layer, int64_t head, CacheReading reading = CacheReading::kFull) const override;
+  HeadCache head(int64_t layer, int64_t head, CachePart part = CachePart::kWhole) const override;
   int64_t bytes(int64_t positions) const override;
-  int64_t bytes_read(int64_t positions, CacheReading) const override { return bytes(positions); }
+  int64_t bytes_read(int64_t positions, CachePart) const override { return bytes(positions); }
 
  private:
   CodedLayout layout_;

@@ -76,7 +76,7 @@ void PagedCache::write(int64_t layer, int64_t head, int64_t position, const floa
   }
 }
 
-HeadCache PagedCache::head(int64_t layer, int64_t head, CacheReading) const {
+HeadCache PagedCache::head(int64_t layer, int64_t head, CachePart) const {
   HeadCache cache;
   cache.width = pool_->width();
   cache.pages = table_.data();

@@ -27,9 +27,9 @@ class PagedCache : public KvCache {
   void release();
 
   void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) override;
-  HeadCache head(int64_t layer, int64_t head, CacheReading reading = CacheReading::kFull) const override;
+  HeadCache head(int64_t layer, int64_t head, CachePart part = CachePart::kWhole) const override;
   int64_t bytes(int64_t positions) const override;
-  int64_t bytes_read(int64_t positions, CacheReading) const override { return bytes(positions); }
+  int64_t bytes_read(int64_t positions, CachePart) const override { return bytes(positions); }
 
   /// Units of the pool that it holds, shared ones included.
   int64_t units() const;

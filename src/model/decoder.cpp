@@ -22,7 +22,7 @@ constexpr int64_t kRowsPlaced = 16;
 }  // namespace
 
 /// One evaluation: the operations of the transformer in order, each over all rows.
-struct Decoder::Pass {
+struct Decoder::ForwardPass {
   const Decoder& decoder;
   const ModelConfig& config;
   std::span<const Row> rows;
@@ -164,12 +164,13 @@ struct Decoder::Pass {
         last = std::max<int64_t>(last, rows[static_cast<size_t>(end)].position);
       }
       KvCache& cache = *caches[static_cast<size_t>(sequence)];
-      if (cache.wants_to_settle(layer_index, last)) {
+      if (cache.has_positions_to_encode(layer_index, last)) {
         team.split(config.kv_heads, [&](int64_t begin, int64_t end_head) {
-          for (int64_t head = begin; head < end_head; ++head) cache.settle(layer_index, head, last);
+          for (int64_t head = begin; head < end_head; ++head)
+            cache.encode_older_positions(layer_index, head, last);
         });
       }
-      cache.settled(layer_index, last);
+      cache.finish_encoding(layer_index, last);
     }
   }
 
@@ -409,13 +410,13 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
     fail(ErrorKind::kUsage, "a pass that is observed has the rows of one sequence, without branches");
   }
   reserve(workspace, config_, weights_, count, std::ssize(logits_rows), team.size());
-  Pass pass{.decoder = *this,
-            .config = config_,
-            .rows = rows,
-            .kind = kind,
-            .caches = caches,
-            .work = workspace,
-            .team = team};
+  ForwardPass pass{.decoder = *this,
+                   .config = config_,
+                   .rows = rows,
+                   .kind = kind,
+                   .caches = caches,
+                   .work = workspace,
+                   .team = team};
   pass.embed();
   for (int64_t i = 0; i < layers; ++i) pass.layer(i);
   if (logits_rows.empty()) return {};

@@ -30,7 +30,7 @@ struct PassKind {
   int64_t layers = 0;
   /// Instead of the model's output matrix, for logits of fewer tokens; or null.
   const LinearWeight* head = nullptr;
-  CacheReading cache = CacheReading::kFull;
+  CachePart cache = CachePart::kWhole;
   /// The parts of the past that are seen, or null: all of it.
   const SparseCache* sparse = nullptr;
   /// Sees the queries, or null. Only for the rows of one sequence without branches.
@@ -108,7 +108,7 @@ class Decoder {
   CacheShape cache_shape() const { return {config_.layers, config_.kv_heads, config_.head_dim}; }
 
  private:
-  struct Pass;
+  struct ForwardPass;
 
   ModelConfig config_;
   DecoderWeights weights_;

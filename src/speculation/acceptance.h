@@ -19,7 +19,7 @@ struct Verdict {
 /// Goes along a draft as far as the rule of a recipe keeps it, and appends to `tokens` what stays and the
 /// model's own next token. `logits` and `evaluator` are those of the pass that verified it.
 ///
-///   exact      a token stays that is the sampler's choice: plain decoding's bytes (design §5)
+///   exact      a token stays that is the sampler's choice: plain decoding's bytes
 ///   rejection  Leviathan et al. §2.3: plain decoding's distribution
 ///   bild       a token stays whose -log probability is at most recipe.rollback (thesis §4.3, eq. 4.3, with
 ///              the cross-entropy of appendix C.1): lossy

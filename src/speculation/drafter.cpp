@@ -99,18 +99,18 @@ DraftLimits limits_of(const DraftLevel& level) {
   return limits;
 }
 
-Calibration first_worth(const DraftLevel& level) {
+Calibration initial_calibration(const DraftLevel& level) {
   if (level.kind == DraftLevel::Kind::kNgram) return Calibration(kNgramDoubt);
   const bool whole = level.kind == DraftLevel::Kind::kSelf && level.layers == 0 && level.vocabulary == 0 &&
                      level.cache == "full";
   return whole ? Calibration(kSelfDoubt) : Calibration();
 }
 
-void judge(const Draft& draft, std::span<const int32_t> came, Calibration& worth) {
+void update_calibration(const Draft& draft, std::span<const int32_t> came, Calibration& calibration) {
   int32_t at = DraftNode::kRoot;
   for (const int32_t token : came) {
     for (const DraftNode& node : draft.nodes) {
-      if (node.parent == at) worth.observe(node.rank, node.confidence, node.token == token);
+      if (node.parent == at) calibration.observe(node.rank, node.confidence, node.token == token);
     }
     at = draft.child(at, token);
     if (at == DraftNode::kRoot) return;

@@ -75,11 +75,11 @@ struct DraftLimits {
 DraftLimits limits_of(const DraftLevel& level);
 
 /// What the confidence of a recipe's level is worth until something is known.
-Calibration first_worth(const DraftLevel& level);
+Calibration initial_calibration(const DraftLevel& level);
 /// Tells a calibration what became of the nodes whose parents came true.
-void judge(const Draft& draft, std::span<const int32_t> came, Calibration& worth);
+void update_calibration(const Draft& draft, std::span<const int32_t> came, Calibration& calibration);
 
-/// Something that proposes tokens (design §5).
+/// Something that proposes tokens.
 class Drafter {
  public:
   virtual ~Drafter() = default;

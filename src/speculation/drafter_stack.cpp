@@ -58,7 +58,7 @@ PassKind pass_kind(const DraftLevel& level, const std::string& where) {
   PassKind kind(parse_reading(level.reading, where));
   kind.drafts = true;
   kind.layers = level.layers;
-  if (level.cache == "draft") kind.cache = CacheReading::kDraft;
+  if (level.cache == "draft") kind.cache = CachePart::kDraft;
   return kind;
 }
 
@@ -99,7 +99,8 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     } else {
       if (draft_evaluator_ == nullptr) {
         const bool small = weight_bytes(decoder.weights(), kind.reading) <= kOneThreadBytes;
-        draft_evaluator_ = std::make_unique<Evaluator>(target.runner().beside(decoder, small));
+        draft_evaluator_ =
+            std::make_unique<Evaluator>(target.runner().runner_for_draft_model(decoder, small));
       }
       drafter = std::make_unique<NeuralDrafter>(*draft_evaluator_, kind,
                                                 DraftCache(decoder.cache_shape(), positions), true);

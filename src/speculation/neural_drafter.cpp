@@ -161,15 +161,15 @@ std::span<const float> NeuralDrafter::by_token(std::span<const float> logits) {
 }
 
 /// Says what the pass that evaluates a node, and the inner draft after it, may bring.
-void NeuralDrafter::promise(const Draft& draft, int32_t node, const DraftLimits& limits) const {
-  if (limits.decline == DraftLimits::Decline::kNever) return evaluator_->runner().promise({});
+void NeuralDrafter::announce_gain(const Draft& draft, int32_t node, const DraftLimits& limits) const {
+  if (limits.decline == DraftLimits::Decline::kNever) return evaluator_->runner().expect_gain({});
   const double kept = draft.calibration != nullptr ? draft.calibration->mean() : kUsuallyKept;
   double tokens = 1.0;
   // Those that this drafter agrees with, the model still has to keep.
   for (const DraftNode& inner : inner_draft_.nodes) tokens += inner.path * std::pow(kept, inner.depth + 1);
   const double path = node == DraftNode::kRoot ? 1.0 : draft.nodes[static_cast<size_t>(node)].path;
   const bool others_waiting = limits.decline == DraftLimits::Decline::kWhileOthersWait;
-  evaluator_->runner().promise({path * kept * tokens, others_waiting});
+  evaluator_->runner().expect_gain({path * kept * tokens, others_waiting});
 }
 
 /// What may follow the sequence's tokens, given the logits after them: fills guesses_ and returns how many.
@@ -192,7 +192,7 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
   for (int64_t left = most; left > 0;) {
     inner_draft_.clear();
     if (inner_ != nullptr && left > 1) {
-      inner_draft_.calibration = inner_worth_;
+      inner_draft_.calibration = inner_calibration_;
       inner_->propose(sequence, sampler, inner_limits_, left - 1, inner_draft_);
       // N-grams of another text may know tokens that this model lacks.
       const int32_t vocabulary = evaluator_->decoder().config().vocab_size;
@@ -200,7 +200,7 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
                                      [&](const DraftNode& node) { return node.token < vocabulary; });
       if (!known) inner_draft_.clear();
     }
-    promise(draft, static_cast<int32_t>(draft.nodes.size()) - 1, limits);
+    announce_gain(draft, static_cast<int32_t>(draft.nodes.size()) - 1, limits);
     const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
     if (logits.rows == 0) break;
     left = verify_inner(sequence, sampler, limits, left, draft, logits);
@@ -256,9 +256,9 @@ int64_t NeuralDrafter::verify_inner(Sequence& sequence, Sampler& sampler, const 
 
 /// Tells the calibration of the inner drafter what became of the children of a node that was kept.
 void NeuralDrafter::observe_inner(int32_t parent, int32_t token) {
-  if (inner_worth_ == nullptr) return;
+  if (inner_calibration_ == nullptr) return;
   for (const DraftNode& node : inner_draft_.nodes) {
-    if (node.parent == parent) inner_worth_->observe(node.rank, node.confidence, node.token == token);
+    if (node.parent == parent) inner_calibration_->observe(node.rank, node.confidence, node.token == token);
   }
 }
 
@@ -308,7 +308,7 @@ bool NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampl
   const int64_t first =
       node == DraftNode::kRoot ? cache_.first_unknown(sequence) : static_cast<int64_t>(known + common);
   inner_draft_.clear();
-  promise(draft, node, limits);
+  announce_gain(draft, node, limits);
   const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
   if (logits.rows == 0) return false;
   in_slots_ = path_;

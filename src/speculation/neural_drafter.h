@@ -55,10 +55,10 @@ class NeuralDrafter : public Drafter {
 
   /// Drafts with another drafter from now on, which outlives this one; null: alone. `worth`, if given, learns
   /// what that one's confidence is worth and is used to weigh it.
-  void set_inner(Drafter* inner, const DraftLimits& limits, Calibration* worth = nullptr) {
+  void set_inner(Drafter* inner, const DraftLimits& limits, Calibration* calibration = nullptr) {
     inner_ = inner;
     inner_limits_ = limits;
-    inner_worth_ = worth;
+    inner_calibration_ = calibration;
   }
   /// Compares its passes with this table from now on, in its statistics.
   void set_table(const PassCosts& table) { table_ = table; }
@@ -107,7 +107,7 @@ class NeuralDrafter : public Drafter {
   std::span<const float> by_token(std::span<const float> logits);
   size_t guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler, int32_t breadth,
                Draft& draft);
-  void promise(const Draft& draft, int32_t node, const DraftLimits& limits) const;
+  void announce_gain(const Draft& draft, int32_t node, const DraftLimits& limits) const;
   void observe_inner(int32_t parent, int32_t token);
 
   Evaluator* evaluator_;
@@ -121,7 +121,7 @@ class NeuralDrafter : public Drafter {
   Reading verifying_ = Reading::kFull;
   Drafter* inner_ = nullptr;
   DraftLimits inner_limits_;
-  Calibration* inner_worth_ = nullptr;
+  Calibration* inner_calibration_ = nullptr;
   Draft inner_draft_;
   std::array<Guess, Sampler::kMostGuesses> guesses_{};
   std::vector<Candidate> candidates_;  // of a tree: a heap by path probability

@@ -11,7 +11,7 @@
 
 namespace verbatim {
 
-/// What a pass costs by its rows, for one model in one reading on this machine (design §5).
+/// What a pass costs by its rows, for one model in one reading on this machine.
 class PassCosts {
  public:
   /// 17: a row more than a tile of AMX holds costs as much as several.

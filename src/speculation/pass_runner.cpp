@@ -16,7 +16,7 @@ void SingleRunner::keep_path(int64_t last, KvCache& cache) {
   decoder_->keep_path(last, cache, workspace_);
 }
 
-std::unique_ptr<PassRunner> SingleRunner::beside(const Decoder& other, bool small) {
+std::unique_ptr<PassRunner> SingleRunner::runner_for_draft_model(const Decoder& other, bool small) {
   auto one_thread = small ? std::make_unique<ThreadTeam>(1) : nullptr;
   auto runner = std::make_unique<SingleRunner>(other, small ? *one_thread : *team_);
   runner->one_thread_ = std::move(one_thread);

@@ -71,7 +71,7 @@ float threshold(double value) {
 
 Planner::Planner(const Recipe& recipe, DrafterStack& drafters, PlanningCosts costs)
     : recipe_(recipe), drafters_(&drafters), costs_(std::move(costs)) {
-  for (const DraftLevel& level : recipe_.levels) worth_.push_back(first_worth(level));
+  for (const DraftLevel& level : recipe_.levels) calibrations_.push_back(initial_calibration(level));
   add_plan(std::nullopt, std::nullopt);
   for (size_t i = 0; i < recipe_.levels.size(); ++i) {
     const DraftLevel::Kind kind = recipe_.levels[i].kind;
@@ -106,7 +106,7 @@ void Planner::add_plan(std::optional<size_t> outer, std::optional<size_t> inner)
     if (inner) {
       plan.name += " <- " + std::string(kind_name(recipe_.levels[*inner].kind));
       plan.draft_seconds /= kInnerGain;
-      plan.inner_worth = first_worth(recipe_.levels[*inner]);
+      plan.inner_calibration = initial_calibration(recipe_.levels[*inner]);
     }
     plan.seconds = costs_.target.of(kUsualRows) + plan.draft_seconds * plan.tokens;
     plan.rows = plan.tokens + 1;
@@ -141,8 +141,8 @@ void Planner::set_batch(int64_t sequences) {
 }
 
 /// Puts what a step would take if all sequences took one like it in place of what it took.
-void Planner::share(double& seconds_draft, double& seconds_verify, int64_t rows,
-                    const PassRunner::Pass& verified) {
+void Planner::use_batch_costs(double& seconds_draft, double& seconds_verify, int64_t rows,
+                              const PassRunner::PassTiming& verified) {
   if (verified.rows > 0) costs_.target.observe_pass(verified.rows, verified.seconds);
   for (std::optional<PassCosts>& level : costs_.levels) {
     if (level) level->follow(costs_.target);
@@ -204,7 +204,7 @@ DraftLimits Planner::outer_limits(const Plan& plan) const {
   const double rate = plans_[best_plan()].rate();
   const double row = costs_.target.row(usual_rows(plan));
   DraftLimits limits = limits_of(recipe_.levels[*plan.outer]);
-  limits.path_threshold = threshold(rate * (plan.draft_seconds + row) / worth_[*plan.outer].mean());
+  limits.path_threshold = threshold(rate * (plan.draft_seconds + row) / calibrations_[*plan.outer].mean());
   limits.leaf_threshold = threshold(rate * row);
   return limits;
 }
@@ -235,7 +235,7 @@ void Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room,
   DraftLimits limits = limits_of(recipe_.levels[*ngrams_]);
   limits.path_threshold = threshold(rate * costs_.target.row(kUsualRows));
   limits.leaf_threshold = limits.path_threshold;
-  ngram_draft_.calibration = &worth_[*ngrams_];
+  ngram_draft_.calibration = &calibrations_[*ngrams_];
   const Stopwatch watch(seconds_ngrams_);
   drafters_->level(*ngrams_).propose(sequence, sampler, limits, room, ngram_draft_);
 }
@@ -279,11 +279,12 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   Drafter& drafter = drafters_->level(*plan.outer);
   NeuralDrafter* const network = drafters_->network(*plan.outer);
   if (plan.inner) {
-    network->set_inner(&drafters_->level(*plan.inner), inner_limits(plan), &plans_[current_].inner_worth);
+    network->set_inner(&drafters_->level(*plan.inner), inner_limits(plan),
+                       &plans_[current_].inner_calibration);
   } else if (network != nullptr) {
     network->set_inner(nullptr, {}, nullptr);
   }
-  outer_draft_.calibration = &worth_[*plan.outer];
+  outer_draft_.calibration = &calibrations_[*plan.outer];
   passes_before_ = drafter.stats.passes;
   DraftLimits limits = outer_limits(plan);
   limits.decline = DraftLimits::Decline::kWhileOthersWait;
@@ -355,9 +356,9 @@ void Planner::credit(std::span<const int32_t> appended) {
 }
 
 void Planner::learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
-                    double seconds_verify, const PassRunner::Pass& verified) {
+                    double seconds_verify, const PassRunner::PassTiming& verified) {
   const int64_t rows = draft.size() + 1;
-  if (batch_ > 1) share(seconds_draft, seconds_verify, rows, verified);
+  if (batch_ > 1) use_batch_costs(seconds_draft, seconds_verify, rows, verified);
   const double seconds = seconds_draft + seconds_verify;
   const Plan& best = plans_[best_plan()];
   const bool trial = current_ < plans_.size() && (&plans_[current_] != &best || passed_over_ > 0);
@@ -376,12 +377,12 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   Plan& plan = plans_[current_];
   plan.unused = 0;
   if (plan.outer) learn_plan(plan, draft, appended.size(), seconds);
-  if (plan.outer) judge(outer_draft_, appended, worth_[*plan.outer]);
+  if (plan.outer) update_calibration(outer_draft_, appended, calibrations_[*plan.outer]);
   plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);
 }
 
 void Planner::learn_ngrams(std::span<const int32_t> appended) {
-  judge(ngram_draft_, appended, worth_[*ngrams_]);
+  update_calibration(ngram_draft_, appended, calibrations_[*ngrams_]);
   expected_draft_ += ngram_seconds_;
   ngram_seconds_ += kRate * (seconds_ngrams_ - ngram_seconds_);
 }

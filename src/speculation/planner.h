@@ -38,7 +38,7 @@ class Planner {
   /// Hears how long that draft and its verification took and which tokens the step appended. `verified`: the
   /// pass that verified it, where it is shared.
   void learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
-             double seconds_verify, const PassRunner::Pass& verified = {});
+             double seconds_verify, const PassRunner::PassTiming& verified = {});
 
   /// From now on so many sequences share passes. What a plan takes is then not measured, since a sequence
   /// also waits for the drafts of others, but reckoned from the costs, as if all of them did the same.
@@ -70,11 +70,12 @@ class Planner {
     int64_t uses = 0;
     int64_t interval = 16;  // steps between trials while it loses
     bool measured = false;  // plain decoding: whether a step of it has been timed
-    Calibration inner_worth{};
+    Calibration inner_calibration{};
     double rate() const { return tokens / seconds; }
   };
 
-  void share(double& seconds_draft, double& seconds_verify, int64_t rows, const PassRunner::Pass& verified);
+  void use_batch_costs(double& seconds_draft, double& seconds_verify, int64_t rows,
+                       const PassRunner::PassTiming& verified);
   void expect(Plan& plan, double old_pass_seconds) const;
   int64_t usual_rows(const Plan& plan) const;
   void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
@@ -97,13 +98,13 @@ class Planner {
   Recipe recipe_;
   DrafterStack* drafters_;
   PlanningCosts costs_;
-  std::vector<Plan> plans_;         // plans_[0] is plain decoding
-  std::vector<Calibration> worth_;  // of each level's drafts to the model
-  std::optional<size_t> ngrams_;    // the level that is asked first
-  Draft ngram_draft_;               // its answer
-  Draft outer_draft_;               // what the plan's drafter said, before anything was merged or left out
-  int64_t batch_ = 1;               // sequences that share passes
-  size_t current_ = 0;              // the plan of this step; plans_.size(): n-grams
+  std::vector<Plan> plans_;                // plans_[0] is plain decoding
+  std::vector<Calibration> calibrations_;  // of each level's drafts to the model
+  std::optional<size_t> ngrams_;           // the level that is asked first
+  Draft ngram_draft_;                      // its answer
+  Draft outer_draft_;   // what the plan's drafter said, before anything was merged or left out
+  int64_t batch_ = 1;   // sequences that share passes
+  size_t current_ = 0;  // the plan of this step; plans_.size(): n-grams
   int64_t passes_before_ = 0;
   double passed_over_ = 0;       // tokens per second that n-grams promised where the plan was to be measured
   bool ngrams_offered_ = false;  // whether the draft of this step has what they said

@@ -26,7 +26,7 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
     planner_.emplace(recipe_, *drafters_, std::move(*costs));
   } else if (recipe_.levels.front().breadth == 1) {
     // A tree would have other siblings by it, even when it is alone.
-    worth_ = first_worth(recipe_.levels.front());
+    calibration_ = initial_calibration(recipe_.levels.front());
   }
   limits_ = limits_of(recipe_.levels.front());
   limits_.drop_unsure = recipe_.acceptance == Recipe::Acceptance::kBild;
@@ -48,12 +48,12 @@ void Speculator::set_batch(int64_t sequences) {
 DraftLimits Speculator::limits() const {
   DraftLimits limits = limits_;
   if (!shared_ || !recipe_.lossless()) return limits;
-  const PassRunner::Least least = evaluator_->runner().least();
+  const PassRunner::KeepThresholds keep = evaluator_->runner().keep_thresholds();
   limits.decline = DraftLimits::Decline::kAlways;
-  if (least.path <= 0.0) return limits;
+  if (keep.path <= 0.0) return limits;
   limits.threshold = 0.0f;
-  limits.path_threshold = static_cast<float>(least.path);
-  limits.leaf_threshold = static_cast<float>(least.leaf);
+  limits.path_threshold = static_cast<float>(keep.path);
+  limits.leaf_threshold = static_cast<float>(keep.leaf);
   return limits;
 }
 
@@ -78,7 +78,7 @@ bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
 
 void Speculator::propose(Sequence& sequence, int64_t room, Stats& stats) {
   draft_.clear();
-  draft_.calibration = worth_ ? &*worth_ : nullptr;
+  draft_.calibration = calibration_ ? &*calibration_ : nullptr;
   if (drafters_->size() == 0) return;
   if (planner_) {
     double all = 0.0;
@@ -115,7 +115,7 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   drafters_->observe(sequence);
   if (draft_.size() > 0) evaluator_->runner().observe_draft(verdict.kept, verdict.kept <= deepest(draft_));
   const auto appended = std::span(sequence.tokens).subspan(static_cast<size_t>(known));
-  if (worth_) judge(draft_, appended, *worth_);
+  if (calibration_) update_calibration(draft_, appended, *calibration_);
   if (planner_) {
     planner_->learn(draft_, appended, stats.seconds_draft - drafted_before,
                     stats.seconds_verify - verified_before, evaluator_->runner().last_pass());

@@ -8,7 +8,7 @@
 namespace verbatim {
 
 /// Advances a sequence step by step: propose, verify in one pass, keep what the acceptance rule keeps, and
-/// add the model's own next token (design §5). Without drafters a step is a step of plain decoding.
+/// add the model's own next token. Without drafters a step is a step of plain decoding.
 class Speculator {
  public:
   /// `evaluator` evaluates the model and outlives the speculator. A recipe that is planned needs `costs`.
@@ -45,9 +45,9 @@ class Speculator {
   Evaluator* evaluator_;
   Sampler sampler_{SamplingOptions{}};
   std::optional<Planner> planner_;
-  DraftLimits limits_;                // by the recipe
-  bool shared_ = false;               // whether other sequences share its passes
-  std::optional<Calibration> worth_;  // of the drafts, where there is no planner to know
+  DraftLimits limits_;                      // by the recipe
+  bool shared_ = false;                     // whether other sequences share its passes
+  std::optional<Calibration> calibration_;  // of the drafts, where there is no planner to know
   Draft draft_;
 };
 

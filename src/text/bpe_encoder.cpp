@@ -44,7 +44,7 @@ class BpeEncoder final : public SegmentEncoder {
   bool is_normal(Token token) const { return model_.vocabulary->pieces[token].kind == PieceKind::kNormal; }
 
   void encode_text(std::string text, bool first, PairMerger& merger, std::vector<Token>& tokens) const {
-    const Words words = split_words(model_.pre_tokenizer, std::move(text), first);
+    const PreTokens words = pre_tokenize(model_.pre_tokenizer, std::move(text), first);
     for (const TextRange& range : words.ranges) {
       const std::string_view word = std::string_view(words.text).substr(range.begin, range.end - range.begin);
       if (model_.ignore_merges) {

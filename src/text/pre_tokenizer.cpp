@@ -37,7 +37,7 @@ bool joins(SplitBehavior behavior, const Part& before, const Part& part) {
   }
 }
 
-void split(const PreTokenizerStep& step, Words& words) {
+void split(const PreTokenizerStep& step, PreTokens& words) {
   std::vector<TextRange> result;
   for (const TextRange& word : words.ranges) {
     const std::string_view text = std::string_view(words.text).substr(word.begin, word.end - word.begin);
@@ -67,8 +67,8 @@ std::string change(const PreTokenizerStep& step, std::string_view word, bool at_
   return marked;
 }
 
-void change_all(const PreTokenizerStep& step, Words& words, bool first) {
-  Words result;
+void change_all(const PreTokenizerStep& step, PreTokens& words, bool first) {
+  PreTokens result;
   for (const TextRange& word : words.ranges) {
     const std::string_view text = std::string_view(words.text).substr(word.begin, word.end - word.begin);
     const size_t begin = result.text.size();
@@ -80,8 +80,8 @@ void change_all(const PreTokenizerStep& step, Words& words, bool first) {
 
 }  // namespace
 
-Words split_words(const PreTokenizer& pre_tokenizer, std::string text, bool first) {
-  Words words{std::move(text), {}};
+PreTokens pre_tokenize(const PreTokenizer& pre_tokenizer, std::string text, bool first) {
+  PreTokens words{std::move(text), {}};
   if (!words.text.empty()) words.ranges.push_back({0, words.text.size()});
   for (const PreTokenizerStep& step : pre_tokenizer) {
     if (step.kind == PreTokenizerStep::Kind::kSplit) {

@@ -37,14 +37,14 @@ struct PreTokenizerStep {
 using PreTokenizer = std::vector<PreTokenizerStep>;
 
 /// A text and the ranges of it that are words.
-struct Words {
+struct PreTokens {
   std::string text;
   std::vector<TextRange> ranges;
 };
 
 /// Cuts a text (valid UTF-8) into words, which are encoded one by one. `first` says that it begins the whole
 /// text.
-Words split_words(const PreTokenizer& pre_tokenizer, std::string text, bool first);
+PreTokens pre_tokenize(const PreTokenizer& pre_tokenizer, std::string text, bool first);
 
 /// The step that cuts at a regular expression. Throws Error(kBadInput), naming `where`, if it is malformed.
 PreTokenizerStep split_step(const std::string& pattern, SplitBehavior behavior, const std::string& where);

@@ -72,7 +72,7 @@ TEST_P(GuardedPlanes, AreNotReadBeyondTheirEnd) {
       std::vector<float> values =
           test::random_floats(row.size(), static_cast<uint32_t>(column + columns), 0.05f);
       for (size_t i = 0; i < row.size(); ++i) {
-        if (i % 29 == 3) values[i] *= 1e-9f;  // an exception of the lossless formats
+        if (i % 29 == 3) values[i] *= 1e-9f;  // escaped by the lossless formats
         if (i % 97 == 5) values[i] *= 30.0f;  // an outlier
         row[i] = to_float(to_bfloat16(values[i]));
       }

@@ -52,7 +52,7 @@ TEST(FadingPassCost, IsNeverBelowZero) {
 TEST(BatchPace, LetsAllDraftWhileItKnowsNothing) {
   BatchPace pace;
   EXPECT_TRUE(pace.pays(0.0, 8, 8, 8));
-  EXPECT_EQ(pace.least(8).path, 0.0);
+  EXPECT_EQ(pace.keep_thresholds(8).path, 0.0);
   pace.whole_pass(8, 0.1);
   EXPECT_TRUE(pace.pays(0.0, 8, 8, 8)) << "nobody knows yet what drafts take";
 }
@@ -87,14 +87,14 @@ TEST(BatchPace, AsksLessWhereFewerSequencesWait) {
   for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.03);
   EXPECT_FALSE(pace.pays(1.8, 2, 2, 8));
   EXPECT_TRUE(pace.pays(1.8, 2, 2, 2));
-  EXPECT_LT(pace.least(2).path, pace.least(8).path);
+  EXPECT_LT(pace.keep_thresholds(2).path, pace.keep_thresholds(8).path);
 }
 
 TEST(BatchPace, AsksLessOfATokenThanOfAPass) {
   BatchPace pace = eighty_a_second();
   for (int i = 0; i < 50; ++i) pace.draft_pass(8, 0.03);
-  EXPECT_NEAR(pace.least(8).path, 32.761 / 0.26444 * 0.13 / 72 / 0.9, 0.005);
-  EXPECT_NEAR(pace.least(8).leaf, 32.761 / 0.26444 * 0.1 / 72, 0.005);
+  EXPECT_NEAR(pace.keep_thresholds(8).path, 32.761 / 0.26444 * 0.13 / 72 / 0.9, 0.005);
+  EXPECT_NEAR(pace.keep_thresholds(8).leaf, 32.761 / 0.26444 * 0.1 / 72, 0.005);
 }
 
 TEST(BatchPace, AsksMoreWhereRowsAreDear) {
@@ -108,7 +108,7 @@ TEST(BatchPace, AsksMoreWhereRowsAreDear) {
   for (BatchPace* const pace : {&cheap, &dear}) {
     for (int i = 0; i < 50; ++i) pace->draft_pass(8, 0.02);
   }
-  EXPECT_GT(dear.least(8).path, 2 * cheap.least(8).path);
+  EXPECT_GT(dear.keep_thresholds(8).path, 2 * cheap.keep_thresholds(8).path);
 }
 
 TEST(BatchPace, LearnsHowManyAreKept) {
@@ -119,9 +119,9 @@ TEST(BatchPace, LearnsHowManyAreKept) {
     for (int i = 0; i < 50; ++i) pace->draft_pass(8, 0.03);
   }
   // Where drafts are not kept there is nothing to gain but what plain decoding gains.
-  EXPECT_NEAR(unsure.least(8).leaf, 80.0 * 0.1 / 72, 0.001);
-  EXPECT_GT(sure.least(8).leaf, unsure.least(8).leaf);
-  EXPECT_GT(unsure.least(8).path, sure.least(8).path);
+  EXPECT_NEAR(unsure.keep_thresholds(8).leaf, 80.0 * 0.1 / 72, 0.001);
+  EXPECT_GT(sure.keep_thresholds(8).leaf, unsure.keep_thresholds(8).leaf);
+  EXPECT_GT(unsure.keep_thresholds(8).path, sure.keep_thresholds(8).path);
 }
 
 // Rows that only catch up with what was accepted are not verified.

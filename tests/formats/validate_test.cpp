@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "formats/exceptions.h"
+#include "formats/escaped_weights.h"
 #include "formats/squeeze.h"
 #include "support/packed.h"
 #include "support/random.h"
@@ -30,7 +30,7 @@ std::vector<Store> stores() {
   return list;
 }
 
-/// Weights with zeros and tiny ones, so that there are exceptions, and halves of tiles without any weight.
+/// Weights with zeros and tiny ones, so that some are escaped, and halves of tiles without any weight.
 PackedMatrix good(const Store& store) {
   std::vector<float> weights = test::random_floats(kColumns * kInputs, 1, 0.05f);
   for (size_t i = 0; i < weights.size(); ++i) {
@@ -109,24 +109,24 @@ TEST(Validate, RefusesPlanesOfAMatrixOfAnotherSize) {
   }
 }
 
-/// The first plane of the exceptions.
-int first_exceptions(Format format) {
+/// The first plane of the escaped weights.
+int first_escaped(Format format) {
   return format == Format::kBsfp ? 4 : 3;
 }
 
-void expect_exceptions_refused(const Store& store, const std::string& what,
-                               const std::function<void(uint8_t* counts, uint64_t* starts)>& change) {
+void expect_escaped_refused(const Store& store, const std::string& what,
+                            const std::function<void(uint8_t* counts, uint64_t* starts)>& change) {
   PackedMatrix changed = test::copy_of(good(store));
-  const int first = first_exceptions(store.format);
+  const int first = first_escaped(store.format);
   change(changed.plane(first).as<uint8_t>(), changed.plane(first + 1).as<uint64_t>());
   expect_refused(changed, what);
 }
 
-TEST(Validate, RefusesExceptionsThatDoNotAgree) {
+TEST(Validate, RefusesEscapedWeightsThatDoNotAgree) {
   for (const Store& store :
        {Store{Format::kBsfp}, Store{Format::kBsfp, Element::kF16}, Store{Format::kMxbf16}}) {
     const PackedMatrix matrix = good(store);
-    const int first = first_exceptions(store.format);
+    const int first = first_escaped(store.format);
     const uint8_t* const counts = matrix.plane(first).as<uint8_t>();
     const int64_t halves = matrix.panels() * matrix.tiles() * 2;
     ASSERT_TRUE(std::any_of(counts, counts + halves, [](uint8_t c) { return c == kZeroHalf; }));
@@ -134,20 +134,19 @@ TEST(Validate, RefusesExceptionsThatDoNotAgree) {
         std::find_if(counts, counts + halves, [](uint8_t c) { return c > 0 && c != kZeroHalf; });
     ASSERT_NE(some, counts + halves);
     const int64_t half = some - counts;
-    expect_exceptions_refused(store, "one more", [&](uint8_t* c, uint64_t*) { ++c[half]; });
-    expect_exceptions_refused(store, "one less", [&](uint8_t* c, uint64_t*) { --c[half]; });
-    expect_exceptions_refused(store, "zeros with entries",
-                              [&](uint8_t* c, uint64_t*) { c[half] = kZeroHalf; });
-    expect_exceptions_refused(store, "one more in the last half", [&](uint8_t* c, uint64_t*) {
+    expect_escaped_refused(store, "one more", [&](uint8_t* c, uint64_t*) { ++c[half]; });
+    expect_escaped_refused(store, "one less", [&](uint8_t* c, uint64_t*) { --c[half]; });
+    expect_escaped_refused(store, "zeros with entries", [&](uint8_t* c, uint64_t*) { c[half] = kZeroHalf; });
+    expect_escaped_refused(store, "one more in the last half", [&](uint8_t* c, uint64_t*) {
       c[halves - 1] = static_cast<uint8_t>(c[halves - 1] == kZeroHalf ? 1 : c[halves - 1] + 1);
     });
-    expect_exceptions_refused(store, "all where some are listed",
-                              [&](uint8_t* c, uint64_t*) { c[half] = kFullHalf; });
+    expect_escaped_refused(store, "all where some are listed",
+                           [&](uint8_t* c, uint64_t*) { c[half] = kFullHalf; });
     for (int64_t panel = 0; panel <= matrix.panels(); ++panel) {
-      expect_exceptions_refused(store, "a start too high", [&](uint8_t*, uint64_t* s) { ++s[panel]; });
-      expect_exceptions_refused(store, "a start too low", [&](uint8_t*, uint64_t* s) { --s[panel]; });
-      expect_exceptions_refused(store, "a start far away",
-                                [&](uint8_t*, uint64_t* s) { s[panel] = UINT64_MAX / 2 + 1; });
+      expect_escaped_refused(store, "a start too high", [&](uint8_t*, uint64_t* s) { ++s[panel]; });
+      expect_escaped_refused(store, "a start too low", [&](uint8_t*, uint64_t* s) { --s[panel]; });
+      expect_escaped_refused(store, "a start far away",
+                             [&](uint8_t*, uint64_t* s) { s[panel] = UINT64_MAX / 2 + 1; });
     }
   }
 }

@@ -62,16 +62,16 @@ struct Codes {
   std::vector<uint8_t> lower;
 };
 
-/// Rows of numbers up to kLargestFold, the extremes among them, [row][k], and as bytes, [row][2][k].
+/// Rows of numbers up to kLargestRowCode, the extremes among them, [row][k], and as bytes, [row][2][k].
 struct Rows {
   Rows(int64_t rows, int64_t k, uint32_t seed) {
     std::mt19937 generator(seed);
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t d = 0; d < k; ++d) {
         const uint32_t draw = generator();
-        const int32_t any = static_cast<int32_t>(draw / 16 % (2 * kLargestFold + 1)) - kLargestFold;
+        const int32_t any = static_cast<int32_t>(draw / 16 % (2 * kLargestRowCode + 1)) - kLargestRowCode;
         const bool extreme = r == 1 || draw % 16 == 0;  // all of a row, too
-        numbers.push_back(!extreme ? any : r % 2 == 1 ? kLargestFold : -kLargestFold);
+        numbers.push_back(!extreme ? any : r % 2 == 1 ? kLargestRowCode : -kLargestRowCode);
       }
     }
     bytes.resize(numbers.size() * 2);
@@ -161,7 +161,7 @@ void expect_sum(float actual, const std::vector<BFloat16>& x, const std::vector<
   EXPECT_NEAR(actual, sum, 1e-6 * size);
 }
 
-TEST_P(CodeKernels, FoldedNumbersAreWithinHalfAStepAndTheSameOnEveryPath) {
+TEST_P(CodeKernels, ScaledRowsAreWithinHalfAStepAndTheSameOnEveryPath) {
   for (const float deviation : {1.0f, 1e-20f, 1e15f}) {
     const std::vector<BFloat16> x = test::random_bf16(256, 1, deviation);
     const std::vector<BFloat16> scales = test::random_bf16(256, 2);
@@ -169,39 +169,41 @@ TEST_P(CodeKernels, FoldedNumbersAreWithinHalfAStepAndTheSameOnEveryPath) {
     for (const int64_t n : {64, 128, 192, 256}) {
       std::vector<int8_t> codes(static_cast<size_t>(2 * n), 99);
       std::vector<int8_t> expected(static_cast<size_t>(2 * n));
-      const Folded folded = kernel_.fold(x.data(), scales.data(), zeros.data(), n, codes.data());
-      const Folded by_scalar = scalar_.fold(x.data(), scales.data(), zeros.data(), n, expected.data());
-      EXPECT_EQ(folded.step, by_scalar.step);
-      EXPECT_EQ(folded.scales, by_scalar.scales);
-      EXPECT_EQ(folded.zeros, by_scalar.zeros);
+      const ScaledRow row =
+          kernel_.quantize_scaled_row(x.data(), scales.data(), zeros.data(), n, codes.data());
+      const ScaledRow by_scalar =
+          scalar_.quantize_scaled_row(x.data(), scales.data(), zeros.data(), n, expected.data());
+      EXPECT_EQ(row.step, by_scalar.step);
+      EXPECT_EQ(row.scales, by_scalar.scales);
+      EXPECT_EQ(row.zeros, by_scalar.zeros);
       EXPECT_EQ(codes, expected);
       double largest = 0.0;
       for (int64_t i = 0; i < n; ++i) {
         const auto at = static_cast<size_t>(i);
         const double number = double{to_float(x[at])} * double{to_float(scales[at])};
         const int32_t code = 256 * codes[at] + codes[at + static_cast<size_t>(n)];
-        ASSERT_NEAR(code * double{folded.step}, number, double{folded.step} * 0.51);
-        ASSERT_LE(std::abs(code), kLargestFold);
+        ASSERT_NEAR(code * double{row.step}, number, double{row.step} * 0.51);
+        ASSERT_LE(std::abs(code), kLargestRowCode);
         largest = std::max(largest, std::fabs(number));
       }
-      EXPECT_NEAR(folded.step * kLargestFold, largest, largest * 1e-6);
-      expect_sum(folded.scales, x, scales, n);
-      expect_sum(folded.zeros, x, zeros, n);
+      EXPECT_NEAR(row.step * kLargestRowCode, largest, largest * 1e-6);
+      expect_sum(row.scales, x, scales, n);
+      expect_sum(row.zeros, x, zeros, n);
     }
   }
 }
 
-TEST_P(CodeKernels, NothingFoldsToNothing) {
+TEST_P(CodeKernels, ZerosBecomeZeros) {
   for (const float tiny : {0.0f, 1e-35f}) {
     const std::vector<BFloat16> x(64, to_bfloat16(tiny));
     const std::vector<BFloat16> ones(64, to_bfloat16(1.0f));
     std::vector<int8_t> codes(128, 99);
-    EXPECT_EQ(kernel_.fold(x.data(), ones.data(), ones.data(), 64, codes.data()).step, 0.0f);
+    EXPECT_EQ(kernel_.quantize_scaled_row(x.data(), ones.data(), ones.data(), 64, codes.data()).step, 0.0f);
     EXPECT_EQ(codes, std::vector<int8_t>(128, 0));
   }
 }
 
-TEST_P(CodeKernels, CodesStayWithinBoundsWhateverIsFolded) {
+TEST_P(CodeKernels, CodesStayWithinBoundsWhateverIsQuantized) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const float odd : {infinity, -infinity, NAN, 3e38f}) {
     for (size_t at = 0; at < 64; ++at) {
@@ -209,15 +211,15 @@ TEST_P(CodeKernels, CodesStayWithinBoundsWhateverIsFolded) {
       x[at] = to_bfloat16(odd);
       const std::vector<BFloat16> scales = test::random_bf16(64, 4, 30.0f);
       std::vector<int8_t> codes(128);
-      kernel_.fold(x.data(), scales.data(), scales.data(), 64, codes.data());
+      kernel_.quantize_scaled_row(x.data(), scales.data(), scales.data(), 64, codes.data());
       for (size_t i = 0; i < 64; ++i) {
-        ASSERT_LE(std::abs(256 * codes[i] + codes[i + 64]), kLargestFold) << odd << " at " << at;
+        ASSERT_LE(std::abs(256 * codes[i] + codes[i + 64]), kLargestRowCode) << odd << " at " << at;
       }
     }
   }
 }
 
-TEST_P(CodeKernels, UnfoldingIsTheSameOnEveryPath) {
+TEST_P(CodeKernels, DequantizingSumsIsTheSameOnEveryPath) {
   std::mt19937 generator(8);
   std::vector<int32_t> products(128);
   for (int32_t& product : products)
@@ -226,8 +228,8 @@ TEST_P(CodeKernels, UnfoldingIsTheSameOnEveryPath) {
     std::vector<float> actual = test::random_floats(128, 9);
     const std::vector<float> before = actual;
     std::vector<float> expected = actual;
-    kernel_.unfold(products.data(), 128, 1.7e-7f, -0.3f, accumulate, actual.data());
-    scalar_.unfold(products.data(), 128, 1.7e-7f, -0.3f, accumulate, expected.data());
+    kernel_.dequantize_sums(products.data(), 128, 1.7e-7f, -0.3f, accumulate, actual.data());
+    scalar_.dequantize_sums(products.data(), 128, 1.7e-7f, -0.3f, accumulate, expected.data());
     EXPECT_EQ(actual, expected);
     for (size_t i = 0; i < 128; ++i) {
       const double value = products[i] * 1.7e-7 - 0.3 + (accumulate ? before[i] : 0.0);

@@ -237,8 +237,8 @@ TEST_P(Panels, Mxfp4UnpacksToTheReferenceForEveryCodeAndExponent) {
       matrix.plane(1).as<uint8_t>()[i] =
           static_cast<uint8_t>(3 + (exponent + static_cast<int>(i) * 13) % 250);
     }
-    uint64_t exception = 0;
-    kernel_.unpack_tiles[view.reading](view.panels, 0, 0, 1, &exception,
+    uint64_t escaped = 0;
+    kernel_.unpack_tiles[view.reading](view.panels, 0, 0, 1, &escaped,
                                        reinterpret_cast<uint16_t*>(unpacked.data()));
     for (int64_t n = 0; n < kPanelWidth; ++n) {
       const std::vector<float> column = test::unpacked_column(matrix, Reading::kMxfp4W4A16, n);

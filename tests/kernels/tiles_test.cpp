@@ -29,8 +29,8 @@ constexpr Unpackable kUnpackable[] = {
     {Reading::kInt8W8A16},
 };
 
-/// Weights with zeros, runs of zeros and tiny ones among them, for the sake of exceptions.
-std::vector<float> weights_with_exceptions() {
+/// Weights with zeros, runs of zeros and tiny ones among them, so that some are escaped.
+std::vector<float> weights_with_escaped_ones() {
   std::vector<float> weights = test::random_floats(kColumns * kInputs, 1, 0.05f);
   for (size_t i = 0; i < weights.size(); ++i) {
     if (i % 11 == 3) weights[i] = 0.0f;
@@ -46,15 +46,15 @@ std::vector<uint16_t> unpack(const KernelTable& kernel, const TileView& view, in
   constexpr int64_t kTile = kInnerStep * kPanelWidth;
   const int64_t tiles = view.panels.tiles;
   std::vector<uint16_t> words(static_cast<size_t>(panels * tiles * kTile), 0xabcd);
-  const uint64_t* const starts = view.panels.exceptions.starts;
+  const uint64_t* const starts = view.panels.escaped.starts;
   for (int64_t panel = 0; panel < panels; ++panel) {
-    uint64_t exception = starts != nullptr ? starts[panel] : 0;
+    uint64_t escaped = starts != nullptr ? starts[panel] : 0;
     for (int64_t tile = 0; tile < tiles; tile += step) {
-      kernel.unpack_tiles[view.reading](view.panels, panel, tile, std::min(step, tiles - tile), &exception,
+      kernel.unpack_tiles[view.reading](view.panels, panel, tile, std::min(step, tiles - tile), &escaped,
                                         words.data() + (panel * tiles + tile) * kTile);
     }
     if (starts != nullptr) {
-      EXPECT_EQ(exception, starts[panel + 1]);
+      EXPECT_EQ(escaped, starts[panel + 1]);
     }
   }
   return words;
@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(, Tiles, testing::ValuesIn(machine_paths()),
                          test::path_name<testing::TestParamInfo<MachinePath>>);
 
 TEST_P(Tiles, UnpackToTheSameBitsAsOnTheScalarPathHoweverManyAtATime) {
-  const std::vector<float> weights = weights_with_exceptions();
+  const std::vector<float> weights = weights_with_escaped_ones();
   for (const Unpackable& c : kUnpackable) {
     const PackedMatrix matrix =
         test::pack_store(kColumns, kInputs, weights, reading_format(c.reading), c.element);
@@ -102,7 +102,7 @@ Step step_of(const PackedMatrix& matrix, int64_t column, int64_t k) {
 }
 
 TEST_P(Tiles, UnpackToTheReference) {
-  const std::vector<float> weights = weights_with_exceptions();
+  const std::vector<float> weights = weights_with_escaped_ones();
   for (const Unpackable& c : kUnpackable) {
     const PackedMatrix matrix =
         test::pack_store(kColumns, kInputs, weights, reading_format(c.reading), c.element);

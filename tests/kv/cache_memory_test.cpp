@@ -38,9 +38,10 @@ TEST_P(CacheMemory, IsTakenOnlyForWhatIsWritten) {
     for (int64_t layer = 0; layer < kShape.layers; ++layer) {
       for (int64_t head = 0; head < kShape.kv_heads; ++head) {
         for (int64_t p = end - 256; p < end; ++p) cache->write(layer, head, p, ones.data(), ones.data());
-        if (cache->wants_to_settle(layer, end - 1)) cache->settle(layer, head, end - 1);
+        if (cache->has_positions_to_encode(layer, end - 1))
+          cache->encode_older_positions(layer, head, end - 1);
       }
-      cache->settled(layer, end - 1);
+      cache->finish_encoding(layer, end - 1);
     }
     cache->set_length(end);
     // Each of a cache's buffers may end in a huge page that is not full.

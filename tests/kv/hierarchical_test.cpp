@@ -45,10 +45,10 @@ class Pass {
   Pass(const Past& past, KvCache& cache) : past_(past), cache_(cache) {}
 
   /// Evaluates the rows first .. end - 1 together and returns their outputs.
-  std::vector<float> run(int64_t first, int64_t end, CacheReading reading = CacheReading::kFull) {
+  std::vector<float> run(int64_t first, int64_t end, CachePart part = CachePart::kWhole) {
     for (int64_t p = first; p < end; ++p) cache_.write(0, 0, p, past_.key(p), past_.value(p));
-    if (cache_.wants_to_settle(0, end - 1)) cache_.settle(0, 0, end - 1);
-    cache_.settled(0, end - 1);
+    if (cache_.has_positions_to_encode(0, end - 1)) cache_.encode_older_positions(0, 0, end - 1);
+    cache_.finish_encoding(0, end - 1);
     std::vector<int32_t> positions;
     for (int64_t p = first; p < end; ++p) positions.push_back(static_cast<int32_t>(p));
     std::vector<float> out(positions.size() * kGroup * kHeadDim);
@@ -60,7 +60,7 @@ class Pass {
     block.head_dim = kHeadDim;
     block.width = kWidth;
     block.scale = 0.2f;
-    block.cache = cache_.head(0, 0, reading);
+    block.cache = cache_.head(0, 0, part);
     block.out = out.data();
     block.out_stride = kGroup * kHeadDim;
     attend(block, scratch_);
@@ -160,8 +160,8 @@ TEST_P(CodedAttention, ADraftReadsTheUpperHalves) {
     of_both.run(first, first + 225);
     of_upper.run(first, first + 225);
   }
-  EXPECT_EQ(of_both.run(900, 901, CacheReading::kDraft), of_upper.run(900, 901));
-  EXPECT_NE(of_both.run(900, 901, CacheReading::kDraft), of_both.run(900, 901));
+  EXPECT_EQ(of_both.run(900, 901, CachePart::kDraft), of_upper.run(900, 901));
+  EXPECT_NE(of_both.run(900, 901, CachePart::kDraft), of_both.run(900, 901));
 }
 
 TEST_P(CodedAttention, DraftsThatAreTakenBackLeaveNoTrace) {
@@ -178,7 +178,7 @@ TEST_P(CodedAttention, DraftsThatAreTakenBackLeaveNoTrace) {
   for (int64_t first = 350, step = 1; first < 560; first += step, step = step % 60 + 1) {
     // A draft reads and writes ahead, row by row and at once, over flushes too; then the truth overwrites it.
     for (int64_t ahead = 0; ahead < 64 && first + ahead < kPositions; ++ahead) {
-      drafts.run(first + ahead, first + ahead + 1, CacheReading::kDraft);
+      drafts.run(first + ahead, first + ahead + 1, CachePart::kDraft);
       cache->set_length(first + ahead + 1);
     }
     cache->set_length(first);
@@ -242,9 +242,10 @@ std::vector<float> last_row(const CacheOptions& options, int64_t head_dim) {
       const float* const key = numbers.data() + (p + head * 7) % positions * 2 * head_dim;
       cache->write(0, head, p, key, key + head_dim);
     }
-    if (cache->wants_to_settle(0, positions - 1)) cache->settle(0, head, positions - 1);
+    if (cache->has_positions_to_encode(0, positions - 1))
+      cache->encode_older_positions(0, head, positions - 1);
   }
-  cache->settled(0, positions - 1);
+  cache->finish_encoding(0, positions - 1);
   std::vector<float> out(static_cast<size_t>(2 * head_dim));
   const int32_t position = positions - 1;
   for (int64_t head = 0; head < 2; ++head) {

@@ -7,32 +7,32 @@
 namespace verbatim {
 namespace {
 
-/// Runs passes as they come, but says what a batch would, and declines what promises little.
+/// Runs passes as they come, but says what a batch would, and declines drafts with little expected gain.
 class BatchedRunner : public SingleRunner {
  public:
   using SingleRunner::SingleRunner;
 
   Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,
                           int64_t first_logits_row) override {
-    if (kind.drafts) promises.push_back(promised_);
-    if (kind.drafts && promised_ < declined_below) return {};
+    if (kind.drafts) expected.push_back(expected_tokens_);
+    if (kind.drafts && expected_tokens_ < declined_below) return {};
     return SingleRunner::run(rows, kind, cache, first_logits_row);
   }
-  void promise(const Promise& promise) override { promised_ = promise.tokens; }
-  Least least() const override { return {least_path, least_path}; }
+  void expect_gain(const ExpectedGain& gain) override { expected_tokens_ = gain.tokens; }
+  KeepThresholds keep_thresholds() const override { return {keep_threshold, keep_threshold}; }
   void observe_draft(int64_t kept, bool cut) override {
     all_kept += kept;
     drafts_cut += cut ? 1 : 0;
   }
 
-  double least_path = 0.0;
+  double keep_threshold = 0.0;
   double declined_below = 0.0;
-  std::vector<double> promises;
+  std::vector<double> expected;
   int64_t all_kept = 0;
   int64_t drafts_cut = 0;
 
  private:
-  double promised_ = 0.0;
+  double expected_tokens_ = 0.0;
 };
 
 /// A tiny model that drafts for itself.
@@ -56,7 +56,7 @@ class SharedPasses : public testing::Test {
     speculator.set_batch(sequences);
     while (!speculator.prefill(sequence, 64, run.stats)) {
     }
-    runner_->promises.clear();
+    runner_->expected.clear();
     runner_->all_kept = 0;
     runner_->drafts_cut = 0;
     const size_t end = sequence.tokens.size() + 100;
@@ -83,11 +83,11 @@ class SharedPasses : public testing::Test {
 TEST_F(SharedPasses, StopWhereTheBatchSaysNotTheRecipe) {
   const Run alone = generate(recipe(1.0f), 1);
   EXPECT_LE(alone.drafted(), 1.0) << "nothing is as sure as that";
-  runner_->least_path = 0.01;
+  runner_->keep_threshold = 0.01;
   EXPECT_EQ(generate(recipe(1.0f), 1).drafted(), alone.drafted()) << "one sequence goes by its recipe";
   const Run lax = generate(recipe(1.0f), 8);
   EXPECT_GT(lax.drafted(), 2.0);
-  runner_->least_path = 0.9;
+  runner_->keep_threshold = 0.9;
   const Run strict = generate(recipe(1.0f), 8);
   EXPECT_LT(strict.drafted(), lax.drafted());
   EXPECT_EQ(lax.tokens, alone.tokens);
@@ -102,11 +102,11 @@ TEST_F(SharedPasses, KeepTheRuleThatDecidesWhatIsSaid) {
   for (const Recipe::Acceptance acceptance : {Recipe::Acceptance::kBild, Recipe::Acceptance::kRejection}) {
     Recipe lossy = recipe(0.1f);
     lossy.acceptance = acceptance;
-    runner_->least_path = 0.0;
+    runner_->keep_threshold = 0.0;
     runner_->declined_below = 0.0;
     const Run alone = generate(lossy, 1);
     ASSERT_GT(alone.stats.drafted, 0);
-    runner_->least_path = 0.9;
+    runner_->keep_threshold = 0.9;
     runner_->declined_below = 1000.0;
     const Run shared = generate(lossy, 8);
     EXPECT_EQ(shared.tokens, alone.tokens);
@@ -114,25 +114,25 @@ TEST_F(SharedPasses, KeepTheRuleThatDecidesWhatIsSaid) {
   }
 }
 
-TEST_F(SharedPasses, PromiseLessTheFurtherTheyGo) {
-  runner_->least_path = 0.01;
+TEST_F(SharedPasses, ExpectLessTheFurtherTheyGo) {
+  runner_->keep_threshold = 0.01;
   const Run run = generate(recipe(0.0f), 8);
   EXPECT_EQ(runner_->all_kept, run.stats.accepted);
   EXPECT_GT(runner_->drafts_cut, 0);
   EXPECT_LT(runner_->drafts_cut, run.stats.target_passes);
-  const std::vector<double>& promises = runner_->promises;
-  ASSERT_GT(promises.size(), 20u);
+  const std::vector<double>& expected = runner_->expected;
+  ASSERT_GT(expected.size(), 20u);
   size_t begun = 0;
-  for (size_t i = 0; i < promises.size(); ++i) {
-    EXPECT_GT(promises[i], 0.0);
-    EXPECT_LE(promises[i], 1.0);
-    if (i == 0 || promises[i] >= promises[i - 1]) ++begun;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_GT(expected[i], 0.0);
+    EXPECT_LE(expected[i], 1.0);
+    if (i == 0 || expected[i] >= expected[i - 1]) ++begun;
   }
   EXPECT_LE(begun, static_cast<size_t>(run.stats.target_passes));
 }
 
 TEST_F(SharedPasses, EndWhereAPassIsDeclined) {
-  runner_->least_path = 0.01;
+  runner_->keep_threshold = 0.01;
   const Run all = generate(recipe(0.0f), 8);
   runner_->declined_below = 0.5;
   const Run some = generate(recipe(0.0f), 8);

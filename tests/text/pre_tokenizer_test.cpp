@@ -12,7 +12,7 @@ using MarkFirst = PreTokenizerStep::MarkFirst;
 using Strings = std::vector<std::string>;
 
 Strings words_of(const PreTokenizer& steps, const std::string& text, bool first = true) {
-  const Words words = split_words(steps, text, first);
+  const PreTokens words = pre_tokenize(steps, text, first);
   Strings result;
   for (const TextRange& range : words.ranges)
     result.push_back(words.text.substr(range.begin, range.end - range.begin));

@@ -2,7 +2,7 @@
 
 #include "kernels/amx/bf16_blocks.h"
 #include "kernels/amx/bf16_streams.h"
-#include "kernels/amx/exceptions.h"
+#include "kernels/amx/escaped_weights.h"
 #include "kernels/amx/full_tiles.h"
 #include "kernels/amx/products.h"
 #include "kernels/amx/streams.h"
@@ -14,28 +14,28 @@ namespace verbatim::amx {
 namespace {
 
 /// The tiles of a reading, for panels side by side.
-template <typename Tile, bool kExceptions>
+template <typename Tile, bool kEscaped>
 struct TileSource {
-  static constexpr int64_t kSpareWords = kExceptions ? ExceptionReader::kSpareWords : 0;
+  static constexpr int64_t kSpareWords = kEscaped ? EscapedWeightReader::kSpareWords : 0;
   struct Nothing {};
-  using Position = std::conditional_t<kExceptions, ExceptionReader, Nothing>;
+  using Position = std::conditional_t<kEscaped, EscapedWeightReader, Nothing>;
 
   TilePanels panels;
   int64_t end;  // of the tiles of all panels of the product
 
   Position start(generic::TilePlace place) const {
-    if constexpr (kExceptions) {
-      return {panels.exceptions, place.index, first_exception(place.panel)};
+    if constexpr (kEscaped) {
+      return {panels.escaped, place.index, first_escaped(place.panel)};
     } else {
       return {};
     }
   }
-  uint64_t first_exception(int64_t panel) const { return kExceptions ? panels.exceptions.starts[panel] : 0; }
-  VERBATIM_INLINE void unpack_tile(uint64_t& exception, generic::TilePlace place, uint16_t* out) const {
+  uint64_t first_escaped(int64_t panel) const { return kEscaped ? panels.escaped.starts[panel] : 0; }
+  VERBATIM_INLINE void unpack_tile(uint64_t& escaped, generic::TilePlace place, uint16_t* out) const {
     Tile::prefetch(panels, place);
     Tile::unpack(panels, place, out);
-    if constexpr (kExceptions) {
-      generic::apply_tile_exceptions(panels.exceptions, place.index, &exception, out);
+    if constexpr (kEscaped) {
+      generic::apply_tile_escaped_weights(panels.escaped, place.index, &escaped, out);
     }
   }
   VERBATIM_INLINE void unpack(Stream<TileSource>& stream, uint16_t* out) const {
@@ -43,9 +43,9 @@ struct TileSource {
     Tile::unpack(panels, stream.place, out);
   }
   VERBATIM_INLINE void finish(Stream<TileSource>& stream, uint16_t* out) const {
-    if constexpr (kExceptions) {
-      stream.position.write(panels.exceptions, out);
-      if (stream.place.index + 1 < end) stream.position.read(panels.exceptions, stream.place.index + 1);
+    if constexpr (kEscaped) {
+      stream.position.write(panels.escaped, out);
+      if (stream.place.index + 1 < end) stream.position.read(panels.escaped, stream.place.index + 1);
     }
   }
 };
@@ -58,12 +58,12 @@ constexpr int64_t kTilesAtOnce = 4;
 template <typename Source, typename Multiply>
 VERBATIM_INLINE void for_each_set(const Source& source, int64_t tiles, int64_t panel, Multiply&& multiply) {
   alignas(64) uint16_t words[2][kTilesAtOnce * kTileElements];
-  uint64_t exception = source.first_exception(panel);
+  uint64_t escaped = source.first_escaped(panel);
   const auto unpack = [&](int64_t first) __attribute__((always_inline)) {
     const int64_t count = tiles - first < kTilesAtOnce ? tiles - first : kTilesAtOnce;
     uint16_t* const out = words[first / kTilesAtOnce % 2];
     for (int64_t t = 0; t < count; ++t) {
-      source.unpack_tile(exception, {panel, first + t, panel * tiles + first + t}, out + t * kTileElements);
+      source.unpack_tile(escaped, {panel, first + t, panel * tiles + first + t}, out + t * kTileElements);
     }
   };
   unpack(0);
@@ -132,9 +132,9 @@ void many_rows(const Source& source, const TileProduct& p) {
     const int64_t count = left < kTileScratchPanels ? left : kTileScratchPanels;
     for (int64_t j = 0; j < count; ++j) {
       const int64_t index = p.first_panel + panel + j;
-      uint64_t exception = source.first_exception(index);
+      uint64_t escaped = source.first_escaped(index);
       for (int64_t t = 0; t < tiles; ++t) {
-        source.unpack_tile(exception, {index, t, index * tiles + t},
+        source.unpack_tile(escaped, {index, t, index * tiles + t},
                            p.scratch + (j * tiles + t) * kTileElements);
       }
     }
@@ -142,9 +142,9 @@ void many_rows(const Source& source, const TileProduct& p) {
   }
 }
 
-template <typename Tile, bool kExceptions>
+template <typename Tile, bool kEscaped>
 void multiply(const TileProduct& p) {
-  const TileSource<Tile, kExceptions> source{p.weights, (p.first_panel + p.panel_count) * p.weights.tiles};
+  const TileSource<Tile, kEscaped> source{p.weights, (p.first_panel + p.panel_count) * p.weights.tiles};
   if (p.tiled == nullptr) {
     few_rows(source, p);
     _tile_release();

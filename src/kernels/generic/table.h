@@ -2,12 +2,12 @@
 
 #include "kernels/generic/code_product.h"
 #include "kernels/generic/elementwise.h"
-#include "kernels/generic/fold.h"
 #include "kernels/generic/integer.h"
 #include "kernels/generic/multiply_registers.h"
 #include "kernels/generic/panels_float.h"
 #include "kernels/generic/read_all.h"
 #include "kernels/generic/scaled.h"
+#include "kernels/generic/scaled_row.h"
 #include "kernels/generic/squeeze.h"
 #include "kernels/generic/tiles.h"
 
@@ -38,8 +38,8 @@ KernelTable make_table(const char* name) {
   table.rotate = rotate<V>;
   table.softmax_chunk = softmax_chunk<V>;
   fill_code_product<Dot>(table.code_product);
-  table.fold = fold<V>;
-  table.unfold = unfold<V>;
+  table.quantize_scaled_row = quantize_scaled_row<V>;
+  table.dequantize_sums = dequantize_sums<V>;
   table.read_all = read_all<V>;
   table.multiply_registers = multiply_registers<V>;
   return table;

@@ -205,40 +205,40 @@ struct Int4Tile {
 };
 
 /// The entries of a half tile with this count.
-VERBATIM_INLINE uint32_t listed_exceptions(uint32_t count) {
+VERBATIM_INLINE uint32_t listed_escaped(uint32_t count) {
   return count == kZeroHalf ? 0 : count == kFullHalf ? 256 : count;
 }
 
-/// Overwrites the half tile at `out` with its exceptions.
-VERBATIM_INLINE void apply_exceptions(const ExceptionLists& lists, int64_t half, uint64_t* next,
-                                      uint16_t* out) {
+/// Overwrites the half tile at `out` with its escaped weights.
+VERBATIM_INLINE void apply_escaped_weights(const EscapedWeights& lists, int64_t half, uint64_t* next,
+                                           uint16_t* out) {
   const int listed = lists.counts[half];
   if (listed == kZeroHalf) {
     __builtin_memset(out, 0, kTileWords / 2 * sizeof *out);
     return;
   }
-  const int count = static_cast<int>(listed_exceptions(static_cast<uint32_t>(listed)));
+  const int count = static_cast<int>(listed_escaped(static_cast<uint32_t>(listed)));
   const uint8_t* const positions = lists.positions + *next;
   const uint16_t* const values = lists.values + *next;
   for (int i = 0; i < count; ++i) out[positions[i]] = values[i];
   *next += count;
 }
 
-VERBATIM_INLINE void apply_tile_exceptions(const ExceptionLists& lists, int64_t index, uint64_t* next,
-                                           uint16_t* out) {
-  apply_exceptions(lists, index * 2, next, out);
-  apply_exceptions(lists, index * 2 + 1, next, out + kTileWords / 2);
+VERBATIM_INLINE void apply_tile_escaped_weights(const EscapedWeights& lists, int64_t index, uint64_t* next,
+                                                uint16_t* out) {
+  apply_escaped_weights(lists, index * 2, next, out);
+  apply_escaped_weights(lists, index * 2 + 1, next, out + kTileWords / 2);
 }
 
-template <typename Tile, bool kExceptions>
+template <typename Tile, bool kEscaped>
 void unpack_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count,
-                  [[maybe_unused]] uint64_t* exception, uint16_t* out) {
+                  [[maybe_unused]] uint64_t* escaped, uint16_t* out) {
   for (int64_t t = 0; t < count; ++t) {
     const TilePlace at{panel, first + t, panel * panels.tiles + first + t};
     uint16_t* const tile = out + t * kTileWords;
     Tile::prefetch(panels, at);
     Tile::unpack(panels, at, tile);
-    if constexpr (kExceptions) apply_tile_exceptions(panels.exceptions, at.index, exception, tile);
+    if constexpr (kEscaped) apply_tile_escaped_weights(panels.escaped, at.index, escaped, tile);
   }
 }
 

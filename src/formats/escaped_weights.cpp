@@ -1,4 +1,4 @@
-#include "formats/exceptions.h"
+#include "formats/escaped_weights.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,10 +23,10 @@ int entries_of(uint8_t count) {
 
 }  // namespace
 
-void HalfTile::add(uint8_t position, uint16_t bits, bool exception) {
+void HalfTile::add(uint8_t position, uint16_t bits, bool escaped) {
   bits_[position] = bits;
-  exception_[position] = exception;
-  count_ += exception ? 1 : 0;
+  escaped_[position] = escaped;
+  count_ += escaped ? 1 : 0;
   zero_ = zero_ && bits == 0;
 }
 
@@ -34,7 +34,7 @@ uint8_t HalfTile::finish(PanelTail& tail) const {
   if (zero_) return kZeroHalf;
   const bool all = count_ >= kFullHalf;
   for (size_t position = 0; position < bits_.size(); ++position) {
-    if (!all && !exception_[position]) continue;
+    if (!all && !escaped_[position]) continue;
     tail.push_back(static_cast<std::byte>(position));
     tail.push_back(static_cast<std::byte>(bits_[position] & 0xff));
     tail.push_back(static_cast<std::byte>(bits_[position] >> 8));
@@ -46,7 +46,7 @@ void add_count_plane(PackedMatrix& matrix) {
   matrix.planes.emplace_back(halves(matrix));
 }
 
-void gather_exceptions(PackedMatrix& matrix, int first, std::span<const PanelTail> tails) {
+void gather_escaped_weights(PackedMatrix& matrix, int first, std::span<const PanelTail> tails) {
   matrix.planes.resize(static_cast<size_t>(first) + 1);
   Plane starts((tails.size() + 1) * sizeof(uint64_t));
   uint64_t total = 0;
@@ -70,7 +70,7 @@ void gather_exceptions(PackedMatrix& matrix, int first, std::span<const PanelTai
   matrix.planes.push_back(std::move(values));
 }
 
-void validate_exceptions(const PackedMatrix& matrix, int first) {
+void validate_escaped_weights(const PackedMatrix& matrix, int first) {
   check_plane(matrix, first, halves(matrix));
   check_plane(matrix, first + 1, static_cast<size_t>(matrix.panels() + 1) * sizeof(uint64_t));
   const uint8_t* const counts = matrix.plane(first).as<const uint8_t>();
@@ -78,8 +78,8 @@ void validate_exceptions(const PackedMatrix& matrix, int first) {
   uint64_t total = 0;
   for (int64_t panel = 0; panel <= matrix.panels(); ++panel) {
     if (starts[panel] != total) {
-      bad_input("the exceptions of panel {} of a matrix in {} do not begin where the ones before end", panel,
-                format_name(matrix.format));
+      bad_input("the escaped weights of panel {} of a matrix in {} do not begin where the ones before end",
+                panel, format_name(matrix.format));
     }
     if (panel == matrix.panels()) break;
     for (int64_t half = panel * matrix.tiles() * 2; half < (panel + 1) * matrix.tiles() * 2; ++half) {
@@ -90,19 +90,19 @@ void validate_exceptions(const PackedMatrix& matrix, int first) {
   check_plane(matrix, first + 3, total * sizeof(uint16_t));
 }
 
-ExceptionLists exception_lists(const PackedMatrix& matrix, int first) {
+EscapedWeights escaped_weights_of(const PackedMatrix& matrix, int first) {
   return {matrix.plane(first).as<const uint8_t>(), matrix.plane(first + 1).as<const uint64_t>(),
           matrix.plane(first + 2).as<const uint8_t>(), matrix.plane(first + 3).as<const uint16_t>()};
 }
 
-int64_t exception_bytes(const PackedMatrix& matrix, int first) {
+int64_t escaped_weight_bytes(const PackedMatrix& matrix, int first) {
   size_t sum = 0;
   for (int plane = first; plane < first + 4; ++plane) sum += matrix.plane(plane).size();
   return static_cast<int64_t>(sum);
 }
 
-void apply_exceptions(const PackedMatrix& matrix, int first, int64_t panel, std::span<uint16_t> bits) {
-  const ExceptionLists lists = exception_lists(matrix, first);
+void apply_escaped_weights(const PackedMatrix& matrix, int first, int64_t panel, std::span<uint16_t> bits) {
+  const EscapedWeights lists = escaped_weights_of(matrix, first);
   uint64_t next = lists.starts[panel];
   for (int64_t half = 0; half < matrix.tiles() * 2; ++half) {
     const std::span<uint16_t> weights = bits.subspan(static_cast<size_t>(half * kHalf), kHalf);

@@ -6,30 +6,30 @@
 
 namespace verbatim::amx {
 
-/// The exceptions of one tile after the other, each tile's read while the one before is unpacked: places and
-/// values go from vectors through memory to as many scalar stores, which otherwise would wait there for all
-/// the arithmetic before them.
+/// The escaped weights of one tile after the other, each tile's read while the one before is unpacked: places
+/// and values go from vectors through memory to as many scalar stores, which otherwise would wait there for
+/// all the arithmetic before them.
 ///
 /// A loop over them ends where no branch prediction expects it, which costs some twenty cycles each time. So
 /// there are always kUsual stores, of which those that are one too many go to a spare place.
-class ExceptionReader {
+class EscapedWeightReader {
  public:
   static constexpr int64_t kSpareWords = 32;
 
-  ExceptionReader() = default;
+  EscapedWeightReader() = default;
   /// Of the tiles from `index` on, the entries of the first of which begin at `entry`.
-  ExceptionReader(const ExceptionLists& lists, int64_t index, uint64_t entry) : entry_(entry) {
+  EscapedWeightReader(const EscapedWeights& lists, int64_t index, uint64_t entry) : entry_(entry) {
     read(lists, index);
   }
 
   /// Goes on to the tile with this index, which follows the last one.
-  VERBATIM_INLINE void read(const ExceptionLists& lists, int64_t index) {
+  VERBATIM_INLINE void read(const EscapedWeights& lists, int64_t index) {
     entry_ += listed_;
     index_ = index;
     const uint32_t first = lists.counts[2 * index];
     const uint32_t second = lists.counts[2 * index + 1];
     count_ = first + second;
-    listed_ = generic::listed_exceptions(first) + generic::listed_exceptions(second);
+    listed_ = generic::listed_escaped(first) + generic::listed_escaped(second);
     if (count_ == 0 || count_ > kUsual) return;
     const __mmask16 there = static_cast<__mmask16>((1u << count_) - 1);
     const __mmask16 in_second_half = static_cast<__mmask16>(0xffffu << first);
@@ -43,11 +43,11 @@ class ExceptionReader {
   }
 
   /// Writes what was read last into the tile at `out`, which kSpareWords words follow that do not matter.
-  VERBATIM_INLINE void write(const ExceptionLists& lists, uint16_t* out) const {
+  VERBATIM_INLINE void write(const EscapedWeights& lists, uint16_t* out) const {
     if (count_ == 0) return;
     if (count_ > kUsual) {
       uint64_t next = entry_;
-      generic::apply_tile_exceptions(lists, index_, &next, out);
+      generic::apply_tile_escaped_weights(lists, index_, &next, out);
       return;
     }
     for (uint32_t i = 0; i < kUsual; ++i) out[places_[i]] = values_[i];

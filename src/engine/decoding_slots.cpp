@@ -1,4 +1,4 @@
-#include "engine/lanes.h"
+#include "engine/decoding_slots.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace verbatim {
 
-void Lanes::set_draft_model(const Model& model) {
+void DecodingSlots::set_draft_model(const Model& model) {
   const std::lock_guard setup(setup_mutex_);
   if (!setups_.empty())
     fail(ErrorKind::kUsage, "an engine's draft model must be given before its first request");
@@ -14,44 +14,45 @@ void Lanes::set_draft_model(const Model& model) {
   draft_model_ = model;
 }
 
-const ModelData* Lanes::draft_data() const {
+const ModelData* DecodingSlots::draft_data() const {
   const std::lock_guard lock(draft_mutex_);
   return draft_model_ ? &draft_model_->data() : nullptr;
 }
 
-const ModelConfig* Lanes::draft_config() const {
+const ModelConfig* DecodingSlots::draft_config() const {
   const ModelData* const data = draft_data();
   return data != nullptr ? &data->checkpoint.config : nullptr;
 }
 
-std::unique_ptr<Lane> Lanes::take(const Recipe& recipe, const std::function<void(double)>& progress) {
+std::unique_ptr<DecodingSlot> DecodingSlots::take(const Recipe& recipe,
+                                                  const std::function<void(double)>& progress) {
   {
     const std::lock_guard lock(idle_mutex_);
     const auto idle =
-        std::find_if(idle_.begin(), idle_.end(), [&](const auto& lane) { return lane->recipe == recipe; });
+        std::find_if(idle_.begin(), idle_.end(), [&](const auto& slot) { return slot->recipe == recipe; });
     if (idle != idle_.end()) {
-      std::unique_ptr<Lane> lane = std::move(*idle);
+      std::unique_ptr<DecodingSlot> slot = std::move(*idle);
       idle_.erase(idle);
-      return lane;
+      return slot;
     }
   }
   const std::lock_guard lock(setup_mutex_);
   auto setup = std::find_if(setups_.begin(), setups_.end(), [&](const auto& s) { return s.first == recipe; });
   if (setup == setups_.end()) setup = setups_.insert(setups_.end(), {recipe, {}});
   const ModelData& data = model_.data();
-  auto lane = std::make_unique<Lane>();
-  lane->evaluator = std::make_unique<Evaluator>(batcher_->runner(lane->member, data.decoder));
-  lane->recipe = recipe;
-  lane->speculator = make_speculator(recipe, data, draft_data(), *lane->evaluator, capacity_, one_thread_,
+  auto slot = std::make_unique<DecodingSlot>();
+  slot->evaluator = std::make_unique<Evaluator>(batcher_->runner(slot->member, data.decoder));
+  slot->recipe = recipe;
+  slot->speculator = make_speculator(recipe, data, draft_data(), *slot->evaluator, capacity_, one_thread_,
                                      progress, &setup->second);
-  return lane;
+  return slot;
 }
 
-void Lanes::give_back(std::unique_ptr<Lane> lane) {
-  lane->member.pages = nullptr;
-  lane->member.tokens = nullptr;
+void DecodingSlots::give_back(std::unique_ptr<DecodingSlot> slot) {
+  slot->member.pages = nullptr;
+  slot->member.tokens = nullptr;
   const std::lock_guard lock(idle_mutex_);
-  idle_.push_back(std::move(lane));
+  idle_.push_back(std::move(slot));
   if (std::ssize(idle_) > most_idle_) idle_.erase(idle_.begin());
 }
 

@@ -8,10 +8,11 @@ namespace verbatim::generic {
 // floats of an instruction set. Without fused operations but where they are exact: every instruction set
 // gives the same bits.
 
-/// KernelTable::fold. A number that is not finite has some code or other.
+/// KernelTable::quantize_scaled_row. A number that is not finite has some code or other.
 template <typename V>
-Folded fold(const BFloat16* x, const BFloat16* scales, const BFloat16* zeros, int64_t n, int8_t* codes) {
-  alignas(64) float products[kMostFolded];
+ScaledRow quantize_scaled_row(const BFloat16* x, const BFloat16* scales, const BFloat16* zeros, int64_t n,
+                              int8_t* codes) {
+  alignas(64) float products[kMostScaledNumbers];
   V largest = V::set(0.0f);
   V scaled = V::set(0.0f);
   V shifted = V::set(0.0f);
@@ -24,13 +25,13 @@ Folded fold(const BFloat16* x, const BFloat16* scales, const BFloat16* zeros, in
     shifted = fma(value, V::load(zeros + i), shifted);
   }
   const float magnitude = reduce_max(largest);
-  Folded folded{0.0f, reduce_add(scaled), reduce_add(shifted)};
+  ScaledRow row{0.0f, reduce_add(scaled), reduce_add(shifted)};
   constexpr float kSmallest = 0x1p-100f;  // below, the factor would not be finite
   if (magnitude < kSmallest) {
     __builtin_memset(codes, 0, static_cast<size_t>(2 * n));
-    return folded;
+    return row;
   }
-  constexpr float kLimit = kLargestFold;
+  constexpr float kLimit = kLargestRowCode;
   const V factor = V::set(kLimit / magnitude);
   for (int64_t i = 0; i < n; i += 64) {
     V values[4];
@@ -40,13 +41,14 @@ Folded fold(const BFloat16* x, const BFloat16* scales, const BFloat16* zeros, in
     }
     V::store_two_int8(values, codes + i, codes + n + i);
   }
-  folded.step = magnitude / kLimit;
-  return folded;
+  row.step = magnitude / kLimit;
+  return row;
 }
 
-/// KernelTable::unfold.
+/// KernelTable::dequantize_sums.
 template <typename V>
-void unfold(const int32_t* products, int64_t n, float step, float constant, bool accumulate, float* out) {
+void dequantize_sums(const int32_t* products, int64_t n, float step, float constant, bool accumulate,
+                     float* out) {
   for (int64_t i = 0; i < n; i += 16) {
     const V value = V::from_integers(products + i) * V::set(step) + V::set(constant);
     (accumulate ? V::load(out + i) + value : value).store(out + i);

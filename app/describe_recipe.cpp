@@ -1,4 +1,4 @@
-#include "recipe_words.h"
+#include "describe_recipe.h"
 
 #include <fmt/format.h>
 
