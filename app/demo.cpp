@@ -9,7 +9,6 @@
 
 #include "app_support.h"
 #include "base/error.h"
-#include "checkpoint/checkpoint.h"
 #include "commands.h"
 #include "describe_recipe.h"
 
@@ -92,14 +91,7 @@ Contest load(const Options& options) {
   Recipe speculative = chosen_recipe(options.common);
   Recipe plain = load_recipe("plain");
   plain.reading = speculative.reading;
-  // Plain decoding in the model's own format is what to compare with; the planner then drafts from a copy.
-  const bool beside =
-      speculative.planned && options.common.formats.empty() && !is_packed(options.common.model);
-  const std::vector<std::string> needed = speculative.formats();
-  const bool nested = std::find(needed.begin(), needed.end(), "mxbf16") != needed.end();
-  const std::vector<std::string> formats =
-      beside && nested ? std::vector<std::string>{"full", "mxfp4"} : options.common.load_formats(speculative);
-  Model model = load_model(options.common.model, formats, options.common.threads);
+  Model model = load_model(options.common.model, options.common.load_options({plain, speculative}));
   std::optional<Model> draft_model = load_draft_model(options.common, speculative);
   return {std::move(model), std::move(draft_model), std::move(plain), std::move(speculative)};
 }
