@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "app_support.h"
-#include "bandwidth_sweep.h"
 #include "base/error.h"
+#include "base/median.h"
 #include "checkpoint/checkpoint.h"
 #include "commands.h"
 #include "recipe_words.h"

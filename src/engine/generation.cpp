@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/stopwatch.h"
 
 namespace verbatim {
 
