@@ -13,10 +13,6 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "checkpoint/checkpoint.h"
-#include "container/container.h"
-#include "engine/generation.h"
-#include "formats/format.h"
 
 namespace verbatim::app {
 
@@ -34,14 +30,6 @@ ProgressBar progress_bar;
 
 void on_interrupt(int) {
   interrupt_seen.store(true, std::memory_order_relaxed);
-}
-
-/// Whether all matrices of an unpacked model are in BF16, as `mxbf16` wants them.
-bool is_all_bf16(const std::string& model) {
-  const Checkpoint checkpoint = open_checkpoint(model);
-  return std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [](const auto& named) {
-    return named.second.shape.size() < 2 || named.second.dtype == DType::kBF16;
-  });
 }
 
 }  // namespace
@@ -91,25 +79,8 @@ void add_sampling(CLI::App& command, SamplingOptions& choice) {
   add("--seed", choice.seed, "The same seed gives the same text");
 }
 
-std::vector<std::string> formats_for(const Recipe& recipe, const std::string& model) {
-  const bool packed = is_packed(model);
-  if (!recipe.scheme.empty()) {  // said before a model is packed in vain
-    check_scheme(recipe,
-                 packed ? open_container(model).header.config.quantization : QuantizationScheme::kNone);
-  }
-  // A planner takes what there is.
-  if (recipe.planned && packed) return {};
-  const std::vector<std::string> needed = recipe.formats();
-  const bool nested = std::find(needed.begin(), needed.end(), "mxbf16") != needed.end();
-  // `mxbf16` holds weights in BF16 alone; the same drafts in a store of their own serve any.
-  if (recipe.planned && nested && !is_all_bf16(model)) return {"full", "mxfp4"};
-  // Without drafts a packed file needs not be lossless: it is taken as it is then.
-  if (recipe.plain() && packed && !open_container(model).exact()) return {};
-  return needed;
-}
-
-std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {
-  return formats.empty() ? formats_for(used, model) : formats;
+ModelOptions CommonOptions::load_options(std::vector<Recipe> recipes) const {
+  return {.recipes = std::move(recipes), .formats = formats, .threads = threads};
 }
 
 Recipe chosen_recipe(const CommonOptions& options) {
@@ -157,7 +128,7 @@ std::optional<Model> load_draft_model(const CommonOptions& options, const Recipe
     fail(ErrorKind::kUsage, "the recipe {} drafts with another model: name one with --draft-model",
          recipe.name);
   }
-  return load_model(path, recipe.draft_model_formats(), options.threads);
+  return load_model(path, {.recipes = {recipe}, .drafts = true, .threads = options.threads});
 }
 
 void check_names(const char* what, const std::vector<std::string>& names,

@@ -14,11 +14,6 @@
 
 namespace verbatim::app {
 
-/// The formats to load a model in for a recipe: what it needs or, for a planner, which does with what there
-/// is, all that a packed file holds, and a copy to draft from beside weights that are not in BF16. None:
-/// those of the file.
-std::vector<std::string> formats_for(const Recipe& recipe, const std::string& model);
-
 /// Options that several commands share.
 struct CommonOptions {
   std::string model;
@@ -31,8 +26,8 @@ struct CommonOptions {
   std::vector<std::string> formats;  // none: what the recipe needs
   SamplingOptions sampling;
 
-  /// What to load the model in: what was asked for, or else formats_for() it.
-  std::vector<std::string> load_formats(const Recipe& used) const;
+  /// How to load the model: in the formats that were asked for, or else those that the recipes need.
+  ModelOptions load_options(std::vector<Recipe> recipes) const;
 };
 
 /// Adds an option that takes several values with commas between.

@@ -6,6 +6,7 @@
 #include "app_support.h"
 #include "base/error.h"
 #include "engine/model_data.h"
+#include "speculation/stores.h"
 
 namespace verbatim::app {
 
@@ -74,8 +75,9 @@ std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<R
   std::vector<Names> needed;                   // by recipe
   std::map<Names, Names> formats;              // by sharing key
   std::map<std::string, Names> draft_formats;  // by path
+  const WeightSource source = weight_source(model);
   for (const Recipe& recipe : recipes) {
-    needed.push_back(formats_for(recipe, model));
+    needed.push_back(formats_for({&recipe, 1}, source));
     unite(formats[sharing_key(needed.back())], needed.back());
     const std::string path = draft_path(recipe, draft_model);
     if (!path.empty()) unite(draft_formats[path], recipe.draft_model_formats());

@@ -22,10 +22,11 @@ struct DecodeCase {
 /// How the weights are read that a case verifies with: those with the same promise the same text.
 Reading verifying_reading(const DecodeCase& one);
 
-/// Loads what the recipes need (formats_for()), in their order. Those that verify with the model's own
-/// weights share one copy of them; every other set of formats is loaded by itself, for in such a copy
-/// verification reads the store that the drafts are nested in. `draft_model` replaces the draft models that
-/// recipes name; empty: it does not. Throws Error(kUsage) when a recipe lacks a draft model.
+/// Loads what the recipes need (formats_for() in speculation/stores.h), in their order. Those that verify
+/// with the model's own weights share one copy of them; every other set of formats is loaded by itself, for
+/// in such a copy verification reads the store that the drafts are nested in. `draft_model` replaces the
+/// draft models that recipes name; empty: it does not. Throws Error(kUsage) when a recipe lacks a draft
+/// model.
 std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<Recipe>& recipes,
                                    const std::string& draft_model, int32_t threads);
 

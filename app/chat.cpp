@@ -100,8 +100,7 @@ void chat(const Options& options) {
   std::optional<ChatFormat> format;
   if (!options.format.empty()) format = chat_format(options.format);
   require_utf8(options.system, "the system text");
-  const Model model =
-      load_model(options.common.model, options.common.load_formats(recipe), options.common.threads);
+  const Model model = load_model(options.common.model, options.common.load_options({recipe}));
   if (!format) format = detect_chat_format(model.data().text());
 
   GenerateOptions generate;

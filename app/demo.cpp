@@ -7,7 +7,6 @@
 #include "app_support.h"
 #include "base/error.h"
 #include "base/median.h"
-#include "checkpoint/checkpoint.h"
 #include "commands.h"
 #include "recipe_words.h"
 
@@ -41,14 +40,7 @@ void demo(const Options& options) {
   const Recipe speculative = chosen_recipe(options.common);
   Recipe plain = load_recipe("plain");
   plain.reading = speculative.reading;
-  // Plain decoding in the model's own format is what to compare with; the planner then drafts from a copy.
-  const bool beside =
-      speculative.planned && options.common.formats.empty() && !is_packed(options.common.model);
-  const std::vector<std::string> needed = speculative.formats();
-  const bool nested = std::find(needed.begin(), needed.end(), "mxbf16") != needed.end();
-  const std::vector<std::string> formats =
-      beside && nested ? std::vector<std::string>{"full", "mxfp4"} : options.common.load_formats(speculative);
-  const Model model = load_model(options.common.model, formats, options.common.threads);
+  const Model model = load_model(options.common.model, options.common.load_options({plain, speculative}));
   const std::optional<Model> draft_model = load_draft_model(options.common, speculative);
 
   fmt::print("The model continues:\n\n{}", options.prompt);

@@ -58,8 +58,7 @@ void generate(Options& options) {
   options.generate.sampling = options.common.sampling;
   options.generate.cancelled = interrupted;
   options.generate.prefill_progress = show_reading;
-  const Model model =
-      load_model(options.common.model, options.common.load_formats(recipe), options.common.threads);
+  const Model model = load_model(options.common.model, options.common.load_options({recipe}));
   const std::vector<int32_t> tokens = model.encode(prompt);
   const int64_t room = static_cast<int64_t>(tokens.size()) + options.generate.max_tokens;
   Engine engine(model,

@@ -8,17 +8,29 @@
 #include <string_view>
 #include <vector>
 
+#include "verbatim/recipe.h"
+
 namespace verbatim {
 
 struct ModelData;
 
+/// How a model is loaded. Without a recipe, recipes or formats it is loaded for plain decoding: a checkpoint
+/// in its own type, a .vbt file with all that it holds.
 struct ModelOptions {
-  /// The formats to pack the weights into, by name ("bf16", "mxbf16", ...); "full" is the model's own type.
-  /// Empty: "full" alone. A .vbt file is packed already and must hold what is asked for here, any lossless
-  /// format for "full"; empty takes all that it holds.
-  std::vector<std::string> formats;
+  /// The recipe to load the model for: the name of a built-in recipe or a path that ends in ".toml", as
+  /// load_recipe() takes it. The weights are packed into the formats that the recipe needs of a model of this
+  /// type. Empty: none.
+  std::string recipe = {};
+  /// Further recipes to load the model for.
+  std::vector<Recipe> recipes = {};
+  /// Whether this is the other model that the recipes draft with, not the one that verifies.
+  bool drafts = false;
+  /// The formats to pack the weights into, by name ("bf16", "mxbf16", ...), whatever the recipes need; "full"
+  /// is the model's own type. A .vbt file is packed already: it must hold every format that is named here,
+  /// and any lossless format for "full". Empty: the recipes decide.
+  std::vector<std::string> formats = {};
   /// A .safetensors file with the loss's sensitivity to each weight, for `squeeze3` and `squeeze4`; or empty.
-  std::filesystem::path sensitivities;
+  std::filesystem::path sensitivities = {};
   /// `squeeze3` and `squeeze4` without the sparse part.
   bool dense_only = false;
   /// For comparisons: rounds the weights of every output column to so many bits, uniformly, before they are
@@ -27,7 +39,7 @@ struct ModelOptions {
   /// Threads to pack with; 0 takes every processor this process may run on.
   int32_t threads = 0;
   /// Called now and then during loading with the fraction done, from 0 to 1.
-  std::function<void(double)> progress;
+  std::function<void(double)> progress = {};
 };
 
 /// A model that is loaded and packed. Copies share the weights; all members may be called from several
@@ -35,8 +47,8 @@ struct ModelOptions {
 class Model {
  public:
   /// Opens a directory in Hugging Face layout, a .gguf file, or a .vbt file, which is mapped and must not be
-  /// changed while the model lives. Throws Error(kBadInput) with one line that
-  /// says what is wrong, where, and what to do.
+  /// changed while the model lives. Throws Error(kBadInput) with one line that says what is wrong, where, and
+  /// what to do, and Error(kUsage) when a recipe runs models of another quantization scheme.
   static Model load(const std::filesystem::path& path, const ModelOptions& options = {});
 
   /// Token ids of a text, the beginning-of-sequence token included if the model wants it. Throws

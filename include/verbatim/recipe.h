@@ -89,12 +89,18 @@ struct Recipe {
   std::string_view guarantee() const;
   /// Whether a level drafts with another model that Session::set_draft_model() must give.
   bool needs_draft_model() const;
-  /// The formats to load a model in for this recipe, as ModelOptions::formats wants them: those that drafts
-  /// are read from, and the model's own beside them unless one is sure to be lossless itself.
+  /// The formats that this recipe reads of a model in BF16: the formats that its drafts are read from, and
+  /// "full" beside them unless one of them is lossless itself. Model::load() with ModelOptions::recipe knows
+  /// which formats a model of another type needs.
   std::vector<std::string> formats() const;
-  /// Likewise for the other model that it drafts with.
+  /// The formats that this recipe reads of the other model that it drafts with; empty if it has none.
   std::vector<std::string> draft_model_formats() const;
 };
+
+/// Throws Error(kBadInput), naming `where` (or, if that is empty, the recipe), unless every setting of a
+/// recipe is known, within its range and compatible with the others. load_recipe() and parse_recipe()
+/// validate what they read, and Model::load(), Session and Engine what they are given.
+void validate(const Recipe& recipe, const std::string& where = {});
 
 /// The names of the built-in recipes, in alphabetical order.
 std::vector<std::string> recipe_names();

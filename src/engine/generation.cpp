@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "speculation/stores.h"
 
 namespace verbatim {
 
@@ -15,30 +16,15 @@ bool contains(const std::vector<int32_t>& tokens, int32_t token) {
 
 }  // namespace
 
-void check_scheme(const Recipe& recipe, QuantizationScheme scheme) {
-  if (recipe.scheme.empty() || recipe.scheme == scheme_name(scheme)) return;
-  fail(ErrorKind::kUsage, "recipe {} runs what `verbatim quantize MODEL -o DIR --scheme {}` makes",
-       recipe.name, recipe.scheme);
-}
-
 void check_options(const GenerateOptions& options, const Recipe& recipe, const ModelData& data) {
   if (options.max_tokens < 0) fail(ErrorKind::kUsage, "the number of tokens to generate cannot be negative");
   if (options.prefill_chunk < 1) fail(ErrorKind::kUsage, "the prefill chunk must be at least 1");
   if (std::find(options.stop.begin(), options.stop.end(), "") != options.stop.end()) {
     fail(ErrorKind::kUsage, "a stop string cannot be empty");
   }
+  validate(recipe);
   check_scheme(recipe, data.checkpoint.config.quantization);
-  if (recipe.planned) {
-    // A planner does without drafts that are not there, not without what verifies.
-    data.decoder.weights().head.resolve(parse_reading(recipe.reading, "recipe " + recipe.name));
-    return;
-  }
-  for (const std::string& name : recipe.formats()) {
-    if (name == "full") continue;
-    if (data.decoder.weights().head.find(parse_format(name, recipe.name)) == nullptr) {
-      fail(ErrorKind::kUsage, "recipe {} needs weights in {}: load the model with them", recipe.name, name);
-    }
-  }
+  require_stores(recipe, data.decoder.weights());
 }
 
 void check_prompt(std::span<const int32_t> prompt, int64_t known, int64_t max_tokens, int64_t capacity,

@@ -10,11 +10,8 @@
 
 namespace verbatim {
 
-/// Throws Error(kUsage) unless the recipe runs models of this scheme.
-void check_scheme(const Recipe& recipe, QuantizationScheme scheme);
-
 /// Throws Error(kUsage) for options that cannot be followed, or weights that the recipe needs and the model
-/// was loaded without.
+/// was loaded without, and what validate() throws of the recipe.
 void check_options(const GenerateOptions& options, const Recipe& recipe, const ModelData& data);
 
 /// Throws Error(kBadInput) for a prompt that is empty, has unknown tokens or, after `known` tokens, leaves no

@@ -4,6 +4,7 @@
 #include "container/load.h"
 #include "engine/model_data.h"
 #include "formats/round_to_nearest.h"
+#include "speculation/stores.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim {
@@ -21,10 +22,20 @@ void check_vocabulary(const ModelData& data) {
   }
 }
 
+/// The formats to load, by name: the ones that were asked for, or what the recipes need of this source.
+std::vector<std::string> formats_to_load(const ModelOptions& options, const WeightSource& source) {
+  std::vector<Recipe> recipes = options.recipes;
+  if (!options.recipe.empty()) recipes.insert(recipes.begin(), load_recipe(options.recipe));
+  for (const Recipe& recipe : recipes) validate(recipe);
+  const ModelRole role = options.drafts ? ModelRole::kDraft : ModelRole::kTarget;
+  const std::vector<std::string> needed = formats_for(recipes, source, role);
+  return options.formats.empty() ? needed : options.formats;
+}
+
 DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, ThreadTeam& team,
                     std::vector<std::string>& warnings) {
   LoadOptions load;
-  load.formats = parse_formats(options.formats);
+  load.formats = parse_formats(formats_to_load(options, weight_source(checkpoint)));
   load.progress = options.progress;
   if (options.dense_only) load.sparse = {.sensitive = 0.0, .outliers = 0.0};
   if (options.round_to_bits != 0) {
@@ -65,13 +76,14 @@ std::shared_ptr<const ModelData> map_packed(const std::filesystem::path& path, c
     bad_input("{} is packed already: sensitivities count when a model is packed", path.string());
   }
   const Container container = open_container(path);
+  const std::vector<std::string> formats = formats_to_load(options, weight_source(container));
   Checkpoint checkpoint = checkpoint_of(container);
   std::vector<std::string> warnings;
   for (const std::string& warning : container.header.warnings) {
     warnings.push_back(path.string() + ": " + warning);
   }
   std::shared_ptr<const Tokenizer> tokenizer = tokenizer_of(checkpoint);
-  DecoderWeights weights = load_weights(container, parse_formats(options.formats));
+  DecoderWeights weights = load_weights(container, parse_formats(formats));
   return assemble(std::move(checkpoint), std::move(weights), std::move(tokenizer), std::move(warnings));
 }
 

@@ -6,20 +6,15 @@
 #include <initializer_list>
 
 #include "base/error.h"
-#include "checkpoint/model_config.h"
-#include "formats/format.h"
 #include "kv/make_cache.h"
 #include "speculation/built_in_recipes.h"
-#include "speculation/sparse_levels.h"
 
 namespace verbatim {
 
 namespace {
 
-constexpr double kLongestDraft = 64;
-constexpr double kLongestMatch = 32;
-constexpr double kMostLayers = 1 << 20;
-constexpr size_t kMostLevels = 8;
+/// Deeper tables than any recipe may have are left for validate() to refuse.
+constexpr size_t kMostTables = 16;
 /// Tables nest as deep as dots in a key say, and are freed recursively: without a limit a file of dots would
 /// use up the stack.
 constexpr size_t kLongestText = size_t{16} << 10;
@@ -47,21 +42,21 @@ std::string text(const toml::table& table, std::string_view key, const std::stri
   return node->as_string()->get();
 }
 
-double number(const toml::table& table, std::string_view key, double fallback, double low, double high,
-              const std::string& where) {
+double number(const toml::table& table, std::string_view key, double fallback, const std::string& where) {
   const toml::node* const node = table.get(key);
   if (node == nullptr) return fallback;
   const auto value = node->value<double>();
-  if (!value || !(*value >= low && *value <= high)) {
-    bad_input("{}: \"{}\" must be a number from {} to {}", where, key, low, high);
-  }
+  if (!value || node->is_boolean()) bad_input("{}: \"{}\" must be a number", where, key);
   return *value;
 }
 
-int32_t whole_number(const toml::table& table, std::string_view key, double fallback, double low, double high,
+int32_t whole_number(const toml::table& table, std::string_view key, int32_t fallback,
                      const std::string& where) {
-  const double value = number(table, key, fallback, low, high, where);
-  if (value != static_cast<int32_t>(value)) bad_input("{}: \"{}\" must be a whole number", where, key);
+  const double value = number(table, key, fallback, where);
+  constexpr double kLargest = 1 << 30;
+  if (!(value >= -kLargest && value <= kLargest) || value != static_cast<int32_t>(value)) {
+    bad_input("{}: \"{}\" must be a whole number", where, key);
+  }
   return static_cast<int32_t>(value);
 }
 
@@ -76,16 +71,16 @@ void read_stop(DraftLevel& level, const toml::table& drafter, const std::string&
   const toml::table* const stop = sub_table(drafter, "stop", where);
   if (stop == nullptr) return;
   allow_only(*stop, {"length", "threshold"}, where);
-  level.length = whole_number(*stop, "length", level.length, 1, kLongestDraft, where);
-  level.threshold = static_cast<float>(number(*stop, "threshold", 0.0, 0.0, 1.0, where));
+  level.length = whole_number(*stop, "length", level.length, where);
+  level.threshold = static_cast<float>(number(*stop, "threshold", 0.0, where));
 }
 
 void read_tree(DraftLevel& level, const toml::table& drafter, const std::string& where) {
   const toml::table* const tree = sub_table(drafter, "tree", where);
   if (tree == nullptr) return;
   allow_only(*tree, {"breadth", "nodes"}, where);
-  level.breadth = whole_number(*tree, "breadth", 2, 1, 8, where);
-  level.nodes = whole_number(*tree, "nodes", 0, 0, kLongestDraft, where);
+  level.breadth = whole_number(*tree, "breadth", 2, where);
+  level.nodes = whole_number(*tree, "nodes", 0, where);
 }
 
 void read_self(DraftLevel& level, const toml::table& drafter, const std::string& where) {
@@ -94,37 +89,24 @@ void read_self(DraftLevel& level, const toml::table& drafter, const std::string&
              where);
   level.reading = text(drafter, "reading", where);
   if (drafter.contains("cache")) level.cache = text(drafter, "cache", where);
-  constexpr std::string_view kReadings[] = {"full", "draft", "window", "snapkv"};
-  if (std::find(std::begin(kReadings), std::end(kReadings), level.cache) == std::end(kReadings)) {
-    bad_input("{}: unknown reading of the cache \"{}\"; known are full, draft, window and snapkv", where,
-              level.cache);
-  }
-  level.budget = static_cast<float>(number(drafter, "budget", level.budget, 0.01, 1.0, where));
-  if (drafter.contains("budget") && !is_sparse(level)) {
+  level.budget = static_cast<float>(number(drafter, "budget", level.budget, where));
+  if (drafter.contains("budget") && (level.cache == "full" || level.cache == "draft")) {
     bad_input("{}: \"budget\" belongs to the caches window and snapkv", where);
   }
-  level.layers = whole_number(drafter, "layers", 0, 0, kMostLayers, where);
-  if (parse_reading(level.reading, where) == Reading::kFull && level.layers == 0 && level.cache == "full") {
-    bad_input("{}: a draft in the reading \"full\" would cost what the verification costs", where);
-  }
+  level.layers = whole_number(drafter, "layers", 0, where);
 }
 
 void read_model(DraftLevel& level, const toml::table& drafter, const std::string& where) {
   allow_only(drafter, {"kind", "reading", "model", "vocabulary", "stop", "tree", "drafter"}, where);
   level.reading = "full";
   if (drafter.contains("reading")) level.reading = text(drafter, "reading", where);
-  parse_reading(level.reading, where);
   if (drafter.contains("model")) level.model = text(drafter, "model", where);
 }
 
 void read_ngram(DraftLevel& level, const toml::table& drafter, const std::string& where) {
   allow_only(drafter, {"kind", "longest_match", "shortest_match", "table", "stop", "tree"}, where);
-  level.longest_match = whole_number(drafter, "longest_match", level.longest_match, 1, kLongestMatch, where);
-  level.shortest_match =
-      whole_number(drafter, "shortest_match", level.shortest_match, 1, kLongestMatch, where);
-  if (level.shortest_match > level.longest_match) {
-    bad_input("{}: \"shortest_match\" is above \"longest_match\"", where);
-  }
+  level.longest_match = whole_number(drafter, "longest_match", level.longest_match, where);
+  level.shortest_match = whole_number(drafter, "shortest_match", level.shortest_match, where);
   if (drafter.contains("table")) level.table = text(drafter, "table", where);
 }
 
@@ -132,8 +114,7 @@ void read_ngram(DraftLevel& level, const toml::table& drafter, const std::string
 void read_levels(Recipe& recipe, const toml::table& parent, const std::string& where) {
   const toml::table* drafter = sub_table(parent, "drafter", where);
   while (drafter != nullptr) {
-    if (recipe.levels.size() == kMostLevels)
-      bad_input("{}: more than {} levels of drafters", where, kMostLevels);
+    if (recipe.levels.size() == kMostTables) bad_input("{}: the drafters are nested too deeply", where);
     DraftLevel& level = recipe.levels.emplace_back();
     level.kind = drafter_kind(text(*drafter, "kind", where), where);
     switch (level.kind) {
@@ -147,7 +128,7 @@ void read_levels(Recipe& recipe, const toml::table& parent, const std::string& w
         read_ngram(level, *drafter, where);
         break;
     }
-    level.vocabulary = whole_number(*drafter, "vocabulary", 0, 0, 1 << 24, where);
+    level.vocabulary = whole_number(*drafter, "vocabulary", 0, where);
     read_stop(level, *drafter, where);
     read_tree(level, *drafter, where);
     drafter = sub_table(*drafter, "drafter", where);
@@ -162,13 +143,10 @@ void read_cache(Recipe& recipe, const toml::table& root, const std::string& wher
   if (recipe.cache.kind != CacheOptions::Kind::kHierarchical && cache->size() > 1) {
     bad_input("{}: the cache {} has no options", where, cache_name(recipe.cache));
   }
-  const auto read = [&](const char* key, int32_t& value) {
-    value = whole_number(*cache, key, value, 0, 1 << 30, where);
-  };
+  const auto read = [&](const char* key, int32_t& value) { value = whole_number(*cache, key, value, where); };
   read("group", recipe.cache.group);
   read("buffer", recipe.cache.buffer);
   read("bits", recipe.cache.bits);
-  check_cache(recipe.cache, where);
 }
 
 void read_acceptance(Recipe& recipe, const toml::table& root, const std::string& where) {
@@ -186,37 +164,7 @@ void read_acceptance(Recipe& recipe, const toml::table& root, const std::string&
   if (acceptance->contains("rollback") && recipe.acceptance != Recipe::Acceptance::kBild) {
     bad_input("{}: \"rollback\" belongs to the rule bild", where);
   }
-  const bool exact = recipe.acceptance == Recipe::Acceptance::kExact;
-  if (!exact && recipe.planned) bad_input("{}: the planner knows the acceptance rule exact alone", where);
-  if (!exact && !recipe.levels.empty() && recipe.levels.front().breadth > 1) {
-    bad_input("{}: the acceptance rule {} takes a chain of drafts, no tree: let \"breadth\" be 1", where,
-              rule);
-  }
-  recipe.rollback = static_cast<float>(number(*acceptance, "rollback", 2.0, 0.0, 1e6, where));
-}
-
-/// Adds the name of a format unless it is there.
-void add_format(std::vector<std::string>& names, std::string_view name) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
-}
-
-/// The formats that the levels of a kind draft from, "full" among them where one reads that.
-std::vector<std::string> draft_formats(const Recipe& recipe, DraftLevel::Kind kind) {
-  std::vector<std::string> names;
-  for (const DraftLevel& level : recipe.levels) {
-    if (level.kind != kind) continue;
-    const Reading reading = parse_reading(level.reading, recipe.name);
-    add_format(names, reading == Reading::kFull ? "full" : format_name(reading_format(reading)));
-  }
-  return names;
-}
-
-/// Whether the weights in a format hold a draft and, bit by bit, the model's own. `bsfp` and `mxbf16` refuse
-/// weights that they cannot hold; `bf16` and `f16` round them, so what verifies must not be read from these.
-bool is_nested(const std::string& name) {
-  if (name == "full") return false;
-  const Format format = parse_format(name, "a recipe");
-  return is_exact(format) && readings(format).size() > 1;
+  recipe.rollback = static_cast<float>(number(*acceptance, "rollback", 2.0, where));
 }
 
 }  // namespace
@@ -237,24 +185,6 @@ bool Recipe::needs_draft_model() const {
   return !planned && std::any_of(levels.begin(), levels.end(), [](const DraftLevel& level) {
     return level.kind == DraftLevel::Kind::kModel;
   });
-}
-
-std::vector<std::string> Recipe::formats() const {
-  if (reading != "full") {
-    std::vector<std::string> names = {
-        std::string(format_name(reading_format(parse_reading(reading, "recipe " + name))))};
-    for (const std::string& draft : draft_formats(*this, DraftLevel::Kind::kSelf)) add_format(names, draft);
-    return names;
-  }
-  const std::vector<std::string> drafts = draft_formats(*this, DraftLevel::Kind::kSelf);
-  if (std::any_of(drafts.begin(), drafts.end(), is_nested)) return drafts;
-  std::vector<std::string> names = {"full"};
-  for (const std::string& name : drafts) add_format(names, name);
-  return names;
-}
-
-std::vector<std::string> Recipe::draft_model_formats() const {
-  return draft_formats(*this, DraftLevel::Kind::kModel);
 }
 
 std::vector<std::string> recipe_names() {
@@ -286,18 +216,11 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
     recipe.planned = planner->as_boolean()->get();
   }
   if (root.contains("reading")) recipe.reading = text(root, "reading", where);
-  parse_reading(recipe.reading, where);
   if (root.contains("scheme")) recipe.scheme = text(root, "scheme", where);
-  const auto scheme = parse_scheme(recipe.scheme);
-  if (!recipe.scheme.empty() && scheme.value_or(QuantizationScheme::kNone) == QuantizationScheme::kNone) {
-    bad_input("{}: there is no quantization scheme \"{}\"; known are rtn, awq, atom and quarot", where,
-              recipe.scheme);
-  }
   read_cache(recipe, root, where);
   read_levels(recipe, root, where);
   read_acceptance(recipe, root, where);
-  if (const std::string mistake = sparse_mistake(recipe); !mistake.empty())
-    bad_input("{}: {}", where, mistake);
+  validate(recipe, where);
   return recipe;
 }
 

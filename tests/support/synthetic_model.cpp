@@ -144,6 +144,28 @@ std::string gguf_text(const std::string& text) {
   return bytes_of<uint64_t>(text.size()) + text;
 }
 
+void add_byte_vocabulary(GgufBuilder& builder) {
+  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>"};
+  const char* const digits = "0123456789ABCDEF";
+  for (int byte = 0; byte < 256; ++byte) {
+    tokens.push_back(std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">");
+  }
+  constexpr uint32_t kFloat = 6;
+  constexpr uint32_t kInt32 = 5;
+  constexpr uint32_t kArray = 9;
+  const uint64_t count = tokens.size();
+  std::string scores = bytes_of(kArray) + bytes_of(kFloat) + bytes_of(count);
+  std::string types = bytes_of(kArray) + bytes_of(kInt32) + bytes_of(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    scores += bytes_of(0.0f);
+    types += bytes_of<int32_t>(i < 3 ? 3 : 6);  // control tokens, then bytes
+  }
+  builder.text("tokenizer.ggml.model", "llama")
+      .texts("tokenizer.ggml.tokens", tokens)
+      .raw("tokenizer.ggml.scores", scores)
+      .raw("tokenizer.ggml.token_type", types);
+}
+
 std::string encode_q8_0(const std::vector<float>& values) {
   std::string bytes;
   for (size_t begin = 0; begin < values.size(); begin += 32) {
@@ -265,6 +287,7 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   if (options.sliding_window) {
     builder.number(prefix + "attention.sliding_window", static_cast<uint32_t>(*options.sliding_window));
   }
+  if (options.byte_vocabulary) add_byte_vocabulary(builder);
   for (const NamedTensor& tensor : tiny_tensors(options)) {
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;

@@ -1,0 +1,186 @@
+#include "speculation/stores.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.h"
+#include "formats/format.h"
+
+namespace verbatim {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+constexpr std::string_view kFull = "full";
+/// The format whose upper bits are exactly the codes of kNestedCopy.
+constexpr std::string_view kNested = "mxbf16";
+constexpr std::string_view kNestedCopy = "mxfp4";
+
+bool contains(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Adds a name unless it is there. "full" comes first, because the reading of that name takes the first exact
+/// store.
+void add_format(Names& names, std::string_view name) {
+  if (!contains(names, name)) names.emplace(name == kFull ? names.begin() : names.end(), name);
+}
+
+/// The formats that the levels of a kind draft from, "full" among them where a level reads that.
+Names draft_formats(const Recipe& recipe, DraftLevel::Kind kind) {
+  Names names;
+  for (const DraftLevel& level : recipe.levels) {
+    if (level.kind != kind) continue;
+    const Reading reading = parse_reading(level.reading, recipe.name);
+    const std::string_view name = reading == Reading::kFull ? kFull : format_name(reading_format(reading));
+    if (!contains(names, name)) names.emplace_back(name);
+  }
+  return names;
+}
+
+/// Whether weights in a format hold a draft and, bit by bit, the model's own weights. `bsfp` and `mxbf16`
+/// refuse weights that they cannot hold; `bf16` and `f16` round them, so verification must not read these.
+bool is_nested(const std::string& name) {
+  if (name == kFull) return false;
+  const Format format = parse_format(name, "a recipe");
+  return is_exact(format) && readings(format).size() > 1;
+}
+
+bool holds(const DecoderWeights& weights, std::string_view reading) {
+  const Reading parsed = parse_reading(reading, "a recipe");
+  return parsed == Reading::kFull || weights.head.find(reading_format(parsed)) != nullptr;
+}
+
+/// What drafts in place of a reading whose store is not there: `mxbf16-draft` and `mxfp4-w4a8` are the same
+/// numbers, and drafts in `int4` are closer to the text than drafts in `bsfp` (docs/formats.md). Empty if
+/// there is no such store.
+std::string_view stand_in(const DecoderWeights& weights) {
+  for (const std::string_view reading :
+       {"mxbf16-draft", "mxfp4-w4a8", "int4-w4a8", "int4-asymmetric-w4a8", "bsfp-draft"}) {
+    if (holds(weights, reading)) return reading;
+  }
+  return {};
+}
+
+Names formats_of_target(std::span<const Recipe> recipes, const WeightSource& source) {
+  Names names;
+  for (const Recipe& recipe : recipes) {
+    check_scheme(recipe, source.scheme);
+    // A planner takes what there is, and without drafts a packed file need not be lossless.
+    if (source.packed && (recipe.planned || (recipe.plain() && recipe.reading == kFull && !source.exact))) {
+      return {};
+    }
+    for (const std::string& name : recipe.formats()) {
+      if (!recipe.planned) add_format(names, name);
+    }
+  }
+  // Lossless weights that hold drafts too serve every recipe that reads the model's own.
+  if (std::any_of(names.begin(), names.end(), is_nested)) std::erase(names, kFull);
+  const bool full = contains(names, kFull);
+  for (const Recipe& recipe : recipes) {
+    if (!recipe.planned) continue;
+    for (const std::string& name : recipe.formats()) {
+      if (name == kNested && (full || !source.all_bf16) && !contains(names, kNested)) {
+        add_format(names, kFull);
+        add_format(names, kNestedCopy);
+      } else if (name != kFull || std::none_of(names.begin(), names.end(), is_nested)) {
+        add_format(names, name);
+      }
+    }
+  }
+  return names;
+}
+
+Names formats_of_draft_model(std::span<const Recipe> recipes, const WeightSource& source) {
+  Names names;
+  for (const Recipe& recipe : recipes) {
+    if (source.packed && recipe.planned) return {};
+    for (const std::string& name : recipe.draft_model_formats()) {
+      // A planned recipe reads "full" where the format is not there.
+      const bool impossible = recipe.planned && name == kNested && !source.all_bf16;
+      add_format(names, impossible ? kFull : name);
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+Names Recipe::formats() const {
+  const Names drafts = draft_formats(*this, DraftLevel::Kind::kSelf);
+  if (reading == kFull && std::any_of(drafts.begin(), drafts.end(), is_nested)) return drafts;
+  const Reading verifying = parse_reading(reading, "recipe " + name);
+  Names names = {
+      std::string(verifying == Reading::kFull ? kFull : format_name(reading_format(verifying)))};
+  for (const std::string& draft : drafts) {
+    if (!contains(names, draft)) names.push_back(draft);
+  }
+  return names;
+}
+
+Names Recipe::draft_model_formats() const {
+  return draft_formats(*this, DraftLevel::Kind::kModel);
+}
+
+WeightSource weight_source(const Checkpoint& checkpoint) {
+  const bool bf16 =
+      std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [](const auto& named) {
+        return named.second.shape.size() < 2 || named.second.dtype == DType::kBF16;
+      });
+  return {.all_bf16 = bf16, .scheme = checkpoint.config.quantization};
+}
+
+WeightSource weight_source(const Container& container) {
+  return {.packed = true, .exact = container.exact(), .scheme = container.header.config.quantization};
+}
+
+WeightSource weight_source(const std::filesystem::path& model) {
+  return is_packed(model) ? weight_source(open_container(model)) : weight_source(open_checkpoint(model));
+}
+
+Names formats_for(std::span<const Recipe> recipes, const WeightSource& source, ModelRole role) {
+  return role == ModelRole::kTarget ? formats_of_target(recipes, source)
+                                    : formats_of_draft_model(recipes, source);
+}
+
+void check_scheme(const Recipe& recipe, QuantizationScheme scheme) {
+  if (recipe.scheme.empty() || recipe.scheme == scheme_name(scheme)) return;
+  fail(ErrorKind::kUsage, "recipe {} runs what `verbatim quantize MODEL -o DIR --scheme {}` makes",
+       recipe.name, recipe.scheme);
+}
+
+void require_stores(const Recipe& recipe, const DecoderWeights& weights) {
+  if (recipe.planned) {
+    // A planner does without drafts whose weights are not there, not without the weights that verify.
+    weights.head.resolve(parse_reading(recipe.reading, "recipe " + recipe.name));
+    return;
+  }
+  for (const std::string& name : recipe.formats()) {
+    if (name == kFull || weights.head.find(parse_format(name, recipe.name)) != nullptr) continue;
+    fail(ErrorKind::kUsage,
+         "recipe {} needs weights in {}: load the model for the recipe (ModelOptions::recipe), or with them",
+         recipe.name, name);
+  }
+}
+
+Recipe with_stores_of(const Recipe& recipe, const DecoderWeights& weights,
+                      const DecoderWeights* draft_weights) {
+  if (!recipe.planned) return recipe;
+  Recipe used = recipe;
+  used.levels.clear();
+  for (DraftLevel level : recipe.levels) {
+    if (level.kind == DraftLevel::Kind::kModel) {
+      if (draft_weights == nullptr) continue;
+      if (!holds(*draft_weights, level.reading)) level.reading = kFull;
+    }
+    if (level.kind == DraftLevel::Kind::kSelf && !holds(weights, level.reading)) {
+      level.reading = stand_in(weights);
+      if (level.reading.empty()) continue;
+    }
+    used.levels.push_back(level);
+  }
+  return used;
+}
+
+}  // namespace verbatim

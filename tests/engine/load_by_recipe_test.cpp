@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include "engine/model_data.h"
+#include "speculation/stores.h"
+#include "support/engine_support.h"
+#include "support/packed.h"
+#include "support/speculative_text.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class LoadByRecipe : public testing::Test {
+ protected:
+  LoadByRecipe() { test::measure_apart(); }
+
+  /// A tiny model with a vocabulary of bytes, as GGUF.
+  std::filesystem::path model_in(DType dtype) {
+    test::TinyModelOptions options = test::TinyModelOptions();
+    options.dtype = dtype;
+    options.byte_vocabulary = true;
+    options.vocab_size = 259;
+    const auto file = folder_.path() / (dtype_name(dtype) + ".gguf");
+    test::write_tiny_gguf(file, options);
+    return file;
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+Names stores_of(const Model& model) {
+  Names names;
+  for (const PackedMatrix& store : model.data().decoder.weights().head.stores) {
+    names.emplace_back(format_name(store.format));
+  }
+  return names;
+}
+
+std::string text_of(const Model& model, const Recipe& recipe) {
+  Session session(model, 96, 1);
+  GenerateOptions options;
+  options.max_tokens = 48;
+  options.ignore_eos = true;
+  return session.generate(model.encode("abcabcabc"), options, recipe).text;
+}
+
+TEST_F(LoadByRecipe, TheDefaultRecipeRunsOnEveryTypeOfCheckpoint) {
+  const std::pair<DType, Names> cases[] = {{DType::kBF16, {"mxbf16"}},
+                                           {DType::kF16, {"f16", "mxfp4"}},
+                                           {DType::kF32, {"f32", "mxfp4"}},
+                                           {DType::kQ8_0, {"f32", "mxfp4"}}};
+  for (const auto& [dtype, stores] : cases) {
+    SCOPED_TRACE(dtype_name(dtype));
+    const std::filesystem::path file = model_in(dtype);
+    const Model model = Model::load(file, {.recipe = "auto", .threads = 1});
+    EXPECT_EQ(stores_of(model), stores);
+    const Model plain = Model::load(file, {.threads = 1});
+    EXPECT_EQ(text_of(model, load_recipe("auto")), text_of(plain, load_recipe("plain")));
+  }
+}
+
+TEST_F(LoadByRecipe, ARecipeMayBeAnObjectAFileOrAName) {
+  const std::filesystem::path file = model_in(DType::kBF16);
+  const auto toml = folder_.write("mine.toml",
+                                  "name = \"mine\"\nsummary = \"s\"\nsource = \"t\"\n[drafter]\nkind = "
+                                  "\"self\"\nreading = \"int4-w4a8\"\n");
+  const Recipe mine = load_recipe(toml.string());
+  EXPECT_EQ(stores_of(Model::load(file, {.recipe = toml.string()})), (Names{"bf16", "int4"}));
+  EXPECT_EQ(stores_of(Model::load(file, {.recipes = {mine}})), (Names{"bf16", "int4"}));
+  EXPECT_EQ(stores_of(Model::load(file, {.recipe = "ml-specqd", .recipes = {mine}})),
+            (Names{"bf16", "mxfp4", "int4"}));
+}
+
+TEST_F(LoadByRecipe, FormatsThatAreNamedCountMoreThanRecipes) {
+  EXPECT_EQ(stores_of(Model::load(model_in(DType::kBF16), {.recipe = "auto", .formats = {"int8"}})),
+            Names{"int8"});
+}
+
+TEST_F(LoadByRecipe, AnUnknownRecipeOrOneOfAnotherSchemeIsRefused) {
+  EXPECT_THROW(Model::load(model_in(DType::kBF16), {.recipe = "no-such-recipe"}), Error);
+  EXPECT_THROW(Model::load(model_in(DType::kBF16), {.recipe = "qspec-atom"}), Error);
+}
+
+TEST_F(LoadByRecipe, TheDraftModelIsLoadedInWhatItsLevelReads) {
+  const std::filesystem::path file = model_in(DType::kF16);
+  EXPECT_EQ(stores_of(Model::load(file, {.recipe = "auto", .drafts = true})), Names{"f16"});
+  EXPECT_EQ(stores_of(Model::load(file, {.recipe = "ml-specqd-2", .drafts = true})), Names{"mxfp4"});
+}
+
+TEST_F(LoadByRecipe, RecipesBuiltInCodeAreValidatedWhereverTheyAreGiven) {
+  const std::filesystem::path file = model_in(DType::kBF16);
+  Recipe recipe = load_recipe("ml-specqd");
+  recipe.levels[0].length = 65;
+  EXPECT_THROW(validate(recipe), Error);
+  EXPECT_THROW(Model::load(file, {.recipes = {recipe}}), Error);
+  const Model model = Model::load(file, {.recipe = "ml-specqd", .threads = 1});
+  Session session(model, 64, 1);
+  Engine engine(model, {.max_batch = 1, .capacity = 64, .threads = 1});
+  const auto message_of = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kBadInput);
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  const std::string expected = "recipe ml-specqd: \"length\" must be a number from 1 to 64";
+  EXPECT_EQ(message_of([&] { session.generate({5}, {}, recipe); }), expected);
+  EXPECT_EQ(message_of([&] { engine.submit({{5}, {}, recipe}); }), expected);
+  EXPECT_EQ(message_of([&] { session.prepare(recipe); }), expected);
+  EXPECT_EQ(message_of([&] { engine.prepare(recipe); }), expected);
+}
+
+// The combinations that programs ask for: of one recipe, and of several that are compared on one model.
+TEST(FormatsFor, OneLosslessStoreServesEveryRecipe) {
+  const WeightSource bf16{.all_bf16 = true};
+  const WeightSource f16{};
+  const WeightSource packed{.packed = true};
+  const WeightSource lossy{.packed = true, .exact = false};
+  const auto of = [](const std::vector<std::string>& recipes, const WeightSource& source) {
+    std::vector<Recipe> loaded;
+    for (const std::string& name : recipes) loaded.push_back(load_recipe(name));
+    return formats_for(loaded, source);
+  };
+  EXPECT_EQ(of({}, bf16), Names{});
+  EXPECT_EQ(of({"plain"}, bf16), Names{"full"});
+  EXPECT_EQ(of({"auto"}, bf16), Names{"mxbf16"});
+  EXPECT_EQ(of({"auto"}, f16), (Names{"full", "mxfp4"}));
+  EXPECT_EQ(of({"plain", "auto"}, bf16), (Names{"full", "mxfp4"}));
+  EXPECT_EQ(of({"nested"}, f16), Names{"mxbf16"});  // which packing refuses, naming the tensor
+  EXPECT_EQ(of({"plain", "nested"}, bf16), Names{"mxbf16"});
+  EXPECT_EQ(of({"nested", "auto"}, bf16), Names{"mxbf16"});
+  EXPECT_EQ(of({"ml-specqd", "nested"}, bf16), (Names{"mxfp4", "mxbf16"}));
+  EXPECT_EQ(of({"auto"}, packed), Names{});
+  EXPECT_EQ(of({"plain"}, packed), Names{"full"});
+  EXPECT_EQ(of({"plain"}, lossy), Names{});
+  EXPECT_EQ(of({"w4a16"}, lossy), Names{"int4"});
+  EXPECT_EQ(of({"plain", "nested"}, packed), Names{"mxbf16"});
+}
+
+}  // namespace
+}  // namespace verbatim
