@@ -7,16 +7,10 @@ void add_bench(CLI::App& program) {
       program.add_subcommand("bench", "Measure how fast this machine runs what it is given");
   bench->require_subcommand(1);
   bench->footer(
-      "Examples:\n  verbatim bench kernels --help\n  verbatim bench passes --help\n"
-      "  verbatim bench decode --help\n  verbatim bench sweep --help\n  verbatim bench throughput --help");
-  add_bench_kernels(*bench);
-  add_bench_passes(*bench);
-  add_bench_attention(*bench);
-  add_bench_context(*bench);
+      "Examples:\n  verbatim bench decode --help\n  verbatim bench throughput --help\n"
+      "`verbatim-bench` measures the parts: products, passes, caches, drafts.");
   add_bench_decode(*bench);
-  add_bench_sweep(*bench);
   add_bench_throughput(*bench);
-  add_bench_drafting(*bench);
   for (CLI::App* const command : bench->get_subcommands({})) {
     command->group("Commands");
     command->set_help_flag("-h,--help", "Show this and exit");

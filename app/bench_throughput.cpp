@@ -6,15 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "app_support.h"
-#include "bandwidth_sweep.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/median.h"
+#include "base/stopwatch.h"
 #include "bench_decode_models.h"
 #include "bench_decode_runs.h"
 #include "commands.h"
 #include "engine/model_data.h"
 #include "kernels/dispatch.h"
-#include "pass_bench.h"
+#include "model/work.h"
 
 namespace verbatim::app {
 

@@ -19,14 +19,8 @@ void add_bench(CLI::App& program);
 void add_eval(CLI::App& program);
 
 // The commands of the group `bench`.
-void add_bench_kernels(CLI::App& bench);
-void add_bench_attention(CLI::App& bench);
-void add_bench_passes(CLI::App& bench);
-void add_bench_context(CLI::App& bench);
 void add_bench_decode(CLI::App& bench);
-void add_bench_sweep(CLI::App& bench);
 void add_bench_throughput(CLI::App& bench);
-void add_bench_drafting(CLI::App& bench);
 
 // The commands of the group `eval`.
 void add_eval_perplexity(CLI::App& eval);

@@ -9,6 +9,7 @@
 
 #include "app_support.h"
 #include "base/error.h"
+#include "base/median.h"
 #include "commands.h"
 #include "describe_recipe.h"
 

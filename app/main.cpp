@@ -6,22 +6,23 @@
 
 #include "app_support.h"
 #include "base/error.h"
-#include "commands.h"
 #include "help_format.h"
+#include "program.h"
 #include "verbatim/verbatim.h"
 
 namespace {
 
 using verbatim::ErrorKind;
+using verbatim::app::kProgram;
 
 int report(const std::string& message, ErrorKind kind) {
   verbatim::app::end_progress();
-  fmt::print(stderr, "verbatim: {}\n", verbatim::app::one_line(message));
+  fmt::print(stderr, "{}: {}\n", kProgram.name, verbatim::app::one_line(message));
   return static_cast<int>(kind);
 }
 
 int report_usage(const CLI::App& program, const std::string& message) {
-  std::string command = "verbatim";
+  std::string command = kProgram.name;
   const CLI::App* at = &program;
   for (auto chosen = at->get_subcommands(); !chosen.empty(); chosen = at->get_subcommands()) {
     at = chosen.front();
@@ -40,34 +41,15 @@ int report_usage(const CLI::App& program, const std::string& message) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App program("Verbatim runs language models faster without changing a byte of what they say.",
-                   "verbatim");
+  CLI::App program(kProgram.description, kProgram.name);
   program.formatter(std::make_shared<verbatim::app::HelpFormat>());
   program.set_help_flag("-h,--help", "Show this and exit");
-  program.set_version_flag("--version", fmt::format("verbatim {}", verbatim::version()),
+  program.set_version_flag("--version", fmt::format("{} {}", kProgram.name, verbatim::version()),
                            "Show the version and exit");
   program.require_subcommand(1);
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
-  program.footer(
-      "MODEL is a directory in Hugging Face layout, a .gguf or a .vbt file.\n"
-      "VERBATIM_ISA=scalar|avx2|avx512|amx forces a lower instruction set than the machine's best.\n"
-      "`verbatim COMMAND --help` shows a command's options and examples.\n"
-      "\n"
-      "Examples:\n"
-      "  verbatim demo models/target\n"
-      "  verbatim generate models/target -p 'def fibonacci(n):'\n"
-      "  verbatim inspect models/target");
-  verbatim::app::add_generate(program);
-  verbatim::app::add_chat(program);
-  verbatim::app::add_inspect(program);
-  verbatim::app::add_recipes(program);
-  verbatim::app::add_demo(program);
-  verbatim::app::add_pack(program);
-  verbatim::app::add_quantize(program);
-  verbatim::app::add_inflate(program);
-  verbatim::app::add_ngrams(program);
-  verbatim::app::add_bench(program);
-  verbatim::app::add_eval(program);
+  program.footer(kProgram.footer);
+  kProgram.add_commands(program);
   for (CLI::App* const command : program.get_subcommands({})) {
     command->group("Commands");
     command->set_help_flag("-h,--help", "Show this and exit");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/stopwatch.h"
 #include "speculation/stores.h"
 
 namespace verbatim {

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/stopwatch.h"
 #include "engine/model_data.h"
 #include "kv/make_cache.h"
 #include "speculation/evaluator.h"

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/stopwatch.h"
+
 namespace verbatim {
 
 namespace {

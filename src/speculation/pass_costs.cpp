@@ -13,6 +13,7 @@
 
 #include "base/cpu.h"
 #include "base/crc64.h"
+#include "base/median.h"
 #include "kernels/dispatch.h"
 #include "kv/dense.h"
 #include "verbatim/verbatim.h"
@@ -35,12 +36,6 @@ constexpr double kScaleRate = 0.1;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {

@@ -1,5 +1,6 @@
 #include "speculation/pass_runner.h"
 
+#include "base/stopwatch.h"
 #include "speculation/sequence.h"
 
 namespace verbatim {

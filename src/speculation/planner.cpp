@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/stopwatch.h"
+
 namespace verbatim {
 
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/stopwatch.h"
+
 namespace verbatim {
 
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/stopwatch.h"
 #include "text/same_vocabulary.h"
 #include "text/utf8.h"
 

@@ -15,8 +15,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "support/test_data.h"
-
 namespace verbatim::test {
 
 namespace {
@@ -95,7 +93,7 @@ void feed(Pipe& pipe, const std::string& input, size_t& fed) {
 
 RunResult run_program(const std::vector<std::string>& arguments, const RunOptions& options) {
   std::vector<std::string> argument_texts = arguments;
-  argument_texts.insert(argument_texts.begin(), program().string());
+  argument_texts.insert(argument_texts.begin(), options.program.string());
   std::vector<std::string> environment_texts = environment_with(options.environment);
   const std::vector<char*> argument_pointers = pointers(argument_texts);
   const std::vector<char*> environment_pointers = pointers(environment_texts);
@@ -158,15 +156,20 @@ RunResult run_program(const std::vector<std::string>& arguments, const RunOption
   return result;
 }
 
-void expect_refused(const std::vector<std::string>& arguments, int exit_code,
-                    const std::vector<std::string>& parts) {
+void expect_refused_by(const RunOptions& options, const std::vector<std::string>& arguments, int exit_code,
+                       const std::vector<std::string>& parts) {
   SCOPED_TRACE(::testing::PrintToString(arguments));
-  const RunResult result = run_program(arguments);
+  const RunResult result = run_program(arguments, options);
   EXPECT_EQ(result.exit_code, exit_code);
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(lines_of(result.err).size(), 1u) << result.err;
-  EXPECT_TRUE(result.err.starts_with("verbatim: ")) << result.err;
+  EXPECT_TRUE(result.err.starts_with(options.program.filename().string() + ": ")) << result.err;
   for (const std::string& part : parts) EXPECT_THAT(result.err, ::testing::HasSubstr(part));
+}
+
+void expect_refused(const std::vector<std::string>& arguments, int exit_code,
+                    const std::vector<std::string>& parts) {
+  expect_refused_by({}, arguments, exit_code, parts);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

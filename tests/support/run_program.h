@@ -1,12 +1,16 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "support/test_data.h"
+
 namespace verbatim::test {
 
 struct RunOptions {
+  std::filesystem::path program = test::program();               ///< what to run
   std::string input;                                             ///< what it reads from standard input
   std::vector<std::pair<std::string, std::string>> environment;  ///< set beside what there is
   bool limit_memory = false;         ///< to 4 GB of addresses, except under sanitizers, which need more
@@ -21,11 +25,16 @@ struct RunResult {
   double seconds_after_interrupt = 0;
 };
 
-/// Runs the built `verbatim` program with these arguments as a process of its own.
+/// Runs a built program, `verbatim` unless the options name another, with these arguments as a process of its
+/// own.
 RunResult run_program(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
-/// Runs it and expects it to end with this exit code, nothing on standard output and one line on standard
-/// error that begins with the program's name and holds all the parts.
+/// Runs a built program with options and expects it to end with this exit code, nothing on standard output
+/// and one line on standard error that begins with the program's name and holds all the parts.
+void expect_refused_by(const RunOptions& options, const std::vector<std::string>& arguments, int exit_code,
+                       const std::vector<std::string>& parts);
+
+/// Runs the built `verbatim` program and expects it to refuse the arguments, as expect_refused_by() says.
 void expect_refused(const std::vector<std::string>& arguments, int exit_code,
                     const std::vector<std::string>& parts);
 

@@ -1,0 +1,39 @@
+#include "program.h"
+
+#include "commands.h"
+
+namespace verbatim::app {
+
+namespace {
+
+void add_commands(CLI::App& program) {
+  add_generate(program);
+  add_chat(program);
+  add_inspect(program);
+  add_recipes(program);
+  add_demo(program);
+  add_pack(program);
+  add_quantize(program);
+  add_inflate(program);
+  add_ngrams(program);
+  add_bench(program);
+  add_eval(program);
+}
+
+}  // namespace
+
+const Program kProgram = {
+    .name = "verbatim",
+    .description = "Verbatim runs language models faster without changing a byte of what they say.",
+    .footer =
+        "MODEL is a directory in Hugging Face layout, a .gguf or a .vbt file.\n"
+        "VERBATIM_ISA=scalar|avx2|avx512|amx forces a lower instruction set than the machine's best.\n"
+        "`verbatim COMMAND --help` shows a command's options and examples.\n"
+        "\n"
+        "Examples:\n"
+        "  verbatim demo models/target\n"
+        "  verbatim generate models/target -p 'def fibonacci(n):'\n"
+        "  verbatim inspect models/target",
+    .add_commands = add_commands};
+
+}  // namespace verbatim::app

@@ -1,0 +1,35 @@
+#include "app/program.h"
+
+#include "bench/commands.h"
+
+namespace verbatim::app {
+
+namespace {
+
+void add_commands(CLI::App& program) {
+  bench::add_kernels(program);
+  bench::add_passes(program);
+  bench::add_attention(program);
+  bench::add_context(program);
+  bench::add_sweep(program);
+  bench::add_drafting(program);
+}
+
+}  // namespace
+
+const Program kProgram = {
+    .name = "verbatim-bench",
+    .description = "Measures the parts of Verbatim: products, passes, caches, drafts.",
+    .footer =
+        "VERBATIM_ISA=scalar|avx2|avx512|amx forces a lower instruction set than the machine's best.\n"
+        "`verbatim-bench COMMAND --help` shows a command's options and examples. `verbatim bench` tells "
+        "which recipe\n"
+        "is fastest for a model.\n"
+        "\n"
+        "Examples:\n"
+        "  verbatim-bench kernels --help\n"
+        "  verbatim-bench passes models/target\n"
+        "  verbatim-bench sweep --help",
+    .add_commands = add_commands};
+
+}  // namespace verbatim::app
