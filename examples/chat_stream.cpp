@@ -1,5 +1,5 @@
-// Answers the lines of standard input, each with what was said before in mind, and writes the answers as they come
-// into being. Ctrl-C ends an answer early; the end of the input ends the program:
+// Answers the lines of standard input, each with what was said before in mind, and writes the answers as they
+// come into being. Ctrl-C ends an answer early; the end of the input ends the program:
 //
 //   chat_stream MODEL
 

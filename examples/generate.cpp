@@ -18,8 +18,8 @@ verbatim::GenerateResult generate(const verbatim::Model& model, const std::strin
 }
 
 void report(const verbatim::Recipe& recipe, const verbatim::Stats& stats) {
-  std::fprintf(stderr, "%s: %.1f tokens/s, %.2f tokens per pass\n", recipe.name.c_str(), stats.tokens_per_second(),
-               stats.mean_accepted_length());
+  std::fprintf(stderr, "%s: %.1f tokens/s, %.2f tokens per pass\n", recipe.name.c_str(),
+               stats.tokens_per_second(), stats.mean_accepted_length());
 }
 
 int run(const std::string& path, const std::string& prompt) {

@@ -105,7 +105,8 @@ std::optional<int64_t> control_group_room(std::string_view groups, const fs::pat
     const size_t first = line.find(':');
     const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) return;
-    const std::string controllers = "," + std::string(line.substr(first + 1, second - first - 1)) + ",";
+    std::string controllers = ",";
+    controllers.append(line.substr(first + 1, second - first - 1)).append(",");
     const std::string_view path = line.substr(second + 1);
     if (controllers == ",,") {
       room = least(room, room_along(mount, path, kVersion2));

@@ -58,7 +58,7 @@ void split(const PreTokenizerStep& step, PreTokens& words) {
 std::string change(const PreTokenizerStep& step, std::string_view word, bool at_text_start) {
   using MarkFirst = PreTokenizerStep::MarkFirst;
   if (step.kind == PreTokenizerStep::Kind::kPrefixSpace) {
-    return word.substr(0, 1) == " " ? std::string(word) : " " + std::string(word);
+    return std::string(word.starts_with(' ') ? "" : " ").append(word);
   }
   std::string marked = replace_all(word, " ", step.mark);
   const bool wanted =
