@@ -62,8 +62,9 @@ TEST(Engine, WhoLosesMemoryAnswersTheSame) {
   }
 }
 
-// The first layer alone is right so rarely that its drafts never pay.
-TEST(Engine, LeavesOutDraftsThatDoNotPayUnlessToldOtherwise) {
+// Which drafts pay depends on what passes take on the machine: BatchPace's tests decide it from made-up costs. Here the
+// answers must be the same whether drafts are weighed or not, and all are made if they are not.
+TEST(Engine, AnswersTheSameWhetherDraftsAreWeighedOrAllMade) {
   const Pair& pair = default_pair({"full", "mxfp4"});
   Recipe recipe = load_recipe("early-exit");
   recipe.levels.front().layers = 1;
@@ -74,9 +75,8 @@ TEST(Engine, LeavesOutDraftsThatDoNotPayUnlessToldOtherwise) {
     expect_answers_alone(pair, asked, recipe, run);
     return run.stats.drafts.count;
   };
-  const int64_t all = drafts(false);
-  EXPECT_GT(all, 40);
-  EXPECT_LT(drafts(true), all / 2);
+  EXPECT_GT(drafts(false), 40);
+  drafts(true);
 }
 
 TEST(Engine, RemembersBeginningsWithoutATrace) {

@@ -258,6 +258,8 @@ TEST_F(TranslatedDrafts, AlsoFollowTheLossyAndTheRandomRules) {
   const Model fewer = with_vocabulary(little(), 1000);
   for (const Recipe::Acceptance acceptance : {Recipe::Acceptance::kRejection, Recipe::Acceptance::kBild}) {
     Recipe recipe = chain(4, 0.3f);
+    recipe.levels.front().breadth = 1;
+    recipe.levels.front().nodes = 0;
     recipe.acceptance = acceptance;
     recipe.rollback = 3.0f;
     Session session(model, 0, 1);
