@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kSeconds = 12.0;
 /// A line's answers are no longer than this if the machine is fast, and no shorter than this if it is slow.
 constexpr int64_t kMostTokens = 96;
-constexpr int64_t kFewestTokens = 16;
+constexpr int64_t kFewestTokens = 8;
 constexpr int32_t kMostRounds = 9;
 
 struct Prompt {

@@ -258,7 +258,7 @@ def drafting(m):
 
 @measurement("how often drafts from a part of the past are kept, by the length of a draft")
 def draft_lengths(m):
-    count, tokens, lengths = (3, "48", (1, 2, 4, 6)) if m.quick else (8, "90", (1, 2, 3, 4, 5, 6))
+    count, tokens, lengths = (3, "48", (1, 2, 4, 6)) if m.quick else (6, "90", (1, 2, 3, 4, 5, 6))
     m.conditions = f"The default model, {count} long prompts, {tokens} tokens after each, a budget of a quarter."
     m.repeats = 1
     prompts = m.long_prompts(count)
