@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "checkpoint/new_folder.h"
 #include "commands.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kernel_bench.h"
 #include "kernels/dispatch.h"
 #include "pass_bench.h"
@@ -232,7 +232,7 @@ void bench(const Options& options) {
   }
   const int threads = options.threads > 0 ? options.threads : hardware_threads();
   const Model model = load_model(options.model, formats, threads);
-  const Decoder& decoder = model.data().decoder;
+  const Decoder& decoder = data_of(model).decoder;
   const int64_t most_rows =
       *std::max_element(options.batch.begin(), options.batch.end()) * (options.length + 1);
   if (kContext + most_rows > model.context()) {

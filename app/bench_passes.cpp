@@ -9,7 +9,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "commands.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kernels/dispatch.h"
 #include "pass_bench.h"
 
@@ -167,7 +167,7 @@ void bench(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : hardware_threads();
   const Model model = load_model(options.model, formats_to_load(options, reading), threads);
   check_lengths(options, model.context());
-  const Decoder& decoder = model.data().decoder;
+  const Decoder& decoder = data_of(model).decoder;
   ThreadTeam team(threads);
   PassBenchReport report = bench_passes(decoder, make_plan(options, reading), team,
                                         [](double fraction) { show_progress("measuring", fraction); });

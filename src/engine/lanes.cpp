@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "engine/model_access.h"
 
 namespace verbatim {
 
@@ -16,7 +17,7 @@ void Lanes::set_draft_model(const Model& model) {
 
 const ModelData* Lanes::draft_data() const {
   const std::lock_guard lock(draft_mutex_);
-  return draft_model_ ? &draft_model_->data() : nullptr;
+  return draft_model_ ? &data_of(*draft_model_) : nullptr;
 }
 
 const ModelConfig* Lanes::draft_config() const {
@@ -38,7 +39,7 @@ std::unique_ptr<Lane> Lanes::take(const Recipe& recipe, const std::function<void
   const std::lock_guard lock(setup_mutex_);
   auto setup = std::find_if(setups_.begin(), setups_.end(), [&](const auto& s) { return s.first == recipe; });
   if (setup == setups_.end()) setup = setups_.insert(setups_.end(), {recipe, {}});
-  const ModelData& data = model_.data();
+  const ModelData& data = data_of(model_);
   auto lane = std::make_unique<Lane>();
   lane->evaluator = std::make_unique<Evaluator>(batcher_->runner(lane->member, data.decoder));
   lane->recipe = recipe;

@@ -111,8 +111,7 @@ Names Recipe::formats() const {
   const Names drafts = draft_formats(*this, DraftLevel::Kind::kSelf);
   if (reading == kFull && std::any_of(drafts.begin(), drafts.end(), is_nested)) return drafts;
   const Reading verifying = parse_reading(reading, "recipe " + name);
-  Names names = {
-      std::string(verifying == Reading::kFull ? kFull : format_name(reading_format(verifying)))};
+  Names names = {std::string(verifying == Reading::kFull ? kFull : format_name(reading_format(verifying)))};
   for (const std::string& draft : drafts) {
     if (!contains(names, draft)) names.push_back(draft);
   }
@@ -124,10 +123,9 @@ Names Recipe::draft_model_formats() const {
 }
 
 WeightSource weight_source(const Checkpoint& checkpoint) {
-  const bool bf16 =
-      std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [](const auto& named) {
-        return named.second.shape.size() < 2 || named.second.dtype == DType::kBF16;
-      });
+  const bool bf16 = std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [](const auto& named) {
+    return named.second.shape.size() < 2 || named.second.dtype == DType::kBF16;
+  });
   return {.all_bf16 = bf16, .scheme = checkpoint.config.quantization};
 }
 

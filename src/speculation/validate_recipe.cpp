@@ -91,7 +91,8 @@ void validate(const Recipe& recipe, const std::string& place) {
               recipe.scheme);
   }
   check_cache(recipe.cache, where);
-  if (recipe.levels.size() > kMostLevels) bad_input("{}: more than {} levels of drafters", where, kMostLevels);
+  if (recipe.levels.size() > kMostLevels)
+    bad_input("{}: more than {} levels of drafters", where, kMostLevels);
   for (const DraftLevel& level : recipe.levels) {
     validate_level(level, where);
     if (level.kind == DraftLevel::Kind::kNgram && &level != &recipe.levels.back()) {
