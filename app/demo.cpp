@@ -47,7 +47,6 @@ void demo(const Options& options) {
   const auto show = [](std::string_view piece) {
     fmt::print("{}", piece);
     std::fflush(stdout);
-    return true;
   };
   std::vector<double> plain_speed;
   std::vector<double> speculative_speed;

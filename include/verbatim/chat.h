@@ -14,12 +14,12 @@ namespace verbatim {
 /// values of everything before it stay of use.
 struct ChatFormat {
   std::string name;
-  std::string system_begin;         ///< before the system's text, at the start of the first turn
-  std::string system_end;           ///< after the system's text
-  bool system_inside_user = false;  ///< the system's text stands behind user_begin instead of before it
-  std::string reply_end;            ///< closes the model's last reply, without the token that ended it
-  std::string user_begin;           ///< before the user's text
-  std::string user_end;             ///< after the user's text, up to where the reply begins
+  std::string system_begin;               ///< before the system's text, at the start of the first turn
+  std::string system_end;                 ///< after the system's text
+  bool system_inside_user = false;        ///< the system's text stands behind user_begin instead of before it
+  std::string reply_end;                  ///< closes the model's last reply, without the token that ended it
+  std::string user_begin;                 ///< before the user's text
+  std::string user_end;                   ///< after the user's text, up to where the reply begins
   std::vector<std::string> stop_tokens;   ///< tokens that end a reply, besides the model's own end of text
   std::vector<std::string> stop_strings;  ///< texts that end a reply
 };
@@ -56,15 +56,15 @@ struct ChatMessage {
 class Chat {
  public:
   /// A conversation in the format that detect_chat_format() finds. `system` is told to the model before the
-  /// first message; empty: nothing is. Throws Error(kBadInput) for text that is not UTF-8 or a model without a
-  /// vocabulary.
+  /// first message; empty: nothing is. Throws Error(kBadInput) for text that is not UTF-8 or a model without
+  /// a vocabulary.
   explicit Chat(const Model& model, std::string system = {});
   /// A conversation in a given format.
   Chat(const Model& model, ChatFormat format, std::string system = {});
 
   /// Adds a message of the user. tokens() then is the prompt of the reply. Throws, leaving the history as it
-  /// was, Error(kBadInput) when the text is not UTF-8 or leaves no room for a reply in the model's context, and
-  /// Error(kUsage) when the last message has no reply yet.
+  /// was, Error(kBadInput) when the text is not UTF-8 or leaves no room for a reply in the model's context,
+  /// and Error(kUsage) when the last message has no reply yet.
   void add_user(std::string_view text);
   /// Adds the reply that was generated from tokens() as the prompt, without the tokens that only ended it.
   /// Throws Error(kUsage) when there is no message to reply to.
@@ -75,8 +75,8 @@ class Chat {
   /// Begins anew, with the same system text.
   void clear();
 
-  /// Makes generation end where a reply ends in this format: adds the format's stop tokens and stop strings to
-  /// the options.
+  /// Makes generation end where a reply ends in this format: adds the format's stop tokens and stop strings
+  /// to the options.
   void add_stops(GenerateOptions& options) const;
 
   const ChatFormat& format() const { return format_; }

@@ -20,8 +20,8 @@ struct TokenLogprob {
 struct ScoredToken {
   int32_t token = -1;
   double logprob = 0;
-  /// The likeliest tokens, the best first and the smaller token first among equals; as many as were asked for,
-  /// and fewer where the vocabulary or the model's usable logits are fewer.
+  /// The likeliest tokens, the best first and the smaller token first among equals; as many as were asked
+  /// for, and fewer where the vocabulary or the model's usable logits are fewer.
   std::vector<TokenLogprob> top = {};
 
   bool operator==(const ScoredToken&) const = default;

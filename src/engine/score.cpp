@@ -20,7 +20,8 @@ void check(const Model& model, std::span<const int32_t> tokens, const ScoreOptio
          kMostTopLogprobs);
   }
   if (options.threads < 0) fail(ErrorKind::kUsage, "a number of threads cannot be negative");
-  if (tokens.size() < 2) bad_input("a text of {} tokens cannot be scored: at least 2 are needed", tokens.size());
+  if (tokens.size() < 2)
+    bad_input("a text of {} tokens cannot be scored: at least 2 are needed", tokens.size());
   if (std::ssize(tokens) > model.context()) {
     bad_input("the text has {} tokens, more than the model's context of {}: score it in parts", tokens.size(),
               model.context());

@@ -163,11 +163,14 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
                                       .first_generated = sequence.tokens.size() + prompt.size(),
                                       .vocabulary = state_->model.vocab_size()});
   sequence.tokens.insert(sequence.tokens.end(), prompt.begin(), prompt.end());
-  const auto hand_out = [&](std::string_view piece) {
-    if (on_text) on_text(piece);
-    return !options.cancelled || !options.cancelled();
-  };
-  Generation generation(sequence, data, options, state_->capacity, {.on_text = hand_out});
+  Generation::Hooks hooks;
+  if (on_text) {
+    hooks.on_text = [&](std::string_view piece) {
+      on_text(piece);
+      return !options.cancelled || !options.cancelled();
+    };
+  }
+  Generation generation(sequence, data, options, state_->capacity, std::move(hooks));
   if (options.max_tokens == 0) return std::move(generation.result);
   try {
     generation.run(speculator);

@@ -24,12 +24,12 @@ struct Header {
   std::array<char, 8> magic = kMagic;
   uint32_t version = kVersion;
   uint32_t reserved = 0;
-  uint64_t model = 0;      ///< fingerprint()
-  uint64_t tokens = 0;     ///< how many follow
-  uint64_t positions = 0;  ///< that the keys and values are for
-  uint64_t stored = 0;     ///< bytes of keys and values
-  std::array<char, 32> path = {};      ///< the machine path that computed them
-  std::array<char, 64> cache = {};     ///< cache_name()
+  uint64_t model = 0;               ///< fingerprint()
+  uint64_t tokens = 0;              ///< how many follow
+  uint64_t positions = 0;           ///< that the keys and values are for
+  uint64_t stored = 0;              ///< bytes of keys and values
+  std::array<char, 32> path = {};   ///< the machine path that computed them
+  std::array<char, 64> cache = {};  ///< cache_name()
   std::array<char, 64> reading = {};
   uint64_t checksum = 0;  ///< of everything else: the header up to here, and what follows it
 };

@@ -76,7 +76,9 @@ TEST(TokenFilter, HoldsForDraftsTooSoThatTheyAreKept) {
 TEST(TokenFilter, HoldsForRecipesThatAreNotLossless) {
   for (const char* rule : {"rejection", "bild"}) {
     for (const SamplingOptions& sampling : test::various_sampling()) {
-      Recipe recipe = test::recipe_of(rule, {test::ngram_level(6), });
+      Recipe recipe = test::recipe_of(rule, {
+                                                test::ngram_level(6),
+                                            });
       if (rule == std::string("bild")) {
         recipe.acceptance = Recipe::Acceptance::kBild;
         recipe.rollback = 1e6f;  // keeps whatever is possible at all
@@ -145,7 +147,8 @@ TEST(LogitBias, ComesBeforeThePenaltyAndMayForceAToken) {
 
 TEST(LogitBias, OutsideItsRangeOrTheVocabularyIsRefused) {
   const float kNan = std::numeric_limits<float>::quiet_NaN();
-  for (const LogitBias bias : {LogitBias{260, 1.0f}, LogitBias{-1, 1.0f}, LogitBias{5, kNan}, LogitBias{5, -kNever}}) {
+  for (const LogitBias bias :
+       {LogitBias{260, 1.0f}, LogitBias{-1, 1.0f}, LogitBias{5, kNan}, LogitBias{5, -kNever}}) {
     try {
       generated(load_recipe("plain"), asking({.logit_bias = {bias}}));
       FAIL() << bias.token << " " << bias.bias;
