@@ -33,7 +33,7 @@ struct EngineOptions {
   int32_t threads = 0;
 };
 
-/// What an engine is asked to generate.
+/// A prompt for an engine to continue, and how.
 struct Request {
   /// The tokens to continue.
   std::vector<int32_t> prompt = {};
@@ -52,8 +52,8 @@ struct Request {
 /// the request.
 class TokenStream {
  public:
-  /// What has become final since the piece before: whole UTF-8 characters of text, the tokens that they end
-  /// with, and the tokens' log-probabilities if they were asked for.
+  /// The part of an answer that became final since the piece before: whole UTF-8 characters of text, the
+  /// tokens that they end with, and the tokens' log-probabilities if they were asked for.
   struct Piece {
     std::string text;
     std::vector<int32_t> tokens;
@@ -77,7 +77,7 @@ class TokenStream {
   std::shared_ptr<State> state_;
 };
 
-/// What an engine is doing now, and what it has done since it was made.
+/// The requests that an engine has now, and the work that it has done since it was made.
 struct EngineStats {
   int64_t waiting = 0;      ///< requests now whose turn has not come
   int64_t running = 0;      ///< requests now that are being answered
@@ -129,7 +129,7 @@ class Engine {
   /// Gets what a recipe needs before its first use, as Session::prepare() does.
   void prepare(const Recipe& recipe, const std::function<void(double)>& progress = {});
 
-  /// What the engine is doing and has done.
+  /// The engine's statistics at this moment.
   EngineStats stats() const;
 
  private:

@@ -16,7 +16,7 @@
 
 namespace verbatim {
 
-/// What ends a generation, how tokens are chosen, and what is wanted beside the text.
+/// How a generation chooses tokens, where it ends, and which results it gives beside the text.
 struct GenerateOptions {
   SamplingOptions sampling = {};
   /// The most tokens to generate; 0 evaluates nothing.
@@ -56,13 +56,13 @@ enum class FinishReason {
 /// The name of a reason: "length", "eos", "stop", "context", "cancelled" or "deadline".
 std::string_view finish_reason_name(FinishReason reason);
 
-/// What happened at one depth of the drafts: 0 is the first drafted token of a step.
+/// The fate of drafted tokens at one depth: 0 is the first drafted token of a step.
 struct DepthStats {
   int64_t drafted = 0;   ///< steps that drafted this deep
   int64_t accepted = 0;  ///< steps among them whose text took a draft of this depth
 };
 
-/// What one level of drafting did for the level above it.
+/// The work that one level of drafting did for the level above it.
 struct LevelStats {
   /// The level. A planned recipe goes without levels that the model has no weights for, so its place in the
   /// recipe says nothing.
@@ -86,18 +86,18 @@ struct PlanStats {
   int64_t steps = 0;
 };
 
-/// What the planner of a recipe expected of the drafts and passes, for comparison with what they took. All
-/// times are in seconds, and 0 without a planner. The table of costs counts as it was measured, not as it was
-/// adjusted since.
+/// The expectations of a recipe's planner about drafts and passes, for comparison with the times that these
+/// took. All times are in seconds, and 0 without a planner. The table of costs counts as it was measured, not
+/// as it was adjusted since.
 struct PlannerDiagnostics {
   double expected_draft = 0;   ///< drafting, as the planner expected it, with what it had learnt
   double expected_verify = 0;  ///< the model's passes, as the planner expected them
   double table_draft = 0;      ///< the drafters' passes according to the table, translated drafts' left out
   double table_verify = 0;     ///< the model's passes according to the table; compare Stats::seconds_verify
-  double seconds_draft_passes = 0;  ///< what the passes of table_draft took
+  double seconds_draft_passes = 0;  ///< the passes of table_draft, as measured
 };
 
-/// What a generation took and what became of its drafts. Times are in seconds.
+/// The cost of a generation and the fate of its drafts. Times are in seconds.
 struct Stats {
   int64_t prompt_tokens = 0;       ///< tokens of the prompt that were evaluated, remembered ones left out
   int64_t generated_tokens = 0;    ///< tokens that were generated
@@ -116,7 +116,7 @@ struct Stats {
   std::vector<LevelStats> levels;  ///< the levels of the recipe, in its order
   std::vector<DepthStats> depths;  ///< by depth of the drafts
   std::vector<int64_t> lengths;    ///< steps by how many drafts they kept
-  std::vector<PlanStats> plans;    ///< what the planner of a planned recipe chose
+  std::vector<PlanStats> plans;    ///< the choices of the planner of a planned recipe
   PlannerDiagnostics diagnostics;
   FinishReason finish = FinishReason::kLength;
 
@@ -132,7 +132,7 @@ struct Stats {
   double seconds_overhead() const;
 };
 
-/// What a generation gave.
+/// The outcome of a generation.
 struct GenerateResult {
   /// The text, without the tokens and strings that only ended it.
   std::string text;

@@ -9,13 +9,13 @@
 
 namespace verbatim {
 
-/// A source of drafts and when it stops: the next level below what it drafts for (ML-SpecQD §III-C). A level
-/// that is itself drafted for verifies its own drafts in one pass, as the model above it does.
+/// A source of drafts for the level above it, and its stop rule (ML-SpecQD §III-C). A level that has a
+/// drafter itself verifies its drafts in one pass, as the model does.
 struct DraftLevel {
   enum class Kind {
     kSelf,   ///< another reading of the same model, sharing its cache (QSpec §3.1, ML-SpecQD §III-B)
     kModel,  ///< another model with a cache of its own
-    kNgram,  ///< what followed the same tokens before, in the sequence or in a table
+    kNgram,  ///< tokens that followed the same tokens before, in the sequence or in a table
   };
 
   Kind kind = Kind::kSelf;
@@ -69,8 +69,8 @@ struct Recipe {
   /// levels[0] drafts for the model, levels[1] for levels[0], and so on; none is plain decoding.
   std::vector<DraftLevel> levels;
   Acceptance acceptance = Acceptance::kExact;
-  /// What verifies: "full", the model's own weights, or another reading of them ("int4-w4a16"), whose text is
-  /// then what plain decoding means.
+  /// The reading that verifies: "full", the model's own weights, or another reading of them ("int4-w4a16").
+  /// Plain decoding then means decoding in this reading.
   std::string reading = "full";
   /// The scheme that the model must have been quantized with ("atom", "quarot"); empty: any or none.
   std::string scheme;
@@ -88,7 +88,7 @@ struct Recipe {
   bool plain() const { return levels.empty(); }
   /// Whether the text is byte for byte that of plain decoding.
   bool lossless() const { return acceptance == Acceptance::kExact; }
-  /// What holds for the text: "bytes" (those of plain decoding), "distribution" or "none".
+  /// What the recipe guarantees of the text: "bytes" or "distribution" of plain decoding, or "none".
   std::string_view guarantee() const;
   /// Whether a level drafts with another model that Session::set_draft_model() must give.
   bool needs_draft_model() const;

@@ -32,7 +32,7 @@ struct ScoreOptions {
 /// first token has nothing before it and is not scored, so the result has one element less than `tokens`. The
 /// text is evaluated in passes of many tokens, as a prompt is.
 ///
-/// The numbers are those of GenerateOptions::top_logprobs for the same tokens, bit for bit.
+/// GenerateOptions::top_logprobs gives the same numbers for the same tokens, bit for bit.
 ///
 /// Throws Error(kBadInput) for fewer than two tokens, more tokens than the model's context, a token outside
 /// the vocabulary, and logits that are not usable; Error(kUsage) for options out of range, or when the model
