@@ -5,7 +5,7 @@
 
 #include "app_support.h"
 #include "base/error.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "speculation/stores.h"
 
 namespace verbatim::app {
@@ -52,7 +52,7 @@ std::string draft_path(const Recipe& recipe, const std::string& given) {
 /// The bytes of the stores of a model in these formats; without any, of all its stores.
 int64_t stored_bytes(const Model& model, const Names& formats) {
   int64_t sum = 0;
-  each_matrix(model.data().decoder.weights(), [&](const LinearWeight& weight) {
+  each_matrix(data_of(model).decoder.weights(), [&](const LinearWeight& weight) {
     if (formats.empty()) {
       for (const PackedMatrix& store : weight.stores) sum += store.bytes();
     }
@@ -103,7 +103,8 @@ std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<R
 }
 
 Reading verifying_reading(const DecodeCase& one) {
-  return one.model.data().decoder.weights().head.resolve(parse_reading(one.recipe.reading, one.recipe.name));
+  return data_of(one.model).decoder.weights().head.resolve(
+      parse_reading(one.recipe.reading, one.recipe.name));
 }
 
 }  // namespace verbatim::app

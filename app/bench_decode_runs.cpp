@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "engine/perplexity.h"
 
 namespace verbatim::app {
@@ -27,8 +27,8 @@ void add(LevelStats& sum, const LevelStats& more) {
   sum.accepted += more.accepted;
   sum.passes += more.passes;
   sum.seconds += more.seconds;
-  sum.seconds_passes += more.seconds_passes;
-  sum.table_seconds += more.table_seconds;
+  sum.diagnostics.seconds_passes += more.diagnostics.seconds_passes;
+  sum.diagnostics.table_seconds += more.diagnostics.table_seconds;
 }
 
 void add(int64_t& sum, int64_t more) {
@@ -94,7 +94,7 @@ double plain_speed_around(const std::vector<size_t>& order, const std::vector<do
 class OutputScorer {
  public:
   OutputScorer(const Model& model, int32_t threads)
-      : decoder_(model.data().decoder), team_(threads > 0 ? threads : hardware_threads()) {}
+      : decoder_(data_of(model).decoder), team_(threads > 0 ? threads : hardware_threads()) {}
 
   double nll(const std::vector<int32_t>& prompt, const std::vector<int32_t>& output) {
     std::vector<int32_t> tokens = prompt;
@@ -259,11 +259,11 @@ void add(Stats& sum, const Stats& more) {
   sum.seconds_verify += more.seconds_verify;
   sum.seconds_sampling += more.seconds_sampling;
   sum.seconds_planning += more.seconds_planning;
-  sum.expected_draft += more.expected_draft;
-  sum.expected_verify += more.expected_verify;
-  sum.table_seconds_draft += more.table_seconds_draft;
-  sum.table_seconds_verify += more.table_seconds_verify;
-  sum.seconds_draft_passes += more.seconds_draft_passes;
+  sum.diagnostics.expected_draft += more.diagnostics.expected_draft;
+  sum.diagnostics.expected_verify += more.diagnostics.expected_verify;
+  sum.diagnostics.table_draft += more.diagnostics.table_draft;
+  sum.diagnostics.table_verify += more.diagnostics.table_verify;
+  sum.diagnostics.seconds_draft_passes += more.diagnostics.seconds_draft_passes;
   add_each(sum.levels, more.levels);
   add_each(sum.depths, more.depths);
   add_each(sum.lengths, more.lengths);

@@ -13,7 +13,7 @@
 #include "bench_decode_models.h"
 #include "bench_decode_runs.h"
 #include "commands.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kernels/dispatch.h"
 #include "model/work.h"
 
@@ -182,7 +182,7 @@ void print_json(const Options& options, const std::vector<DecodeCase>& cases,
   for (const Cell& cell : cells) {
     const DecodeCase& one = cases[cell.at];
     const Run& last = cell.runs.back();
-    const double flops = flops_per_row(one.model.data().decoder);
+    const double flops = flops_per_row(data_of(one.model).decoder);
     object["results"].push_back({{"recipe", one.recipe.name},
                                  {"batch", cell.batch},
                                  {"requests", last.texts.size()},

@@ -7,7 +7,6 @@
 #include "commands.h"
 #include "conversation.h"
 #include "describe_recipe.h"
-#include "engine/model_data.h"
 #include "line_reader.h"
 
 namespace verbatim::app {
@@ -29,14 +28,14 @@ constexpr const char* kHelp =
     "Ctrl-C stops a reply. A message that begins with a slash is written with two.\n";
 
 /// What the loop over the lines works with.
-struct Chat {
+struct Talk {
   Conversation conversation;
   Recipe recipe;
   std::optional<Stats> last = std::nullopt;
   bool refused = false;  ///< a line was no message and no command
 };
 
-void show_stats(const Chat& chat) {
+void show_stats(const Talk& chat) {
   if (chat.last) fmt::print(stderr, "last reply: {}\n", summary(*chat.last, chat.recipe));
   fmt::print(stderr, "conversation: {} {}, {} of {} tokens\n", chat.conversation.turns(),
              chat.conversation.turns() == 1 ? "turn" : "turns", chat.conversation.length(),
@@ -44,7 +43,7 @@ void show_stats(const Chat& chat) {
 }
 
 /// Streams the reply to stdout and ends it with a line break.
-void answer(Chat& chat, std::string_view message) {
+void answer(Talk& chat, std::string_view message) {
   bool line_open = false;
   const InterruptGuard guard;
   const GenerateResult result = chat.conversation.reply(message, [&](std::string_view piece) {
@@ -61,7 +60,7 @@ void answer(Chat& chat, std::string_view message) {
 }
 
 /// Does what a line that begins with a slash asks for. Returns false to leave.
-bool obey(Chat& chat, const std::string& command) {
+bool obey(Talk& chat, const std::string& command) {
   if (command == "/quit") return false;
   if (command == "/help") {
     fmt::print(stderr, "{}", kHelp);
@@ -78,7 +77,7 @@ bool obey(Chat& chat, const std::string& command) {
 }
 
 /// Takes one line in. Returns false to leave.
-bool take_line(Chat& chat, std::string_view line) {
+bool take_line(Talk& chat, std::string_view line) {
   constexpr std::string_view kSpaces = " \t";
   const size_t begin = line.find_first_not_of(kSpaces);
   if (begin == std::string_view::npos) return true;
@@ -89,7 +88,8 @@ bool take_line(Chat& chat, std::string_view line) {
     answer(chat, line.substr(escaped ? 1 : 0));
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadInput) throw;
-    fmt::print(stderr, "verbatim: {}\n", one_line(error.what()));
+    const bool begun = chat.conversation.turns() > 0;
+    fmt::print(stderr, "verbatim: {}{}\n", one_line(error.what()), begun ? " (/reset begins anew)" : "");
     chat.refused = true;
   }
   return true;
@@ -99,16 +99,17 @@ void chat(const Options& options) {
   const Recipe recipe = chosen_recipe(options.common);
   std::optional<ChatFormat> format;
   if (!options.format.empty()) format = chat_format(options.format);
-  require_utf8(options.system, "the system text");
   const Model model = load_model(options.common.model, options.common.load_options({recipe}));
-  if (!format) format = detect_chat_format(model.data().text());
+  if (!format) format = detect_chat_format(model);
 
   GenerateOptions generate;
   generate.sampling = options.common.sampling;
   generate.max_tokens = options.max_tokens;
   generate.cancelled = interrupted;
   generate.prefill_progress = show_reading;
-  Chat chat{Conversation(model, *format, options.system, generate, recipe, options.common.threads), recipe};
+  Talk chat{
+      Conversation(model, Chat(model, *format, options.system), generate, recipe, options.common.threads),
+      recipe};
   if (const auto drafts = load_draft_model(options.common, recipe))
     chat.conversation.set_draft_model(*drafts);
   chat.conversation.prepare(show_measuring);

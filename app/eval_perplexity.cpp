@@ -46,8 +46,8 @@ Model load(const Options& options) {
       options.common.formats.empty() ? needed_formats(options.perplexity) : options.common.formats;
   model.threads = options.common.threads;
   model.sensitivities = options.sensitivities;
-  model.dense_only = options.dense_only;
-  model.round_to_bits = options.round_to_bits;
+  model.experiments.dense_only = options.dense_only;
+  model.experiments.round_to_bits = options.round_to_bits;
   return load_model(options.common.model, std::move(model));
 }
 

@@ -91,11 +91,11 @@ std::string plan_table(const Stats& stats) {
   }
   const auto of = [](double expected, double seconds) { return seconds > 0 ? expected / seconds : 1.0; };
   table += fmt::format("expected costs against those that came: draft {:.3f}, verify {:.3f}\n",
-                       of(stats.expected_draft, stats.seconds_draft),
-                       of(stats.expected_verify, stats.seconds_verify));
+                       of(stats.diagnostics.expected_draft, stats.seconds_draft),
+                       of(stats.diagnostics.expected_verify, stats.seconds_verify));
   table += fmt::format("measured table against the same passes: draft {:.3f}, verify {:.3f}\n",
-                       of(stats.table_seconds_draft, stats.seconds_draft_passes),
-                       of(stats.table_seconds_verify, stats.seconds_verify));
+                       of(stats.diagnostics.table_draft, stats.diagnostics.seconds_draft_passes),
+                       of(stats.diagnostics.table_verify, stats.seconds_verify));
   table += fmt::format("planning took {:.3f} % of decoding\n", stats.planning_percent());
   return table;
 }
@@ -150,11 +150,11 @@ void add_stats(ordered_json& object, const Stats& stats) {
 }
 
 void add_planning(ordered_json& object, const Stats& stats) {
-  object["expected_seconds_draft"] = stats.expected_draft;
-  object["expected_seconds_verify"] = stats.expected_verify;
-  object["table_seconds_draft"] = stats.table_seconds_draft;
-  object["table_seconds_verify"] = stats.table_seconds_verify;
-  object["seconds_draft_passes"] = stats.seconds_draft_passes;
+  object["expected_seconds_draft"] = stats.diagnostics.expected_draft;
+  object["expected_seconds_verify"] = stats.diagnostics.expected_verify;
+  object["table_seconds_draft"] = stats.diagnostics.table_draft;
+  object["table_seconds_verify"] = stats.diagnostics.table_verify;
+  object["seconds_draft_passes"] = stats.diagnostics.seconds_draft_passes;
   object["planning_percent"] = stats.planning_percent();
 }
 

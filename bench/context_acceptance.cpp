@@ -9,7 +9,7 @@
 #include "app/app_support.h"
 #include "base/error.h"
 #include "checkpoint/json_fields.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kv/make_cache.h"
 
 namespace verbatim::bench {
@@ -76,8 +76,8 @@ std::vector<ContextAcceptance> read_acceptance(const std::string& path, std::spa
 double share_beyond_buffer(const app::DecodeCase& one, const std::vector<app::TokenPrompts>& sets,
                            const std::vector<app::DecodeResult>& results) {
   // Of any size: the boundary is a function of the position alone.
-  const std::unique_ptr<KvCache> cache =
-      make_cache(one.recipe.cache, {1, 1, one.model.data().decoder.cache_shape().head_dim}, kAttentionChunk);
+  const std::unique_ptr<KvCache> cache = make_cache(
+      one.recipe.cache, {1, 1, data_of(one.model).decoder.cache_shape().head_dim}, kAttentionChunk);
   const CodedChunks coded = cache->head(0, 0).coded;
   int64_t decoded = 0;
   int64_t beyond = 0;

@@ -10,7 +10,7 @@
 #include "bench/filled_cache.h"
 #include "bench/passes_measurement.h"
 #include "engine/memory_check.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "speculation/drafter_stack.h"
 #include "speculation/sparse_levels.h"
 
@@ -68,7 +68,7 @@ void run_in_turns(std::vector<PassCase>& passes, const ContextBenchPlan& plan) {
 }
 
 CacheShape shape_of(const app::DecodeCase& one) {
-  return one.model.data().decoder.cache_shape();
+  return data_of(one.model).decoder.cache_shape();
 }
 
 /// The caches of the cases, each once, plain's first.
@@ -146,7 +146,7 @@ class Context {
       const auto kind = std::find(kinds.begin(), kinds.end(), cases_[i].recipe.cache);
       if (kind == kinds.end()) continue;
       KvCache& cache = *caches[static_cast<size_t>(kind - kinds.begin())];
-      const Decoder& decoder = cases_[i].model.data().decoder;
+      const Decoder& decoder = data_of(cases_[i].model).decoder;
       const auto add = [&](const PassKind& pass, int64_t rows) {
         passes.emplace_back(decoder, pass, cache, context_, rows, workspace_, team_);
         of.push_back(i);
@@ -176,7 +176,7 @@ class Context {
 
   /// What the drafts of a recipe see of the context, if that is not all of it.
   std::unique_ptr<SparseCache> sparse_view(const app::DecodeCase& one, KvCache& cache) {
-    const Decoder& decoder = one.model.data().decoder;
+    const Decoder& decoder = data_of(one.model).decoder;
     std::unique_ptr<SparseCache> view =
         make_view(one.recipe.levels.front(), one.recipe.cache, shape_of(one), cache.capacity());
     if (view == nullptr) return nullptr;
@@ -196,7 +196,7 @@ class Context {
   }
 
   int64_t copied_bytes(const app::DecodeCase& one) const {
-    return dense_cache_bytes(one.model.data().checkpoint.config,
+    return dense_cache_bytes(data_of(one.model).checkpoint.config,
                              copied_positions(one.recipe.levels.front(), context_));
   }
 

@@ -13,7 +13,7 @@
 #include "bench/passes_measurement.h"
 #include "bench/plot.h"
 #include "checkpoint/new_folder.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kernels/dispatch.h"
 #include "model/work.h"
 
@@ -233,7 +233,7 @@ void bench(const Options& options) {
   }
   const int threads = options.threads > 0 ? options.threads : hardware_threads();
   const Model model = app::load_model(options.model, formats, threads);
-  const Decoder& decoder = model.data().decoder;
+  const Decoder& decoder = data_of(model).decoder;
   const int64_t most_rows =
       *std::max_element(options.batch.begin(), options.batch.end()) * (options.length + 1);
   if (kContext + most_rows > model.context()) {

@@ -10,7 +10,7 @@
 #include "bench/bandwidth_sweep.h"
 #include "bench/commands.h"
 #include "bench/passes_measurement.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kernels/dispatch.h"
 
 namespace verbatim::bench {
@@ -167,7 +167,7 @@ void bench(const Options& options) {
   const int threads = options.threads > 0 ? options.threads : hardware_threads();
   const Model model = app::load_model(options.model, formats_to_load(options, reading), threads);
   check_lengths(options, model.context());
-  const Decoder& decoder = model.data().decoder;
+  const Decoder& decoder = data_of(model).decoder;
   ThreadTeam team(threads);
   PassBenchReport report = measure_passes(decoder, make_plan(options, reading), team,
                                           [](double fraction) { app::show_progress("measuring", fraction); });

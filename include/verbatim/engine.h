@@ -12,52 +12,62 @@
 
 namespace verbatim {
 
+/// How an engine runs: how many sequences at a time, and with how much memory.
 struct EngineOptions {
-  int32_t max_batch = 8;  ///< sequences that are evaluated together at most; others wait for their turn
+  /// The most sequences that are evaluated together, 1 to 1024; further requests wait for their turn.
+  int32_t max_batch = 8;
   /// The most tokens that a sequence may reach, at most the model's context; 0: the context.
   int64_t capacity = 0;
-  /// Memory for the keys and values of all sequences in BF16, in bytes. 0: what max_batch sequences of
+  /// Memory for the keys and values of all sequences in BF16, in bytes. 0: as much as max_batch sequences of
   /// `capacity` tokens take, but at most half of the memory that is available.
   int64_t cache_bytes = 0;
-  /// Remembers beginnings that sequences have had, so that they are not evaluated again.
+  /// Remembers the beginnings of earlier sequences, so that they are not evaluated again.
   bool prompt_cache = true;
-  /// Tokens of prompts that join a pass in which other sequences decode. Changes speed, never the text.
+  /// The most tokens of prompts that join a pass in which other sequences decode. Changes speed, never the
+  /// text.
   int64_t prompt_rows = 128;
-  /// Leaves out drafts that would take all sequences longer than what they bring is worth. Without, recipes'
-  /// own rules decide, as they do alone; those of planners know the size of the batch. Changes speed, never
-  /// the text.
+  /// Leaves out drafts whose passes would delay all sequences by more than the drafted tokens gain. Without,
+  /// each recipe's own stop rule decides, as it does for one sequence alone. Changes speed, never the text.
   bool weigh_drafts = true;
-  int32_t threads = 0;  ///< to compute with; 0 takes every processor this process may run on
+  /// Threads to compute with; 0 takes every processor that this process may run on.
+  int32_t threads = 0;
 };
 
-/// What is to be generated.
+/// A prompt for an engine to continue, and how.
 struct Request {
-  std::vector<int32_t> prompt;
-  /// Its callbacks are called on a thread of the engine, which they must not wait for.
-  GenerateOptions options;
-  Recipe recipe;
-  int32_t priority = 0;  ///< higher ones go first; among equals, those that came first
-  /// Generation ends here at the latest, wherever it is.
+  /// The tokens to continue.
+  std::vector<int32_t> prompt = {};
+  /// The engine calls the callbacks among the options on a thread of its own, which they must not block.
+  GenerateOptions options = {};
+  /// The recipe to decode with.
+  Recipe recipe = {};
+  /// Requests of higher priority go first; among equals, the request that came first.
+  int32_t priority = 0;
+  /// When generation ends at the latest, with what there is by then; nothing: never.
   std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
 };
 
-/// The answer to a request, as it comes into being. May be asked by one thread while the engine fills it;
-/// cancel() may be called by any. Outlives the engine if need be. Destroying it does not cancel.
+/// The answer to a request, as it comes into being. One thread may ask for pieces while the engine adds them;
+/// cancel() may be called by any thread. A stream may outlive its engine. Destroying a stream does not cancel
+/// the request.
 class TokenStream {
  public:
-  /// What has become final since the last piece: whole characters of text, and the tokens they end with.
+  /// The part of an answer that became final since the piece before: whole UTF-8 characters of text, the
+  /// tokens that they end with, and the tokens' log-probabilities if they were asked for.
   struct Piece {
     std::string text;
     std::vector<int32_t> tokens;
+    std::vector<ScoredToken> logprobs;
   };
 
-  /// Waits for the next piece; none when the answer is complete or has failed.
+  /// Waits for the next piece and returns it; nothing when the answer is complete or has failed.
   std::optional<Piece> next();
-  /// Waits until the answer is complete and returns all of it. Throws the Error that ended it, if one did.
-  /// Once.
+  /// Waits until the answer is complete and returns all of it; to be called once. Throws the Error that ended
+  /// the answer, if one did.
   GenerateResult wait();
-  /// Asks for an early end: what there is by then is the answer.
+  /// Cancels the request: generation ends before its next step, and what there is by then is the answer.
   void cancel();
+  /// Whether the answer is complete or has failed.
   bool done() const;
 
   struct State;
@@ -67,59 +77,59 @@ class TokenStream {
   std::shared_ptr<State> state_;
 };
 
-/// What an engine is doing.
+/// The requests that an engine has now, and the work that it has done since it was made.
 struct EngineStats {
-  int64_t waiting = 0;      ///< requests whose turn has not come
-  int64_t running = 0;      ///< and those under way
-  int64_t finished = 0;     ///< so far, however they ended
-  int64_t preemptions = 0;  ///< so far: sequences that lost their memory and were evaluated anew
-  /// Passes so far that verified and read prompts, those that drafted, their rows, and what they took.
+  int64_t waiting = 0;      ///< requests now whose turn has not come
+  int64_t running = 0;      ///< requests now that are being answered
+  int64_t finished = 0;     ///< requests so far that have ended, for whatever reason
+  int64_t preemptions = 0;  ///< how often so far a sequence lost its memory and was evaluated anew
+  /// Passes of one kind so far, with the rows of all their sequences and the time they took.
   struct Passes {
     int64_t count = 0;
     int64_t rows = 0;
     double seconds = 0;
   };
-  Passes whole_model;
-  Passes drafts;
-  int64_t prompt_tokens_remembered = 0;  ///< so far: those that were not evaluated because they were known
-  // Memory for keys and values in BF16:
-  int64_t cache_bytes = 0;             ///< in all
-  int64_t cache_bytes_taken = 0;       ///< of that, in pages of sequences or of remembered beginnings
-  int64_t cache_bytes_remembered = 0;  ///< of that, in pages that no sequence uses
-  /// Positions that the pages of sequences had room for, and those of them that were for tokens of theirs,
-  /// added up over the passes so far.
-  int64_t positions_taken = 0;
-  int64_t positions_used = 0;
+  Passes whole_model;                    ///< passes that verified or read prompts
+  Passes drafts;                         ///< passes that drafted
+  int64_t prompt_tokens_remembered = 0;  ///< tokens of prompts so far that need not be evaluated
+  int64_t cache_bytes = 0;               ///< memory for keys and values in BF16, in all
+  int64_t cache_bytes_taken = 0;         ///< part of cache_bytes: pages of sequences or remembered beginnings
+  int64_t cache_bytes_remembered = 0;    ///< part of cache_bytes: pages that no sequence uses
+  int64_t positions_taken = 0;  ///< positions in the pages of sequences, added up over the passes so far
+  int64_t positions_used = 0;   ///< part of positions_taken: positions that held a token
 };
 
 /// Runs many sequences through one model at once. Sequences join and leave at every step (continuous
-/// batching), long prompts are read in chunks beside others that decode, memory for keys and values is
-/// paged, and beginnings that sequences have in common are kept once. Where memory runs out, those that came
-/// last give theirs back and are evaluated again later.
+/// batching), long prompts are read in chunks while other sequences decode, memory for keys and values is
+/// paged, and a beginning that sequences have in common is kept once. Where memory runs out, the sequences
+/// that came last give theirs back and are evaluated again later.
 ///
-/// The bytes of an answer depend on its request alone: not on who shares the batch, when they joined, what is
-/// remembered or who lost memory, as far as its recipe promises the bytes of plain decoding.
+/// The bytes of an answer depend on its request alone, if its recipe is lossless: not on the other sequences
+/// of the batch, on when they joined, on remembered beginnings or on lost memory.
 ///
 /// All members may be called from several threads.
 class Engine {
  public:
-  /// Throws Error(kMachine) when the memory cannot be reserved.
+  /// Throws Error(kUsage) for options out of range, and Error(kMachine) when the memory cannot be reserved.
   explicit Engine(const Model& model, const EngineOptions& options = {});
-  /// Cancels what is not finished.
+  /// Cancels every request that is not finished, and waits for the cancelled ones to end.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Takes a request in. Throws, before anything is computed, what Session::generate() throws.
+  /// Takes a request in and returns its answer to be. Throws what Session::generate() throws, before anything
+  /// is computed.
   TokenStream submit(Request request);
-  /// Waits for the answer.
+  /// Takes a request in and waits for its whole answer.
   GenerateResult generate(Request request) { return submit(std::move(request)).wait(); }
 
-  /// Gives the model that recipes with a `model` level draft with, before the first request.
+  /// Gives the model that recipes with a `model` level draft with. Throws Error(kUsage) after the first
+  /// request.
   void set_draft_model(const Model& model);
   /// Gets what a recipe needs before its first use, as Session::prepare() does.
   void prepare(const Recipe& recipe, const std::function<void(double)>& progress = {});
 
+  /// The engine's statistics at this moment.
   EngineStats stats() const;
 
  private:

@@ -1,58 +1,83 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "verbatim/logprobs.h"
 #include "verbatim/model.h"
 #include "verbatim/recipe.h"
 #include "verbatim/sampling.h"
 
 namespace verbatim {
 
+/// How a generation chooses tokens, where it ends, and which results it gives beside the text.
 struct GenerateOptions {
-  SamplingOptions sampling;
+  SamplingOptions sampling = {};
+  /// The most tokens to generate; 0 evaluates nothing.
   int64_t max_tokens = 128;
+  /// Goes on after a token that ends a sequence.
   bool ignore_eos = false;
-  /// Generation ends before the first of these strings in the text. None is empty.
-  std::vector<std::string> stop;
+  /// Generation ends before the first of these strings in the text. No string may be empty.
+  std::vector<std::string> stop = {};
   /// Generation also ends with any of these tokens, whose text is left out.
-  std::vector<int32_t> stop_tokens;
-  /// Prompt tokens per pass. Changes speed and memory, never the text.
+  std::vector<int32_t> stop_tokens = {};
+  /// Prompt tokens per pass, at least 1. Changes speed and memory, never the text.
   int64_t prefill_chunk = 512;
-  /// Asked before every pass over a prompt and before every step, if given: true ends the generation there.
+  /// Cancels the generation by returning true: it ends there, and what was generated until then is the
+  /// result. Asked before every pass over a prompt, before every step, and after every piece of text that a
+  /// Session hands out.
   std::function<bool()> cancelled = {};
   /// Told how much of the prompt is evaluated, from 0 to 1: once before the first pass over it and after
   /// each.
   std::function<void(double)> prefill_progress = {};
+  /// Says which tokens may come next; empty: all of them.
+  TokenFilter filter = {};
+  /// Fills GenerateResult::logprobs, with this many likeliest tokens at every place (0 to kMostTopLogprobs);
+  /// nothing leaves them out, which saves the time of computing them.
+  std::optional<int32_t> top_logprobs = {};
 };
 
-enum class FinishReason { kLength, kEndOfSequence, kStopString, kContext, kCancelled, kDeadline };
+/// Why a generation ended.
+enum class FinishReason {
+  kLength,         ///< max_tokens were generated
+  kEndOfSequence,  ///< the model ended the sequence, or said a stop token
+  kStopString,     ///< a stop string came
+  kContext,        ///< the sequence reached its capacity
+  kCancelled,      ///< the caller cancelled it
+  kDeadline,       ///< the request's deadline passed
+};
 
-/// "length", "eos", "stop", "context", "cancelled" or "deadline".
+/// The name of a reason: "length", "eos", "stop", "context", "cancelled" or "deadline".
 std::string_view finish_reason_name(FinishReason reason);
 
-/// What happened at one depth of the drafts: 0 is the first drafted token of a step.
+/// The fate of drafted tokens at one depth: 0 is the first drafted token of a step.
 struct DepthStats {
-  int64_t drafted = 0;   ///< steps that drafted so deep
-  int64_t accepted = 0;  ///< of those, steps whose text took a draft from here
+  int64_t drafted = 0;   ///< steps that drafted this deep
+  int64_t accepted = 0;  ///< steps among them whose text took a draft of this depth
 };
 
-/// What one level of drafting did for the level above it.
+/// The work that one level of drafting did for the level above it.
 struct LevelStats {
-  /// Which one it is: a planned recipe goes without the levels that there is nothing for.
+  /// The level. A planned recipe goes without levels that the model has no weights for, so its place in the
+  /// recipe says nothing.
   DraftLevel level;
-  int64_t drafted = 0;   ///< tokens it proposed
-  int64_t accepted = 0;  ///< of those, tokens that the level above kept
+  int64_t drafted = 0;   ///< tokens that the level proposed
+  int64_t accepted = 0;  ///< proposed tokens that the level above kept
   int64_t passes = 0;    ///< evaluations of a model; 0 for n-grams
-  double seconds = 0;    ///< with what the levels below it took
-  /// Under a planner whose table of costs has this level: what its passes took, without what surrounds them,
-  /// and what the table says of exactly these passes, as it was measured.
-  double seconds_passes = 0;
-  double table_seconds = 0;
+  double seconds = 0;    ///< time of proposing, the levels below included
+
+  /// How well a planner's table of costs describes the level's passes. 0 without a planner.
+  struct Diagnostics {
+    double seconds_passes = 0;  ///< time of the passes alone
+    double table_seconds = 0;   ///< time of exactly these passes according to the table
+  };
+  Diagnostics diagnostics;
 };
 
 /// How often the planner chose a way to draft: "plain", "self", "self <- ngram", ...
@@ -61,37 +86,43 @@ struct PlanStats {
   int64_t steps = 0;
 };
 
+/// The expectations of a recipe's planner about drafts and passes, for comparison with the times that these
+/// took. All times are in seconds, and 0 without a planner. The table of costs counts as it was measured, not
+/// as it was adjusted since.
+struct PlannerDiagnostics {
+  double expected_draft = 0;   ///< drafting, as the planner expected it, with what it had learnt
+  double expected_verify = 0;  ///< the model's passes, as the planner expected them
+  double table_draft = 0;      ///< the drafters' passes according to the table, translated drafts' left out
+  double table_verify = 0;     ///< the model's passes according to the table; compare Stats::seconds_verify
+  double seconds_draft_passes = 0;  ///< the passes of table_draft, as measured
+};
+
+/// The cost of a generation and the fate of its drafts. Times are in seconds.
 struct Stats {
-  int64_t prompt_tokens = 0;  ///< newly evaluated for this call
-  int64_t generated_tokens = 0;
+  int64_t prompt_tokens = 0;       ///< tokens of the prompt that were evaluated, remembered ones left out
+  int64_t generated_tokens = 0;    ///< tokens that were generated
   int64_t drafted = 0;             ///< tokens proposed to the model
-  int64_t accepted = 0;            ///< of those, tokens that verification kept
-  int64_t target_passes = 0;       ///< passes in the full reading while decoding
+  int64_t accepted = 0;            ///< proposed tokens that verification kept
+  int64_t target_passes = 0;       ///< passes in the verifying reading while decoding
   int64_t draft_passes = 0;        ///< passes of all drafters
   int64_t fallbacks = 0;           ///< steps whose drafting ended because the drafter was unsure
   int64_t rollbacks = 0;           ///< steps in which the model rejected a draft
-  double seconds_prefill = 0;      ///< until the first token is known
-  double seconds_decode = 0;       ///< all the rest
-  double seconds_draft = 0;        ///< of the decoding time: proposing
-  double seconds_verify = 0;       ///< of the decoding time: the model's passes
-  double seconds_sampling = 0;     ///< of the decoding time: choosing tokens after verification
-  double seconds_planning = 0;     ///< of the decoding time: the planner
-  std::vector<LevelStats> levels;  ///< those of the recipe, in its order
-  std::vector<DepthStats> depths;  ///< by depth
+  double seconds_prefill = 0;      ///< time until the first token was known
+  double seconds_decode = 0;       ///< time after that
+  double seconds_draft = 0;        ///< part of the decoding time: proposing
+  double seconds_verify = 0;       ///< part of the decoding time: the model's passes
+  double seconds_sampling = 0;     ///< part of the decoding time: choosing tokens after verification
+  double seconds_planning = 0;     ///< part of the decoding time: the planner
+  std::vector<LevelStats> levels;  ///< the levels of the recipe, in its order
+  std::vector<DepthStats> depths;  ///< by depth of the drafts
   std::vector<int64_t> lengths;    ///< steps by how many drafts they kept
-  std::vector<PlanStats> plans;    ///< of recipes that are planned
-  double expected_draft = 0;   ///< what the planner expected that the drafts take, as it had learnt so far
-  double expected_verify = 0;  ///< likewise the model's passes
-  /// What the planner's table of costs, as it was measured and not as it was adjusted since, says of exactly
-  /// the passes that ran. 0 without a planner.
-  double table_seconds_draft = 0;   ///< of drafters: networks alone, but for those that are translated
-  double table_seconds_verify = 0;  ///< of the model: compare with seconds_verify
-  double seconds_draft_passes = 0;  ///< what the passes of table_seconds_draft took
+  std::vector<PlanStats> plans;    ///< the choices of the planner of a planned recipe
+  PlannerDiagnostics diagnostics;
   FinishReason finish = FinishReason::kLength;
 
   /// Accepted over drafted tokens; 0 when none was drafted.
   double acceptance_rate() const;
-  /// Tokens gained per pass of the target while decoding (1 for plain decoding).
+  /// Tokens gained per pass of the model while decoding (1 for plain decoding).
   double mean_accepted_length() const;
   /// Tokens after the first, per second of decoding; 0 when there are none.
   double tokens_per_second() const;
@@ -101,31 +132,42 @@ struct Stats {
   double seconds_overhead() const;
 };
 
+/// The outcome of a generation.
 struct GenerateResult {
+  /// The text, without the tokens and strings that only ended it.
   std::string text;
-  std::vector<int32_t> tokens;  ///< the generated ones, a final end-of-sequence token included
+  /// The generated tokens, a final end-of-sequence or stop token included.
+  std::vector<int32_t> tokens;
+  /// The log-probability of each of `tokens`, if GenerateOptions::top_logprobs asked for them; empty
+  /// otherwise.
+  std::vector<ScoredToken> logprobs;
   Stats stats;
 };
 
-/// One sequence of tokens with its cache. Not for use from several threads at once; different sessions of a
-/// model may run on different threads.
+/// One sequence of tokens with its keys and values, to which prompts and generated tokens are appended. Not
+/// for use from several threads at once; different sessions of a model may run on different threads. An
+/// Engine runs many sequences at a time and remembers prompts; a Session is one sequence that its caller
+/// steers: its tokens can be looked at, cut off, saved and restored.
 class Session {
  public:
-  /// `capacity` is the most tokens the sequence may reach, at most the model's context (0 means the context);
-  /// `threads` 0 takes every processor this process may run on.
+  /// `capacity` is the most tokens that the sequence may reach, at most the model's context (0 means the
+  /// context); `threads` 0 takes every processor that this process may run on. Throws Error(kMachine) when
+  /// the memory cannot be reserved.
   Session(const Model& model, int64_t capacity = 0, int32_t threads = 0);
   ~Session();
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
-  /// Called with each piece of text as it becomes final, in whole UTF-8 characters. Returning false cancels.
-  using OnText = std::function<bool(std::string_view)>;
+  /// Called with each piece of text as it becomes final, in whole UTF-8 characters, on the calling thread.
+  using OnText = std::function<void(std::string_view)>;
 
   /// Appends a prompt's tokens to the sequence and generates from there. What earlier calls left in the cache
-  /// is not evaluated again. Throws Error(kBadInput) when the sequence is empty or does not fit,
-  /// Error(kUsage) when the recipe needs weights that the model was loaded without, and, before anything is
-  /// computed, Error(kMachine) when the memory that is available does not hold the sequence with all the
-  /// tokens that may be generated.
+  /// is not evaluated again. The text is streamed to `on_text` and cancelled by GenerateOptions::cancelled.
+  /// Throws Error(kBadInput) when the sequence is empty or does not fit, or the recipe is not valid,
+  /// Error(kUsage) when an option is out of range or the recipe needs weights that the model was loaded
+  /// without, and, before anything is computed, Error(kMachine) when the memory that is available does not
+  /// hold the sequence with all the tokens that may be generated. When it throws, the sequence is as it was
+  /// before the call.
   ///
   /// The same sequence, options and seed give the same tokens with every lossless recipe, chunk size and
   /// number of threads.
@@ -137,7 +179,7 @@ class Session {
 
   /// Gets what a recipe needs before its first use: for a planned one, what passes cost on this machine, from
   /// the user's cache directory or measured now, which takes seconds for a large model. generate() does so
-  /// itself if need be; this one tells how far it is.
+  /// itself if need be; this call says how far the measuring is, from 0 to 1.
   void prepare(const Recipe& recipe, const std::function<void(double)>& progress = {});
 
   /// Forgets the tokens from `length` on, so that the next prompt continues from there.
@@ -145,6 +187,20 @@ class Session {
 
   /// Every token so far: prompts and what was generated.
   const std::vector<int32_t>& tokens() const;
+  /// The number of tokens at the beginning of the sequence whose keys and values are known, so that the next
+  /// call need not evaluate them.
+  int64_t evaluated() const;
+
+  /// Writes the sequence to a new file: its tokens and, where they are stored in BF16 or F16, its keys and
+  /// values; of other caches the tokens alone. The file is for this model on this kind of machine. Throws
+  /// Error(kBadInput) when there is a file of that name or none can be made there, and Error(kMachine) when
+  /// writing fails.
+  void save(const std::filesystem::path& path) const;
+  /// Makes the sequence the one that save() wrote. The next call goes on as if nothing had happened, with the
+  /// same bytes. Where keys and values are not in the file, or were computed with another instruction set,
+  /// the next call evaluates the tokens again. Throws Error(kBadInput), leaving the sequence as it was, when
+  /// the file is not a session's, is damaged, belongs to another model, or does not fit the capacity.
+  void restore(const std::filesystem::path& path);
 
  private:
   struct State;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,16 @@
 namespace verbatim {
 
 struct ModelData;
+struct ModelAccess;
+
+/// Changes to the weights that measure how good a format is. Not for use otherwise: they make a model worse.
+struct QualityExperiments {
+  /// The formats `squeeze3` and `squeeze4` go without their sparse part.
+  bool dense_only = false;
+  /// Rounds the weights of every output column to this many bits (1 to 16), uniformly, before they are
+  /// packed; 0 leaves them as they are.
+  int32_t round_to_bits = 0;
+};
 
 /// How a model is loaded. Without a recipe, recipes or formats it is loaded for plain decoding: a checkpoint
 /// in its own type, a .vbt file with all that it holds.
@@ -29,21 +40,18 @@ struct ModelOptions {
   /// is the model's own type. A .vbt file is packed already: it must hold every format that is named here,
   /// and any lossless format for "full". Empty: the recipes decide.
   std::vector<std::string> formats = {};
-  /// A .safetensors file with the loss's sensitivity to each weight, for `squeeze3` and `squeeze4`; or empty.
+  /// A .safetensors file with the loss's sensitivity to each weight, for the formats `squeeze3` and
+  /// `squeeze4` of a model that is not packed yet; empty: none.
   std::filesystem::path sensitivities = {};
-  /// `squeeze3` and `squeeze4` without the sparse part.
-  bool dense_only = false;
-  /// For comparisons: rounds the weights of every output column to so many bits, uniformly, before they are
-  /// packed (formats/round_to_nearest.h); 0 leaves them as they are.
-  int32_t round_to_bits = 0;
-  /// Threads to pack with; 0 takes every processor this process may run on.
+  QualityExperiments experiments = {};
+  /// Threads to pack with; 0 takes every processor that this process may run on.
   int32_t threads = 0;
-  /// Called now and then during loading with the fraction done, from 0 to 1.
+  /// Called now and then during loading with the fraction done, from 0 to 1, on the calling thread.
   std::function<void(double)> progress = {};
 };
 
-/// A model that is loaded and packed. Copies share the weights; all members may be called from several
-/// threads.
+/// A model that is loaded and packed, with its vocabulary. Copies share the weights, which live as long as
+/// the last copy, session or engine of the model. All members may be called from several threads.
 class Model {
  public:
   /// Opens a directory in Hugging Face layout, a .gguf file, or a .vbt file, which is mapped and must not be
@@ -51,13 +59,31 @@ class Model {
   /// what to do, and Error(kUsage) when a recipe runs models of another quantization scheme.
   static Model load(const std::filesystem::path& path, const ModelOptions& options = {});
 
-  /// Token ids of a text, the beginning-of-sequence token included if the model wants it. Throws
-  /// Error(kBadInput) for text that is not valid UTF-8.
+  /// Token ids of a text, the beginning-of-sequence token included if `add_bos` and the model wants it.
+  /// Special tokens that are written out in the text ("<|im_start|>") are recognized. Throws Error(kBadInput)
+  /// for text that is not valid UTF-8, and for a model without a vocabulary.
   std::vector<int32_t> encode(std::string_view text, bool add_bos = true) const;
-  /// The text of tokens; control tokens are left out.
+  /// The text of tokens; control tokens are left out. Throws Error(kBadInput) for a model without a
+  /// vocabulary.
   std::string decode(const std::vector<int32_t>& tokens) const;
 
-  int32_t context() const;  ///< the longest sequence, in tokens
+  /// The bytes that a token adds to a text: none for control tokens, and not always whole UTF-8 characters.
+  /// Throws Error(kUsage) for a token outside the vocabulary, Error(kBadInput) for a model without one.
+  std::string token_text(int32_t token) const;
+  /// A token as the vocabulary spells it ("▁the", "Ġthe", "<|im_end|>"); empty for ids without an entry.
+  /// Throws as token_text() does.
+  std::string piece(int32_t token) const;
+  /// The token that the vocabulary spells like this, or nothing. Throws Error(kBadInput) for a model without
+  /// a vocabulary.
+  std::optional<int32_t> find_token(std::string_view piece) const;
+  /// The token that begins a sequence, or nothing if the model has none.
+  std::optional<int32_t> bos_token() const;
+  /// The tokens that end a sequence; generation ends with any of them.
+  const std::vector<int32_t>& eos_tokens() const;
+
+  /// The longest sequence that the model can evaluate, in tokens.
+  int32_t context() const;
+  /// The number of token ids: every token is at least 0 and below this.
   int32_t vocab_size() const;
   /// Where the weights come from: "trained", "inflated" (a trained model enlarged by `verbatim inflate`:
   /// its speed counts, its quality is that of the smaller one) or "random".
@@ -65,9 +91,8 @@ class Model {
   /// Things about the files that deserve a person's attention but did not stop the loading, a line each.
   const std::vector<std::string>& warnings() const;
 
-  const ModelData& data() const { return *data_; }
-
  private:
+  friend struct ModelAccess;
   explicit Model(std::shared_ptr<const ModelData> data) : data_(std::move(data)) {}
   std::shared_ptr<const ModelData> data_;
 };

@@ -10,22 +10,23 @@
 
 namespace verbatim {
 
+/// How the perplexity of a text is measured.
 struct PerplexityOptions {
   /// The reading to measure, by name ("full", "mxfp4-w4a8", ...); the model is loaded with its format.
   std::string reading = "full";
-  /// How keys and values are stored,
+  /// How keys and values are stored.
   CacheOptions cache = {};
-  /// and whether only the upper halves of their codes are read, as a draft does (QuantSpec §4.2).
+  /// Reads only the upper halves of the codes of keys and values, as a draft does (QuantSpec §4.2).
   bool draft_cache = false;
-  /// Another reading to compare each prediction with, or empty; with keys and values in BF16. Costs a
+  /// Another reading to compare each prediction with, with keys and values in BF16; empty: none. Costs a
   /// second evaluation of every window.
-  std::string compare_with;
+  std::string compare_with = {};
   /// Tokens of a window, a beginning-of-sequence token included; 0 takes the model's context, 1024 at most.
   int64_t window = 0;
-  /// Tokens from the beginning of a window to that of the next; 0: the windows lie side by side. Smaller ones
-  /// overlap, and of all windows but the first only the tokens that no window before has had are scored.
+  /// Tokens from the beginning of a window to the beginning of the next; 0: the windows lie side by side.
+  /// With a smaller stride windows overlap, and each scores only the tokens that no earlier window held.
   int64_t stride = 0;
-  /// The first so many tokens of the text only; 0 takes all.
+  /// How many tokens of the text are measured, from its beginning; 0 takes all.
   int64_t max_tokens = 0;
   /// Threads to compute with; 0 takes every processor this process may run on. Changes no bit of the result.
   int32_t threads = 0;
@@ -33,16 +34,17 @@ struct PerplexityOptions {
   std::function<void(double)> progress = {};
 };
 
+/// How well a model predicts a text.
 struct PerplexityResult {
   std::string reading;         ///< as asked for
   std::string resolved;        ///< what it means for this model: "bf16" for "full" of a BF16 model
   double bits_per_weight = 0;  ///< stored bits that the reading reads per weight of the matrices
-  int64_t window = 0;          ///< as used
-  int64_t stride = 0;
-  int64_t windows = 0;
-  int64_t text_bytes = 0;   ///< of the whole text
-  int64_t text_tokens = 0;  ///< likewise, without a beginning-of-sequence token
-  int64_t tokens = 0;       ///< tokens scored
+  int64_t window = 0;          ///< tokens of a window, as used
+  int64_t stride = 0;          ///< tokens between the beginnings of windows, as used
+  int64_t windows = 0;         ///< windows evaluated
+  int64_t text_bytes = 0;      ///< bytes of the whole text
+  int64_t text_tokens = 0;     ///< tokens of the whole text, without a beginning-of-sequence token
+  int64_t tokens = 0;          ///< tokens scored
 
   double mean_nll = 0;        ///< mean negative log likelihood of the tokens scored, in nats
   double standard_error = 0;  ///< of the mean, as if tokens were independent of each other
@@ -51,19 +53,22 @@ struct PerplexityResult {
   /// perplexity it compares models with different vocabularies.
   double bits_per_byte = 0;
 
-  /// With compare_with only, like all but the last of what follows: mean_nll less that of the other reading,
-  /// and the standard error of the mean difference, which is far smaller than that of either: the two are
-  /// right and wrong about the same tokens.
+  /// With compare_with: mean_nll less the other reading's.
   double excess_nll = 0;
+  /// With compare_with: the standard error of excess_nll, which is far smaller than that of either mean,
+  /// because the two readings are right and wrong about the same tokens.
   double excess_standard_error = 0;
-  double agreement = 0;  ///< the share of tokens for which both readings hold the same one likeliest
-  double overlap = 0;    ///< the mean of Σ min(p, q) over the two predictions
-  /// The mean of Σ q log(q / p), q being the other reading's prediction, in nats (the divergence of Kullback
-  /// and Leibler), and its standard error: the most telling of all, as it does not depend on which token
-  /// came.
+  /// With compare_with: the share of tokens for which both readings hold the same token likeliest.
+  double agreement = 0;
+  /// With compare_with: the mean of Σ min(p, q) over the two predictions p and q of each token.
+  double overlap = 0;
+  /// With compare_with: the mean Kullback-Leibler divergence Σ q log(q / p) from the other reading's
+  /// prediction q, in nats: the most telling comparison, as it does not depend on which token came.
   double divergence = 0;
+  /// With compare_with: the standard error of the divergence.
   double divergence_standard_error = 0;
-  double seconds = 0;  ///< for the evaluation, without loading
+  /// Time of the evaluation, without loading.
+  double seconds = 0;
 };
 
 /// Measures how well a model predicts a text. The text is encoded whole, special tokens written out in it

@@ -9,13 +9,13 @@
 
 namespace verbatim {
 
-/// A source of drafts and when it stops: the next level below what it drafts for (ML-SpecQD §III-C). A level
-/// that is itself drafted for verifies its own drafts in one pass, as the model above it does.
+/// A source of drafts for the level above it, and its stop rule (ML-SpecQD §III-C). A level that has a
+/// drafter itself verifies its drafts in one pass, as the model does.
 struct DraftLevel {
   enum class Kind {
     kSelf,   ///< another reading of the same model, sharing its cache (QSpec §3.1, ML-SpecQD §III-B)
     kModel,  ///< another model with a cache of its own
-    kNgram,  ///< what followed the same tokens before, in the sequence or in a table
+    kNgram,  ///< tokens that followed the same tokens before, in the sequence or in a table
   };
 
   Kind kind = Kind::kSelf;
@@ -23,30 +23,32 @@ struct DraftLevel {
   std::string reading;
   /// `model`: where the model lies; empty: Session::set_draft_model() gives it.
   std::string model;
-  /// `self`: leave after so many layers (thesis §4.3, appendix C.2); 0 runs them all.
+  /// `self`: the number of layers to run, the first ones (early exit); 0 runs them all.
   int32_t layers = 0;
-  /// Draft only among so many tokens of the vocabulary, those that texts need most often, which makes the
+  /// Drafts only among this many tokens of the vocabulary, the most frequent ones in texts, which makes the
   /// output matrix smaller; 0 takes all.
   int32_t vocabulary = 0;
-  /// `self`: what of the cache it reads: "full"; "draft", the upper halves of the codes (QuantSpec §4.2);
-  /// "window", the beginning and the latest positions (StreamingLLM); "snapkv", those that the end of the
-  /// prompt attends to most, and what came after.
+  /// `self`: the part of the cache that is read: "full"; "draft", the upper halves of the codes (QuantSpec
+  /// §4.2); "window", the beginning and the latest positions (StreamingLLM); "snapkv", the positions that the
+  /// end of the prompt attends to most, and the positions after the prompt.
   std::string cache = "full";
-  /// `window`, `snapkv`: the share of the context that is read.
+  /// Caches "window" and "snapkv": the share of the context that is read, 0.01 to 1.
   float budget = 0.25f;
-  /// `ngram`: the longest and the shortest run of tokens that is looked up.
+  /// `ngram`: the longest run of tokens that is looked up, 1 to 32.
   int32_t longest_match = 6;
+  /// `ngram`: the shortest run of tokens that is looked up, from 1 to the longest.
   int32_t shortest_match = 1;
   /// `ngram`: a file of counts to start from (`verbatim ngrams`); empty: none.
   std::string table;
 
-  /// The stop rule: at most so many tokens deep,
+  /// The stop rule's depth: the most tokens that are drafted one after the other, 1 to 64.
   int32_t length = 8;
-  /// and not beyond a token less probable than this under the draft; 0 never stops early.
+  /// The stop rule's threshold: nothing is drafted after a token less probable than this under the draft; 0
+  /// never stops early.
   float threshold = 0.0f;
-  /// A tree: up to so many candidates for a position, 1 is a chain,
+  /// The most candidates for a position, 1 to 8; above 1 the draft is a tree.
   int32_t breadth = 1;
-  /// and so many drafted tokens in all; 0: as many as the length.
+  /// The most drafted tokens in all, up to 64; 0: as many as `length`.
   int32_t nodes = 0;
 
   bool operator==(const DraftLevel&) const = default;
@@ -58,17 +60,17 @@ struct Recipe {
   enum class Acceptance {
     kExact,      ///< the token that plain decoding would have produced: the same bytes
     kRejection,  ///< Leviathan's rule: the same distribution, not the same bytes
-    kBild,       ///< whatever the model finds likely enough (thesis eq. 4.3): lossy
+    kBild,       ///< whatever the model finds likely enough: lossy (docs/recipes/bild.md)
   };
 
-  std::string name;
+  std::string name;     ///< what people and error messages call the recipe
   std::string summary;  ///< one line for people
   std::string source;   ///< the paper and section it comes from
   /// levels[0] drafts for the model, levels[1] for levels[0], and so on; none is plain decoding.
   std::vector<DraftLevel> levels;
   Acceptance acceptance = Acceptance::kExact;
-  /// What verifies: "full", the model's own weights, or another reading of them ("int4-w4a16"), whose text is
-  /// then what plain decoding means.
+  /// The reading that verifies: "full", the model's own weights, or another reading of them ("int4-w4a16").
+  /// Plain decoding then means decoding in this reading.
   std::string reading = "full";
   /// The scheme that the model must have been quantized with ("atom", "quarot"); empty: any or none.
   std::string scheme;
@@ -82,10 +84,11 @@ struct Recipe {
 
   bool operator==(const Recipe&) const = default;
 
+  /// Whether nothing drafts.
   bool plain() const { return levels.empty(); }
   /// Whether the text is byte for byte that of plain decoding.
   bool lossless() const { return acceptance == Acceptance::kExact; }
-  /// What holds for the text: "bytes" (those of plain decoding), "distribution" or "none".
+  /// What the recipe guarantees of the text: "bytes" or "distribution" of plain decoding, or "none".
   std::string_view guarantee() const;
   /// Whether a level drafts with another model that Session::set_draft_model() must give.
   bool needs_draft_model() const;

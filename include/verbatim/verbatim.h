@@ -1,18 +1,22 @@
 #pragma once
 
-// The whole public API.
+// The whole public interface. docs/api.md shows how its parts go together.
 
+#include "verbatim/cache.h"
+#include "verbatim/chat.h"
 #include "verbatim/engine.h"
 #include "verbatim/error.h"
 #include "verbatim/generate.h"
+#include "verbatim/logprobs.h"
 #include "verbatim/model.h"
 #include "verbatim/perplexity.h"
 #include "verbatim/recipe.h"
 #include "verbatim/sampling.h"
+#include "verbatim/score.h"
 
 namespace verbatim {
 
-/// "0.1.0"
+/// The library's version: "0.1.0".
 const char* version();
 
 }  // namespace verbatim

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "engine/model_access.h"
 
 namespace verbatim {
 
@@ -16,7 +17,7 @@ void DecodingSlots::set_draft_model(const Model& model) {
 
 const ModelData* DecodingSlots::draft_data() const {
   const std::lock_guard lock(draft_mutex_);
-  return draft_model_ ? &draft_model_->data() : nullptr;
+  return draft_model_ ? &data_of(*draft_model_) : nullptr;
 }
 
 const ModelConfig* DecodingSlots::draft_config() const {
@@ -39,7 +40,7 @@ std::unique_ptr<DecodingSlot> DecodingSlots::take(const Recipe& recipe,
   const std::lock_guard lock(setup_mutex_);
   auto setup = std::find_if(setups_.begin(), setups_.end(), [&](const auto& s) { return s.first == recipe; });
   if (setup == setups_.end()) setup = setups_.insert(setups_.end(), {recipe, {}});
-  const ModelData& data = model_.data();
+  const ModelData& data = data_of(model_);
   auto slot = std::make_unique<DecodingSlot>();
   slot->evaluator = std::make_unique<Evaluator>(batcher_->runner(slot->member, data.decoder));
   slot->recipe = recipe;

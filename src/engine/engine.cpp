@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "engine/job.h"
+#include "engine/model_access.h"
 #include "engine/sequence_memory.h"
 
 namespace verbatim {
@@ -101,9 +102,9 @@ void Engine::Implementation::stop() {
 }
 
 TokenStream Engine::Implementation::submit(Request&& request) {
-  check_options(request.options, request.recipe, model.data());
+  check_options(request.options, request.recipe, data_of(model));
   const Sampler checked(request.options.sampling);
-  model.data().text();
+  data_of(model).text();
   if (request.recipe.needs_draft_model() && slots.draft_config() == nullptr) {
     fail(ErrorKind::kUsage, "recipe {} drafts with another model: give the engine one", request.recipe.name);
   }
@@ -208,11 +209,13 @@ void Engine::Implementation::start(Job& job) {
   job.slot->member.order = job.order;
   job.slot->member.pages = pages_of(job.sequence);
   job.slot->member.tokens = &job.sequence.tokens;
-  job.slot->speculator->begin(job.request.options.sampling);
+  job.slot->speculator->begin(job.request.options.sampling, {.filter = job.request.options.filter,
+                                                             .first_generated = job.request.prompt.size(),
+                                                             .vocabulary = model.vocab_size()});
   const auto send = [&job](std::string_view text) {
-    const std::vector<int32_t>& tokens = job.generation->result.tokens;
-    job.stream->push(text, std::span(tokens).subspan(job.sent));
-    job.sent = tokens.size();
+    const GenerateResult& result = job.generation->result;
+    job.stream->push(text, result, job.sent);
+    job.sent = result.tokens.size();
     return !job.stream->cancelled;
   };
   const auto stopped = [this, &job] {
@@ -227,7 +230,7 @@ void Engine::Implementation::start(Job& job) {
   const auto prompt_rows = [this] {
     return batcher.size() > 1 ? options.prompt_rows : std::numeric_limits<int64_t>::max();
   };
-  job.generation.emplace(job.sequence, model.data(), job.request.options, capacity,
+  job.generation.emplace(job.sequence, data_of(model), job.request.options, capacity,
                          Generation::Hooks{.on_text = send, .stopped = stopped, .prompt_rows = prompt_rows});
 }
 
@@ -283,7 +286,7 @@ void Engine::Implementation::finish(Job& job, std::exception_ptr error) {
   } else {
     result.stats.finish = job.stopped().value_or(FinishReason::kCancelled);
   }
-  if (job.sent < result.tokens.size()) job.stream->push({}, std::span(result.tokens).subspan(job.sent));
+  if (job.sent < result.tokens.size()) job.stream->push({}, result, job.sent);
   job.stream->finish(std::move(result));
 }
 

@@ -22,6 +22,16 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
   if (std::find(options.stop.begin(), options.stop.end(), "") != options.stop.end()) {
     fail(ErrorKind::kUsage, "a stop string cannot be empty");
   }
+  if (options.top_logprobs && (*options.top_logprobs < 0 || *options.top_logprobs > kMostTopLogprobs)) {
+    fail(ErrorKind::kUsage, "{} likeliest tokens were asked for; 0 to {} are possible", *options.top_logprobs,
+         kMostTopLogprobs);
+  }
+  const int32_t vocabulary = data.checkpoint.config.vocab_size;
+  for (const LogitBias& each : options.sampling.logit_bias) {
+    if (each.token < vocabulary) continue;
+    fail(ErrorKind::kUsage, "a logit bias is for token {}, outside the vocabulary of {} tokens", each.token,
+         vocabulary);
+  }
   validate(recipe);
   check_scheme(recipe, data.checkpoint.config.quantization);
   require_stores(recipe, data.decoder.weights());
@@ -56,6 +66,8 @@ Generation::Generation(Sequence& sequence, const ModelData& data, const Generate
       taken_(sequence.tokens.size()) {}
 
 void Generation::run(Speculator& speculator) {
+  speculator.score_into(options_.top_logprobs ? ScoreSink{&result.logprobs, *options_.top_logprobs}
+                                              : ScoreSink{});
   // Tokens that a pass had given before the sequence lost its memory come first.
   if (take_new_tokens() && room() > 0 && read_prompt(speculator)) {
     const Stopwatch watch(result.stats.seconds_decode);
@@ -63,6 +75,7 @@ void Generation::run(Speculator& speculator) {
   }
   finish();
   speculator.end(result.stats);
+  speculator.score_into({});
 }
 
 void Generation::stop(FinishReason reason) {
@@ -149,6 +162,8 @@ void Generation::finish() {
     emit();
   }
   result.text = stream_.text();
+  // A step may have appended more tokens than were taken.
+  if (options_.top_logprobs) result.logprobs.resize(result.tokens.size());
 }
 
 }  // namespace verbatim

@@ -22,6 +22,11 @@ void check_vocabulary(const ModelData& data) {
   }
 }
 
+void require_token(int32_t token, int32_t vocab_size) {
+  if (token >= 0 && token < vocab_size) return;
+  fail(ErrorKind::kUsage, "token {} lies outside the vocabulary of {} tokens", token, vocab_size);
+}
+
 /// The formats to load, by name: the ones that were asked for, or what the recipes need of this source.
 std::vector<std::string> formats_to_load(const ModelOptions& options, const WeightSource& source) {
   std::vector<Recipe> recipes = options.recipes;
@@ -37,12 +42,13 @@ DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, T
   LoadOptions load;
   load.formats = parse_formats(formats_to_load(options, weight_source(checkpoint)));
   load.progress = options.progress;
-  if (options.dense_only) load.sparse = {.sensitive = 0.0, .outliers = 0.0};
-  if (options.round_to_bits != 0) {
-    if (options.round_to_bits < 1 || options.round_to_bits > 16) {
-      fail(ErrorKind::kUsage, "rounding to {} bits was asked for; 1 to 16 exist", options.round_to_bits);
+  if (options.experiments.dense_only) load.sparse = {.sensitive = 0.0, .outliers = 0.0};
+  if (options.experiments.round_to_bits != 0) {
+    if (options.experiments.round_to_bits < 1 || options.experiments.round_to_bits > 16) {
+      fail(ErrorKind::kUsage, "rounding to {} bits was asked for; 1 to 16 exist",
+           options.experiments.round_to_bits);
     }
-    load.transform = [bits = options.round_to_bits](std::span<float> column) {
+    load.transform = [bits = options.experiments.round_to_bits](std::span<float> column) {
       round_to_nearest(column, bits, column);
     };
   }
@@ -113,6 +119,31 @@ std::vector<int32_t> Model::encode(std::string_view text, bool add_bos) const {
 
 std::string Model::decode(const std::vector<int32_t>& tokens) const {
   return data_->text().decode(tokens);
+}
+
+std::string Model::token_text(int32_t token) const {
+  const Tokenizer& tokenizer = data_->text();
+  require_token(token, vocab_size());
+  return token < tokenizer.vocab_size() ? tokenizer.piece_bytes(token, false) : std::string();
+}
+
+std::string Model::piece(int32_t token) const {
+  const Tokenizer& tokenizer = data_->text();
+  require_token(token, vocab_size());
+  return token < tokenizer.vocab_size() ? std::string(tokenizer.vocabulary_text(token)) : std::string();
+}
+
+std::optional<int32_t> Model::find_token(std::string_view piece) const {
+  return data_->text().find(piece);
+}
+
+std::optional<int32_t> Model::bos_token() const {
+  const std::optional<int32_t>& configured = data_->checkpoint.config.bos_token;
+  return data_->tokenizer != nullptr && data_->tokenizer->bos() ? data_->tokenizer->bos() : configured;
+}
+
+const std::vector<int32_t>& Model::eos_tokens() const {
+  return data_->checkpoint.config.eos_tokens;
 }
 
 int32_t Model::context() const {

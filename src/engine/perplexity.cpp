@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/stopwatch.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kv/make_cache.h"
 #include "speculation/evaluator.h"
 
@@ -206,7 +206,7 @@ PerplexityResult measure_perplexity(const Model& model, std::string_view text,
                                     const PerplexityOptions& options) {
   if (text.empty()) bad_input("the text is empty: there is nothing to measure");
   require_utf8(text, "the text");
-  const ModelData& data = model.data();
+  const ModelData& data = data_of(model);
   const Reading reading = parse_reading(options.reading, "the reading to measure");
   std::optional<Reading> other;
   if (!options.compare_with.empty()) {

@@ -6,7 +6,7 @@
 #include "base/available_memory.h"
 #include "base/error.h"
 #include "engine/memory_check.h"
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kv/dense.h"
 #include "kv/make_cache.h"
 #include "speculation/sparse_levels.h"
@@ -21,7 +21,7 @@ bool is_paged(const CacheOptions& cache) {
 
 /// Positions that the pool has for these options.
 int64_t pool_positions(const Model& model, const EngineOptions& options, int64_t capacity) {
-  const int64_t per_position = DenseCache::bytes_of(model.data().decoder.cache_shape(), 1);
+  const int64_t per_position = DenseCache::bytes_of(data_of(model).decoder.cache_shape(), 1);
   if (options.cache_bytes > 0) return std::max<int64_t>(options.cache_bytes / per_position, kAttentionChunk);
   // A last chunk moves from page to page as it grows.
   const int64_t one = round_up(capacity, kAttentionChunk) + kAttentionChunk;
@@ -48,7 +48,7 @@ SequenceMemory::SequenceMemory(const Model& model, const EngineOptions& options,
     : model_(model),
       options_(options),
       capacity_(capacity),
-      pool_(model.data().decoder.cache_shape(), pool_positions(model, options, capacity)) {}
+      pool_(data_of(model).decoder.cache_shape(), pool_positions(model, options, capacity)) {}
 
 PromptCache& SequenceMemory::prompts(const Recipe& recipe) {
   const std::lock_guard lock(mutex_);
@@ -81,12 +81,12 @@ int64_t SequenceMemory::reusable_caches() const {
 }
 
 void SequenceMemory::check(const Request& request, const ModelConfig* draft) const {
-  const ModelConfig& config = model_.data().checkpoint.config;
+  const ModelConfig& config = data_of(model_).checkpoint.config;
   const auto prompt = static_cast<int64_t>(request.prompt.size());
   const int64_t length = prompt + std::min(request.options.max_tokens, capacity_ - prompt);
   const bool paged = is_paged(request.recipe.cache);
   const int64_t cache = paged ? dense_cache_bytes(config, length)
-                              : cache_bytes(request.recipe.cache, model_.data().decoder.cache_shape(),
+                              : cache_bytes(request.recipe.cache, data_of(model_).decoder.cache_shape(),
                                             round_up(length, kAttentionChunk));
   require_memory({.tokens = length,
                   .cache = cache,
@@ -150,7 +150,7 @@ std::unique_ptr<KvCache> SequenceMemory::own_cache(const Recipe& recipe, const s
     return cache;
   }
   if (std::ssize(kept_) + running >= options_.max_batch && !kept_.empty()) kept_.erase(kept_.begin());
-  return make_cache(recipe.cache, model_.data().decoder.cache_shape(), capacity_);
+  return make_cache(recipe.cache, data_of(model_).decoder.cache_shape(), capacity_);
 }
 
 void SequenceMemory::remember_prompt(const Sequence& sequence, size_t prompt, const Recipe& recipe) {

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "engine/generation.h"
 #include "engine/memory_check.h"
+#include "engine/model_access.h"
+#include "engine/session_file.h"
 #include "engine/speculator_setup.h"
 #include "kv/make_cache.h"
 #include "verbatim/generate.h"
@@ -16,8 +18,8 @@ struct Session::State {
       : model(model_),
         capacity(sequence_capacity(model_, capacity_)),
         team(threads > 0 ? threads : hardware_threads()),
-        evaluator(model_.data().decoder, team),
-        sequence{{}, make_cache(cache, model_.data().decoder.cache_shape(), capacity)} {
+        evaluator(data_of(model_).decoder, team),
+        sequence{{}, make_cache(cache, data_of(model_).decoder.cache_shape(), capacity)} {
     // A step holds drafts beyond the end for a moment.
     sequence.tokens.reserve(static_cast<size_t>(capacity) + 1);
   }
@@ -32,7 +34,7 @@ struct Session::State {
       reading = recipe.reading;
     }
     if (wanted == cache) return;
-    sequence.cache = make_cache(wanted, model.data().decoder.cache_shape(), capacity);
+    sequence.cache = make_cache(wanted, data_of(model).decoder.cache_shape(), capacity);
     cache = wanted;
     written = 0;
   }
@@ -41,8 +43,8 @@ struct Session::State {
   /// the same.
   Speculator& speculator_for(const Recipe& recipe, const std::function<void(double)>& progress) {
     if (speculator == nullptr || speculator_recipe != recipe) {
-      const ModelData* const draft = draft_model ? &draft_model->data() : nullptr;
-      speculator = make_speculator(recipe, model.data(), draft, evaluator, capacity, team, progress);
+      const ModelData* const draft = draft_model ? &data_of(*draft_model) : nullptr;
+      speculator = make_speculator(recipe, data_of(model), draft, evaluator, capacity, team, progress);
       speculator_recipe = recipe;
     }
     return *speculator;
@@ -61,10 +63,10 @@ struct Session::State {
     };
     ContextMemory memory{.tokens = length,
                          .cache = cache_bytes(length),
-                         .workspace = pass_workspace_bytes(model.data().checkpoint.config, rows),
+                         .workspace = pass_workspace_bytes(data_of(model).checkpoint.config, rows),
                          .held = cache_bytes(held)};
-    const ModelConfig& config = model.data().checkpoint.config;
-    const ModelConfig* const draft = draft_model ? &draft_model->data().checkpoint.config : nullptr;
+    const ModelConfig& config = data_of(model).checkpoint.config;
+    const ModelConfig* const draft = draft_model ? &data_of(*draft_model).checkpoint.config : nullptr;
     memory.draft_cache = draft_cache_bytes(recipe, config, draft, known, length);
     if (speculator != nullptr && speculator_recipe == recipe) {
       memory.held += draft_cache_bytes(recipe, config, draft, std::min(held, known), held);
@@ -112,20 +114,63 @@ void Session::truncate(int64_t length) {
   sequence.cache->set_length(std::min(sequence.cache->length(), length));
 }
 
+int64_t Session::evaluated() const {
+  return state_->sequence.cache->length();
+}
+
+void Session::save(const std::filesystem::path& path) const {
+  const SavedSession saved{
+      .tokens = tokens(), .cache = state_->cache, .reading = state_->reading, .positions = evaluated()};
+  write_session(path, saved, *state_->sequence.cache, data_of(state_->model));
+}
+
+void Session::restore(const std::filesystem::path& path) {
+  const ModelData& data = data_of(state_->model);
+  LoadedSession loaded = read_session(path, data);
+  SavedSession& saved = loaded.session;
+  const auto capacity = static_cast<size_t>(state_->capacity);
+  if (saved.tokens.size() > capacity) {
+    bad_input("{} holds {} tokens, but the session has room for {}", path.string(), saved.tokens.size(),
+              capacity);
+  }
+  std::unique_ptr<KvCache> cache = make_cache(saved.cache, data.decoder.cache_shape(), state_->capacity);
+  const std::span<std::byte> room = cache->stored(saved.positions);
+  if (room.size() != loaded.stored.size()) {
+    bad_input("{} is damaged: its keys and values are not of the model's size", path.string());
+  }
+  std::copy(loaded.stored.begin(), loaded.stored.end(), room.begin());
+  cache->set_length(saved.positions);
+  saved.tokens.reserve(capacity + 1);
+  state_->sequence = {std::move(saved.tokens), std::move(cache)};
+  state_->cache = saved.cache;
+  state_->reading = saved.reading;
+  state_->written = saved.positions;
+  state_->speculator.reset();
+}
+
 GenerateResult Session::generate(const std::vector<int32_t>& prompt, const GenerateOptions& options,
                                  const Recipe& recipe, const OnText& on_text) {
   Sequence& sequence = state_->sequence;
-  const ModelData& data = state_->model.data();
+  const ModelData& data = data_of(state_->model);
   check_options(options, recipe, data);
   check_prompt(prompt, std::ssize(sequence.tokens), options.max_tokens, state_->capacity,
                state_->model.vocab_size());
   state_->use_cache(recipe);
   state_->check_memory(prompt, options, recipe);
   Speculator& speculator = state_->speculator_for(recipe, {});
-  speculator.begin(options.sampling);
   const auto before = static_cast<int64_t>(sequence.tokens.size());
+  speculator.begin(options.sampling, {.filter = options.filter,
+                                      .first_generated = sequence.tokens.size() + prompt.size(),
+                                      .vocabulary = state_->model.vocab_size()});
   sequence.tokens.insert(sequence.tokens.end(), prompt.begin(), prompt.end());
-  Generation generation(sequence, data, options, state_->capacity, {.on_text = on_text});
+  Generation::Hooks hooks;
+  if (on_text) {
+    hooks.on_text = [&](std::string_view piece) {
+      on_text(piece);
+      return !options.cancelled || !options.cancelled();
+    };
+  }
+  Generation generation(sequence, data, options, state_->capacity, std::move(hooks));
   if (options.max_tokens == 0) return std::move(generation.result);
   try {
     generation.run(speculator);

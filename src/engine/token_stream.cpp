@@ -4,10 +4,16 @@
 
 namespace verbatim {
 
-void TokenStream::State::push(std::string_view text, std::span<const int32_t> tokens) {
+void TokenStream::State::push(std::string_view text, const GenerateResult& result, size_t first) {
   const std::lock_guard lock(mutex);
   pending.text += text;
-  pending.tokens.insert(pending.tokens.end(), tokens.begin(), tokens.end());
+  const auto from = static_cast<ptrdiff_t>(first);
+  const auto to = static_cast<ptrdiff_t>(result.tokens.size());
+  pending.tokens.insert(pending.tokens.end(), result.tokens.begin() + from, result.tokens.end());
+  if (!result.logprobs.empty()) {
+    pending.logprobs.insert(pending.logprobs.end(), result.logprobs.begin() + from,
+                            result.logprobs.begin() + to);
+  }
   changed.notify_all();
 }
 

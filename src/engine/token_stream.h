@@ -13,8 +13,8 @@ namespace verbatim {
 
 /// What an engine and the owner of a stream share.
 struct TokenStream::State {
-  /// Adds text that is final and the tokens up to its end.
-  void push(std::string_view text, std::span<const int32_t> tokens);
+  /// Adds text that is final, and what a result has of the tokens from `first` on, which end with it.
+  void push(std::string_view text, const GenerateResult& result, size_t first);
   /// Ends the stream,
   void finish(GenerateResult&& answer);
   /// or ends it with an error.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "kernels/attention.h"
 
@@ -61,6 +63,10 @@ class KvCache {
 
   virtual HeadCache head(int64_t layer, int64_t head, CachePart part = CachePart::kWhole) const = 0;
 
+  /// The memory that holds the keys and values of positions 0 .. positions - 1, all of it, so that it can be
+  /// saved and put back; empty where a cache cannot be saved like that. What it says beyond them means
+  /// nothing.
+  virtual std::span<std::byte> stored(int64_t /*positions*/) const { return {}; }
   /// Bytes of memory that a sequence of so many positions takes, all layers.
   virtual int64_t bytes(int64_t positions) const = 0;
   /// Bytes that the attention of one row reads when so many positions are visible, all layers.

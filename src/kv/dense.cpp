@@ -81,6 +81,11 @@ void DenseCache::read_chunk(int64_t layer, int64_t head, int64_t chunk, float* k
   }
 }
 
+std::span<std::byte> DenseCache::stored(int64_t positions) const {
+  const int64_t chunks = (positions + kAttentionChunk - 1) / kAttentionChunk;
+  return std::as_writable_bytes(std::span(data_.data(), static_cast<size_t>(chunks * chunk_stride())));
+}
+
 int64_t DenseCache::bytes(int64_t positions) const {
   return bytes_of(shape_, positions);
 }

@@ -15,6 +15,7 @@ class DenseCache : public KvCache {
 
   void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) override;
   HeadCache head(int64_t layer, int64_t head, CachePart part = CachePart::kWhole) const override;
+  std::span<std::byte> stored(int64_t positions) const override;
   int64_t bytes(int64_t positions) const override;
   int64_t bytes_read(int64_t positions, CachePart) const override { return bytes(positions); }
 

@@ -16,6 +16,12 @@ void check(const SamplingOptions& options) {
   const auto refuse = [](const char* setting, auto value, const char* range) {
     fail(ErrorKind::kUsage, "{} is {}; it must be {}", setting, value, range);
   };
+  for (const LogitBias& each : options.logit_bias) {
+    if (each.token < 0) refuse("the token of a logit bias", each.token, "a token of the vocabulary");
+    if (!(each.bias < std::numeric_limits<float>::infinity())) {
+      refuse("a logit bias", each.bias, "a number or minus infinity");
+    }
+  }
   // Written so that NaN fails every test.
   if (!(options.repetition_penalty > 0.0f) || std::isinf(options.repetition_penalty)) {
     refuse("repetition penalty", options.repetition_penalty, "a number above 0 (1 is off)");
@@ -34,12 +40,31 @@ void check(const SamplingOptions& options) {
 
 }  // namespace
 
-Sampler::Sampler(const SamplingOptions& options) : options_(options) {
+Sampler::Sampler(const SamplingOptions& options, Constraint constraint)
+    : options_(options), constraint_(std::move(constraint)) {
   check(options_);
+}
+
+std::span<const float> Sampler::constrained(std::span<const float> logits, std::span<const int32_t> history) {
+  if (options_.logit_bias.empty() && !constraint_.filter) return logits;
+  constrained_.assign(logits.begin(), logits.end());
+  for (const LogitBias& each : options_.logit_bias) {
+    const auto index = static_cast<size_t>(each.token);
+    // A draft's vocabulary may end before the token.
+    if (index < constrained_.size()) constrained_[index] += each.bias;
+  }
+  if (!constraint_.filter) return constrained_;
+  allowed_.assign(static_cast<size_t>(constraint_.vocabulary), 1);
+  constraint_.filter(history.subspan(std::min(history.size(), constraint_.first_generated)), allowed_);
+  for (size_t i = 0; i < constrained_.size(); ++i) {
+    if (i >= allowed_.size() || allowed_[i] == 0) constrained_[i] = -std::numeric_limits<float>::infinity();
+  }
+  return constrained_;
 }
 
 std::span<const float> Sampler::penalized(std::span<const float> logits, std::span<const int32_t> history,
                                           Unknown unknown) {
+  logits = constrained(logits, history);
   if (options_.repetition_penalty == 1.0f || history.empty()) return logits;
   penalized_.assign(logits.begin(), logits.end());
   for (const int32_t token : history) {
@@ -58,8 +83,13 @@ std::span<const float> Sampler::penalized(std::span<const float> logits, std::sp
 }
 
 int32_t Sampler::sample(std::span<const float> logits, int64_t position, std::span<const int32_t> history) {
-  logits = penalized(logits, history, Unknown::kFail);
+  const std::span<const float> given = logits;
+  logits = penalized(given, history, Unknown::kFail);
   const float largest = largest_logit(logits);
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  if (largest == kNone && largest_logit(given) != kNone) {
+    fail(ErrorKind::kUsage, "the token filter or the logit bias leaves no token for position {}", position);
+  }
   if (largest == -std::numeric_limits<float>::infinity()) {
     bad_input(
         "the model gave no usable logit for position {}: all {} are NaN or minus infinity; check its weights",

@@ -11,18 +11,26 @@
 
 namespace verbatim {
 
+/// What a caller allows a sequence to say: a filter, and what it needs to know to ask it.
+struct Constraint {
+  TokenFilter filter = {};     ///< empty: every token is allowed
+  size_t first_generated = 0;  ///< the position of the first token that the filter is told
+  int32_t vocabulary = 0;      ///< the number of tokens that the filter decides on
+};
+
 /// Chooses tokens: argmax(filtered logits / temperature + gumbel(seed, position, token)). The noise comes
 /// from a counter-based generator, so a drafter and a verifier that look at the same position see the same
 /// noise, and a drafted token is kept exactly when it is the token that plain sampling would have produced.
 class Sampler {
  public:
   /// Throws Error(kUsage) for settings outside their range, naming the setting.
-  explicit Sampler(const SamplingOptions& options);
+  explicit Sampler(const SamplingOptions& options, Constraint constraint = {});
 
   /// The token at `position` of a sequence (counted from 0), from the logits of the position before it.
-  /// `history` holds the tokens of positions 0 .. position - 1 (only the repetition penalty reads it). Ties
-  /// go to the smaller token; NaN counts as minus infinity. Throws Error(kBadInput) when no logit is above
-  /// minus infinity. Does not allocate after the first call with a vocabulary of that size.
+  /// `history` holds the tokens of positions 0 .. position - 1 (the repetition penalty and the filter read
+  /// it). Ties go to the smaller token; NaN counts as minus infinity. Throws Error(kBadInput) when no logit
+  /// is above minus infinity, and Error(kUsage) when the filter or the biases leave none. Does not allocate
+  /// after the first call with a vocabulary of that size.
   int32_t sample(std::span<const float> logits, int64_t position, std::span<const int32_t> history);
 
   /// What sample() may choose given a draft's logits: the tokens with the best scores, best first, at most
@@ -45,6 +53,11 @@ class Sampler {
   /// logit is above minus infinity. As for best(), tokens of the history beyond the logits are ignored.
   bool distribution(std::span<const float> logits, std::span<const int32_t> history, std::vector<float>& out);
 
+  /// The logits with the logit bias, and minus infinity for tokens that the filter forbids: what remains of
+  /// the vocabulary before penalty, temperature and noise. Refers to the logits given or to the sampler,
+  /// until its next call.
+  std::span<const float> constrained(std::span<const float> logits, std::span<const int32_t> history);
+
   /// The most guesses that best() can give.
   static constexpr size_t kMostGuesses = 8;
 
@@ -58,6 +71,9 @@ class Sampler {
   size_t best_greedily(std::span<const float> logits, float largest, std::span<Guess> out) const;
 
   SamplingOptions options_;
+  Constraint constraint_;
+  std::vector<float> constrained_;
+  std::vector<uint8_t> allowed_;
   std::vector<float> penalized_;
   std::vector<Candidate> candidates_;
   std::vector<LogitBlock> blocks_;

@@ -23,7 +23,8 @@ int32_t decide(const Recipe& recipe, const Draft& draft, int32_t node, std::span
   const auto position = static_cast<int64_t>(tokens.size());
   const int32_t drafted = draft.nodes[static_cast<size_t>(node)].token;
   if (recipe.acceptance == Recipe::Acceptance::kBild) {
-    if (-std::log(probability(logits, drafted)) <= recipe.rollback) return drafted;
+    if (-std::log(probability(sampler.constrained(logits, tokens), drafted)) <= recipe.rollback)
+      return drafted;
     return sampler.sample(logits, position, tokens);
   }
   std::vector<float> model;
@@ -45,13 +46,15 @@ int32_t decide(const Recipe& recipe, const Draft& draft, int32_t node, std::span
 }  // namespace
 
 Verdict accept(const Recipe& recipe, const Draft& draft, Matrix<const float> logits,
-               const Evaluator& evaluator, Sampler& sampler, std::vector<int32_t>& tokens) {
+               const Evaluator& evaluator, Sampler& sampler, std::vector<int32_t>& tokens,
+               const ScoreSink& scores) {
   Verdict verdict;
   while (true) {
     const auto row = logits.row_span(evaluator.row_of(verdict.last));
     const int32_t offered = first_child(draft, verdict.last);
     if (recipe.acceptance == Recipe::Acceptance::kExact || offered == DraftNode::kRoot) {
       const int32_t token = sampler.sample(row, static_cast<int64_t>(tokens.size()), tokens);
+      scores.add(row, token);
       tokens.push_back(token);
       const int32_t next = draft.child(verdict.last, token);
       verdict.rejected = offered != DraftNode::kRoot && next == DraftNode::kRoot;
@@ -59,6 +62,7 @@ Verdict accept(const Recipe& recipe, const Draft& draft, Matrix<const float> log
       verdict.last = next;
     } else {
       const int32_t token = decide(recipe, draft, offered, row, sampler, tokens);
+      scores.add(row, token);
       tokens.push_back(token);
       // A rejected token never comes back as the residual of itself; under bild the model may repeat it.
       verdict.rejected = token != draft.nodes[static_cast<size_t>(offered)].token;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/matrix.h"
+#include "sampling/log_probability.h"
 #include "speculation/evaluator.h"
 #include "verbatim/recipe.h"
 
@@ -17,13 +18,15 @@ struct Verdict {
 };
 
 /// Goes along a draft as far as the rule of a recipe keeps it, and appends to `tokens` what stays and the
-/// model's own next token. `logits` and `evaluator` are those of the pass that verified it.
+/// model's own next token. `logits` and `evaluator` are those of the pass that verified it; `scores` hears of
+/// every token that is appended.
 ///
 ///   exact      a token stays that is the sampler's choice: plain decoding's bytes
 ///   rejection  Leviathan et al. §2.3: plain decoding's distribution
 ///   bild       a token stays whose -log probability is at most recipe.rollback (thesis §4.3, eq. 4.3, with
 ///              the cross-entropy of appendix C.1): lossy
 Verdict accept(const Recipe& recipe, const Draft& draft, Matrix<const float> logits,
-               const Evaluator& evaluator, Sampler& sampler, std::vector<int32_t>& tokens);
+               const Evaluator& evaluator, Sampler& sampler, std::vector<int32_t>& tokens,
+               const ScoreSink& scores = {});
 
 }  // namespace verbatim

@@ -139,8 +139,8 @@ Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, c
   const int64_t rows = std::ssize(tokens) - first + following.size();
   pass_rows_.push_back(rows);
   if (table_) {
-    stats.table_seconds += table_->table(rows);
-    stats.seconds_passes += evaluator_->runner().last_pass().seconds;
+    stats.diagnostics.table_seconds += table_->table(rows);
+    stats.diagnostics.seconds_passes += evaluator_->runner().last_pass().seconds;
   }
   return logits;
 }

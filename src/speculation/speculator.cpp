@@ -35,8 +35,8 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
   draft_.want_distributions = recipe_.acceptance == Recipe::Acceptance::kRejection;
 }
 
-void Speculator::begin(const SamplingOptions& sampling) {
-  sampler_ = Sampler(sampling);
+void Speculator::begin(const SamplingOptions& sampling, Constraint constraint) {
+  sampler_ = Sampler(sampling, std::move(constraint));
   drafters_->reset_stats();
   if (planner_) planner_->begin();
 }
@@ -73,7 +73,9 @@ bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
   stats.prompt_tokens += end - first;
   sequence.cache->set_length(end);
   if (!last) return false;
-  sequence.tokens.push_back(sampler_.sample(logits.row_span(0), length, sequence.tokens));
+  const int32_t token = sampler_.sample(logits.row_span(0), length, sequence.tokens);
+  scores_.add(logits.row_span(0), token);
+  sequence.tokens.push_back(token);
   drafters_->observe(sequence);
   return true;
 }
@@ -109,7 +111,7 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   Verdict verdict;
   {
     const Stopwatch watch(stats.seconds_sampling);
-    verdict = accept(recipe_, draft_, logits, *evaluator_, sampler_, sequence.tokens);
+    verdict = accept(recipe_, draft_, logits, *evaluator_, sampler_, sequence.tokens, scores_);
     evaluator_->keep(verdict.last, *sequence.cache);
     sequence.cache->set_length(static_cast<int64_t>(sequence.tokens.size()) - 1);
   }
@@ -147,23 +149,22 @@ void Speculator::end(Stats& stats) const {
   if (drafters_->size() == 0) return;
   stats.levels.resize(drafters_->size());
   stats.draft_passes = 0;
-  stats.seconds_draft_passes = 0;
-  stats.table_seconds_draft = 0;
+  stats.diagnostics = {};
   for (size_t i = 0; i < drafters_->size(); ++i) {
     stats.levels[i] = drafters_->level(i).stats;
     stats.levels[i].level = recipe_.levels[i];
     stats.draft_passes += stats.levels[i].passes;
-    stats.seconds_draft_passes += stats.levels[i].seconds_passes;
-    stats.table_seconds_draft += stats.levels[i].table_seconds;
+    stats.diagnostics.seconds_draft_passes += stats.levels[i].diagnostics.seconds_passes;
+    stats.diagnostics.table_draft += stats.levels[i].diagnostics.table_seconds;
   }
   if (!planner_) {
     stats.levels.front().accepted = stats.accepted;
     return;
   }
   stats.plans = planner_->chosen();
-  stats.expected_draft = planner_->expected_draft();
-  stats.expected_verify = planner_->expected_verify();
-  stats.table_seconds_verify = planner_->table_verify();
+  stats.diagnostics.expected_draft = planner_->expected_draft();
+  stats.diagnostics.expected_verify = planner_->expected_verify();
+  stats.diagnostics.table_verify = planner_->table_verify();
 }
 
 }  // namespace verbatim

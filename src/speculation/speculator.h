@@ -15,8 +15,11 @@ class Speculator {
   Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator,
              std::optional<PlanningCosts> costs = std::nullopt);
 
-  /// Starts a generation with these settings and new statistics. What drafters have learnt stays.
-  void begin(const SamplingOptions& sampling);
+  /// Starts a generation with these settings, this constraint and new statistics. What drafters have learnt
+  /// stays.
+  void begin(const SamplingOptions& sampling, Constraint constraint = {});
+  /// Says where the score of every token that is appended goes from now on; an empty sink: nowhere.
+  void score_into(const ScoreSink& scores) { scores_ = scores; }
 
   /// Says how many sequences share its passes from now on. A planner weighs that; without one a stop rule
   /// made for one sequence gives way, from two on, to what a row of the batch's passes is worth.
@@ -44,6 +47,7 @@ class Speculator {
   std::unique_ptr<DrafterStack> drafters_;
   Evaluator* evaluator_;
   Sampler sampler_{SamplingOptions{}};
+  ScoreSink scores_;
   std::optional<Planner> planner_;
   DraftLimits limits_;                      // by the recipe
   bool shared_ = false;                     // whether other sequences share its passes

@@ -80,6 +80,12 @@ ChatFormat detect_chat_format(const Tokenizer& tokenizer) {
   return plain();
 }
 
+std::vector<std::string> chat_format_names() {
+  std::vector<std::string> names;
+  for (const ChatFormat& format : all_formats()) names.push_back(format.name);
+  return names;
+}
+
 ChatFormat chat_format(std::string_view name) {
   std::string known;
   for (ChatFormat& format : all_formats()) {
@@ -102,14 +108,6 @@ std::string render_user_turn(const ChatFormat& format, std::string_view system, 
   text += user;
   text += format.user_end;
   return text;
-}
-
-std::vector<std::string> stop_strings(const ChatFormat& format) {
-  return format.stop_strings;
-}
-
-std::vector<std::string> stop_tokens(const ChatFormat& format) {
-  return format.stop_tokens;
 }
 
 }  // namespace verbatim

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kv/dense.h"
 #include "support/engine_support.h"
 #include "support/run_program.h"
@@ -42,13 +42,13 @@ struct PackedBytes {
 void expect_memory_as_packed(const std::string& path) {
   const Model model = test::load_model(path);
   PackedBytes packed;
-  for (const LayerWeights& layer : model.data().decoder.weights().layers) {
+  for (const LayerWeights& layer : data_of(model).decoder.weights().layers) {
     for (const LinearWeight* weight : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
       packed.add(*weight);
     }
   }
-  packed.add(model.data().decoder.weights().head);
-  const DenseCache cache(model.data().decoder.cache_shape(), model.context());
+  packed.add(data_of(model).decoder.weights().head);
+  const DenseCache cache(data_of(model).decoder.cache_shape(), model.context());
   const json memory = inspect_json(path)["memory_bytes"];
   EXPECT_EQ(memory["full"], packed.full);
   EXPECT_EQ(memory["mxfp4"], packed.mxfp4);

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "speculation/drafter_stack.h"
 #include "support/drafting.h"
 #include "support/speculative_text.h"
@@ -55,7 +55,7 @@ TEST_P(DraftsAmongFewerTokens, SayCharactersToo) {
   text.insert(text.end(), plain.tokens.begin(), plain.tokens.end());
 
   ThreadTeam team(2);
-  const ModelData& data = model().data();
+  const ModelData& data = data_of(model());
   Evaluator evaluator(data.decoder, team);
   DrafterStack drafters(among(1024, self_level("mxfp4-w4a8", 8)), evaluator, {&data.decoder, data.tokenizer},
                         {}, 128, team);

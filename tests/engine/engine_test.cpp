@@ -1,3 +1,4 @@
+#include "engine/model_access.h"
 #include "support/batches.h"
 
 namespace verbatim {
@@ -191,7 +192,7 @@ TEST(EngineSoak, ManyRequestsLeaveNothingBehind) {
 
 TEST(Engine, RefusesWhatItCouldNeverAnswer) {
   const Pair& pair = default_pair({"full", "mxfp4"});
-  const int64_t position = DenseCache::bytes_of(pair.target.data().decoder.cache_shape(), 1);
+  const int64_t position = DenseCache::bytes_of(data_of(pair.target).decoder.cache_shape(), 1);
   Engine engine(pair.target, {.max_batch = 2, .cache_bytes = 512 * position, .threads = 1});
   Request request{.prompt = pair.target.encode("def f(x):"), .options = {}, .recipe = kPlainRecipe};
   request.options.max_tokens = 500;

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kv/make_cache.h"
 #include "support/long_text.h"
 
@@ -44,7 +44,7 @@ TEST_P(HierarchicalCacheText, IsThePlainOneWhateverDrafts) {
 
 /// The chunks that a row at this position meets as codes.
 int64_t coded_chunks(const Recipe& recipe, const Model& model, int64_t position) {
-  const CacheShape shape{1, 1, model.data().decoder.cache_shape().head_dim};
+  const CacheShape shape{1, 1, data_of(model).decoder.cache_shape().head_dim};
   return make_cache(recipe.cache, shape, kAttentionChunk)->head(0, 0).coded.end_chunk(position);
 }
 

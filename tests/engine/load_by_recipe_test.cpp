@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "speculation/stores.h"
 #include "support/engine_support.h"
 #include "support/packed.h"
@@ -22,7 +22,7 @@ class LoadByRecipe : public testing::Test {
     test::TinyModelOptions options = test::TinyModelOptions();
     options.dtype = dtype;
     options.byte_vocabulary = true;
-    options.vocab_size = 259;
+    options.vocab_size = 260;
     const auto file = folder_.path() / (dtype_name(dtype) + ".gguf");
     test::write_tiny_gguf(file, options);
     return file;
@@ -33,7 +33,7 @@ class LoadByRecipe : public testing::Test {
 
 Names stores_of(const Model& model) {
   Names names;
-  for (const PackedMatrix& store : model.data().decoder.weights().head.stores) {
+  for (const PackedMatrix& store : data_of(model).decoder.weights().head.stores) {
     names.emplace_back(format_name(store.format));
   }
   return names;

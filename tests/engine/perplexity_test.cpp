@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "support/engine_support.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
@@ -202,7 +202,7 @@ TEST_F(TinyModelScores, ComparedWithAnotherReadingAreThoseOfEach) {
 TEST(Perplexity, IsThatOfTheTextsTokens) {
   const Model model = default_model({});
   std::vector<int32_t> tokens = model.encode(kText);
-  const Decoder& decoder = model.data().decoder;
+  const Decoder& decoder = data_of(model).decoder;
   const int32_t vocabulary = model.vocab_size();
   ThreadTeam team(2);
   const std::vector<float> logits = test::all_logits(decoder, tokens, 512, Reading::kFull, team);
@@ -278,13 +278,13 @@ TEST(Perplexity, OfWeightsRoundedToFewerBitsIsWorse) {
   double last = measure_perplexity(default_model({}), kText).perplexity;
   for (const int32_t bits : {3, 2}) {
     ModelOptions options;
-    options.round_to_bits = bits;
+    options.experiments.round_to_bits = bits;
     const double rounded = measure_perplexity(Model::load(test::default_model(), options), kText).perplexity;
     EXPECT_GT(rounded, last);
     last = rounded;
   }
   ModelOptions impossible;
-  impossible.round_to_bits = 17;
+  impossible.experiments.round_to_bits = 17;
   EXPECT_THROW(Model::load(test::default_model(), impossible), Error);
 }
 
@@ -296,7 +296,7 @@ TEST(Perplexity, OfADenseOnlyFormatReadsLess) {
   squeeze.reading = "squeeze3";
   const double both =
       measure_perplexity(Model::load(test::default_model(), options), kText, squeeze).bits_per_weight;
-  options.dense_only = true;
+  options.experiments.dense_only = true;
   const double dense =
       measure_perplexity(Model::load(test::default_model(), options), kText, squeeze).bits_per_weight;
   EXPECT_NEAR(both - dense, 0.0045 * 32, 0.005);

@@ -40,11 +40,9 @@ TEST(Session, GeneratesAsManyTokensAsAsked) {
 TEST(Session, StreamedPiecesAreTheText) {
   Session session(model(), 0, 2);
   std::string streamed;
-  const GenerateResult result = session.generate(model().encode(kPrompt), tokens(40),
-                                                 load_recipe("ml-specqd"), [&](std::string_view piece) {
-                                                   streamed += piece;
-                                                   return true;
-                                                 });
+  const GenerateResult result =
+      session.generate(model().encode(kPrompt), tokens(40), load_recipe("ml-specqd"),
+                       [&](std::string_view piece) { streamed += piece; });
   EXPECT_EQ(streamed, result.text);
   EXPECT_FALSE(streamed.empty());
 }
@@ -59,11 +57,8 @@ TEST(Session, StopsBeforeAStopStringAlikeWithEveryRecipe) {
     GenerateOptions options = tokens(40);
     options.stop = {"not to be found", stop};
     std::string streamed;
-    const GenerateResult result =
-        session.generate(model().encode(kPrompt), options, load_recipe(recipe), [&](std::string_view piece) {
-          streamed += piece;
-          return true;
-        });
+    const GenerateResult result = session.generate(model().encode(kPrompt), options, load_recipe(recipe),
+                                                   [&](std::string_view piece) { streamed += piece; });
     EXPECT_EQ(result.text, whole.substr(0, whole.find(stop)));
     EXPECT_EQ(streamed, result.text);
     EXPECT_EQ(result.stats.finish, FinishReason::kStopString);
@@ -90,9 +85,10 @@ TEST(Session, StopsAtAStopTokenAlikeWithEveryRecipe) {
 TEST(Session, CancellingKeepsWhatWasSaid) {
   Session session(model(), 0, 1);
   int pieces = 0;
-  const GenerateResult result =
-      session.generate(model().encode(kPrompt), tokens(100), load_recipe("ml-specqd"),
-                       [&](std::string_view) { return ++pieces < 3; });
+  GenerateOptions options = tokens(100);
+  options.cancelled = [&] { return pieces >= 3; };
+  const GenerateResult result = session.generate(model().encode(kPrompt), options, load_recipe("ml-specqd"),
+                                                 [&](std::string_view) { ++pieces; });
   EXPECT_EQ(result.stats.finish, FinishReason::kCancelled);
   EXPECT_EQ(pieces, 3);
   EXPECT_LT(result.tokens.size(), 100u);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/model_access.h"
 #include "support/drafting.h"
 #include "support/speculative_text.h"
 
@@ -18,9 +19,9 @@ std::string reading_of_auto(std::vector<std::string> formats) {
   test::write_tiny_llama(folder.path() / "model", options);
   const Model model = test::load_model(folder.path() / "model", std::move(formats));
   ThreadTeam team(1);
-  Evaluator evaluator(model.data().decoder, team);
+  Evaluator evaluator(data_of(model).decoder, team);
   const auto speculator =
-      make_speculator(load_recipe("auto"), model.data(), nullptr, evaluator, 64, team, {});
+      make_speculator(load_recipe("auto"), data_of(model), nullptr, evaluator, 64, team, {});
   // It goes without another model, which there is none of.
   const std::vector<DraftLevel>& levels = speculator->recipe().levels;
   EXPECT_EQ(levels.back().kind, DraftLevel::Kind::kNgram);

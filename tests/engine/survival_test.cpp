@@ -98,10 +98,8 @@ class Survival : public testing::TestWithParam<std::string> {
       SCOPED_TRACE(recipe.name);
       Session session = new_session(capacity);
       std::string streamed;
-      const GenerateResult result = session.generate(prompt, options, recipe, [&](std::string_view piece) {
-        streamed += piece;
-        return true;
-      });
+      const GenerateResult result =
+          session.generate(prompt, options, recipe, [&](std::string_view piece) { streamed += piece; });
       EXPECT_EQ(streamed, result.text);
       expect_consistent(result.stats, recipe, whole);
       if (!expected) expected = result;
@@ -235,11 +233,12 @@ TEST_P(Survival, CancellingInTheMiddleOfAStepAndGoingOn) {
         Session session = new_session();
         int pieces = 0;
         std::string heard;
-        GenerateResult first =
-            session.generate(story(), options(40, temperature), recipe, [&](std::string_view piece) {
-              heard += piece;
-              return ++pieces < stop_after;
-            });
+        GenerateOptions asked = options(40, temperature);
+        asked.cancelled = [&] { return pieces >= stop_after; };
+        GenerateResult first = session.generate(story(), asked, recipe, [&](std::string_view piece) {
+          heard += piece;
+          ++pieces;
+        });
         ASSERT_EQ(first.stats.finish, FinishReason::kCancelled) << recipe.name;
         EXPECT_EQ(pieces, stop_after) << recipe.name;
         EXPECT_TRUE(expected.text.starts_with(heard)) << recipe.name;
@@ -364,9 +363,8 @@ TEST_P(Survival, ACallThatFailsLeavesTheSessionAsItWas) {
   for (const Recipe& recipe : recipes()) {
     int calls = 0;
     EXPECT_THROW(session.generate(encode(" A bird"), options(30), recipe,
-                                  [&](std::string_view) -> bool {
+                                  [&](std::string_view) {
                                     if (++calls == 5) throw std::runtime_error("the listener is gone");
-                                    return true;
                                   }),
                  std::runtime_error);
     ASSERT_EQ(session.tokens(), before) << recipe.name;

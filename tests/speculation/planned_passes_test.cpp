@@ -63,28 +63,30 @@ TEST_F(PlannedPasses, AreComparedWithTheTableAsItWasMeasured) {
   for (const Stats& stats : both) {
     const auto passes = static_cast<double>(stats.target_passes);
     const auto rows = static_cast<double>(stats.target_passes + stats.drafted);
-    EXPECT_NEAR(stats.table_seconds_verify, 8.0 * passes + 0.5 * rows, 1e-9);
-    EXPECT_LT(stats.expected_verify, stats.table_seconds_verify);
+    EXPECT_NEAR(stats.diagnostics.table_verify, 8.0 * passes + 0.5 * rows, 1e-9);
+    EXPECT_LT(stats.diagnostics.expected_verify, stats.diagnostics.table_verify);
     ASSERT_EQ(stats.levels.size(), 3u);
     for (size_t i = 0; i < 3; ++i) {
       const LevelStats& level = stats.levels[i];
       const double pass = i == 0 ? 0.25 : 0.125;
-      EXPECT_NEAR(level.table_seconds, pass * static_cast<double>(level.passes), 1e-9) << i;
-      EXPECT_EQ(level.seconds_passes > 0.0, level.passes > 0) << i;
-      EXPECT_LE(level.seconds_passes, level.seconds) << i;
+      EXPECT_NEAR(level.diagnostics.table_seconds, pass * static_cast<double>(level.passes), 1e-9) << i;
+      EXPECT_EQ(level.diagnostics.seconds_passes > 0.0, level.passes > 0) << i;
+      EXPECT_LE(level.diagnostics.seconds_passes, level.seconds) << i;
     }
-    EXPECT_EQ(stats.table_seconds_draft, stats.levels[0].table_seconds + stats.levels[1].table_seconds);
-    EXPECT_EQ(stats.seconds_draft_passes, stats.levels[0].seconds_passes + stats.levels[1].seconds_passes);
-    EXPECT_LE(stats.seconds_draft_passes, stats.seconds_draft);
+    EXPECT_EQ(stats.diagnostics.table_draft,
+              stats.levels[0].diagnostics.table_seconds + stats.levels[1].diagnostics.table_seconds);
+    EXPECT_EQ(stats.diagnostics.seconds_draft_passes,
+              stats.levels[0].diagnostics.seconds_passes + stats.levels[1].diagnostics.seconds_passes);
+    EXPECT_LE(stats.diagnostics.seconds_draft_passes, stats.seconds_draft);
   }
 }
 
 TEST_F(PlannedPasses, ThatTheTableLacksAreLeftOut) {
   const Stats stats = generate({self_level("mxfp4-w4a8", 6)}, {costs(0.5, 8.0), {std::nullopt}}).front();
   ASSERT_GT(stats.draft_passes, 0);
-  EXPECT_EQ(stats.table_seconds_draft, 0.0);
-  EXPECT_EQ(stats.seconds_draft_passes, 0.0);
-  EXPECT_GT(stats.table_seconds_verify, 0.0);
+  EXPECT_EQ(stats.diagnostics.table_draft, 0.0);
+  EXPECT_EQ(stats.diagnostics.seconds_draft_passes, 0.0);
+  EXPECT_GT(stats.diagnostics.table_verify, 0.0);
 }
 
 TEST_F(PlannedPasses, OfDraftersInDraftersAreEachComparedByTheirRows) {
@@ -103,9 +105,11 @@ TEST_F(PlannedPasses, OfDraftersInDraftersAreEachComparedByTheirRows) {
   EXPECT_LT(outer.stats.passes, 12);  // the inner one drafts what this one says
   const std::vector<int64_t>& rows = outer.pass_rows();
   const auto all = static_cast<double>(std::accumulate(rows.begin(), rows.end(), int64_t{0}));
-  EXPECT_NEAR(outer.stats.table_seconds, 2.0 * static_cast<double>(outer.stats.passes) + 0.5 * all, 1e-9);
-  EXPECT_NEAR(inner.stats.table_seconds, 0.125 * static_cast<double>(inner.stats.passes), 1e-9);
-  EXPECT_LE(inner.stats.seconds_passes + outer.stats.seconds_passes, outer.stats.seconds);
+  EXPECT_NEAR(outer.stats.diagnostics.table_seconds,
+              2.0 * static_cast<double>(outer.stats.passes) + 0.5 * all, 1e-9);
+  EXPECT_NEAR(inner.stats.diagnostics.table_seconds, 0.125 * static_cast<double>(inner.stats.passes), 1e-9);
+  EXPECT_LE(inner.stats.diagnostics.seconds_passes + outer.stats.diagnostics.seconds_passes,
+            outer.stats.seconds);
 }
 
 TEST(PlanningPercent, IsOfTheTimeOfDecoding) {

@@ -5,7 +5,7 @@
 #include <random>
 #include <thread>
 
-#include "engine/model_data.h"
+#include "engine/model_access.h"
 #include "kv/dense.h"
 #include "support/speculative_text.h"
 
@@ -61,7 +61,7 @@ struct BatchRun {
 /// alone.
 inline void expect_answers_alone(const Pair& pair, const std::vector<Asked>& asked, const Recipe& recipe,
                                  BatchRun& run) {
-  const int64_t position = DenseCache::bytes_of(pair.target.data().decoder.cache_shape(), 1);
+  const int64_t position = DenseCache::bytes_of(data_of(pair.target).decoder.cache_shape(), 1);
   Engine engine(pair.target, {.max_batch = run.max_batch,
                               .cache_bytes = run.cache_positions * position,
                               .prompt_cache = run.prompt_cache,
@@ -100,7 +100,7 @@ inline void expect_answers_alone(const Pair& pair, const std::vector<Asked>& ask
 /// leave no page behind.
 inline void soak(int requests) {
   const Pair& pair = small_pair();
-  const int64_t position = DenseCache::bytes_of(pair.target.data().decoder.cache_shape(), 1);
+  const int64_t position = DenseCache::bytes_of(data_of(pair.target).decoder.cache_shape(), 1);
   Engine engine(pair.target,
                 {.max_batch = 12, .cache_bytes = 512 * position, .prompt_rows = 24, .threads = 2});
   engine.set_draft_model(pair.draft);

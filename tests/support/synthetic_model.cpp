@@ -114,6 +114,7 @@ void add_byte_vocabulary(GgufBuilder& builder) {
   for (int byte = 0; byte < 256; ++byte) {
     tokens.push_back(std::string("<0x") + digits[byte / 16] + digits[byte % 16] + ">");
   }
+  tokens.push_back("\u2581");  // a space
   constexpr uint32_t kFloat = 6;
   constexpr uint32_t kInt32 = 5;
   constexpr uint32_t kArray = 9;
@@ -122,9 +123,10 @@ void add_byte_vocabulary(GgufBuilder& builder) {
   std::string types = bytes_of(kArray) + bytes_of(kInt32) + bytes_of(count);
   for (uint64_t i = 0; i < count; ++i) {
     scores += bytes_of(0.0f);
-    types += bytes_of<int32_t>(i < 3 ? 3 : 6);  // control tokens, then bytes
+    types += bytes_of<int32_t>(i < 3 ? 3 : i < 259 ? 6 : 1);  // control tokens, bytes, a normal one
   }
   builder.text("tokenizer.ggml.model", "llama")
+      .boolean("tokenizer.ggml.add_space_prefix", false)
       .texts("tokenizer.ggml.tokens", tokens)
       .raw("tokenizer.ggml.scores", scores)
       .raw("tokenizer.ggml.token_type", types);

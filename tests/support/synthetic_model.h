@@ -32,7 +32,7 @@ struct TinyModelOptions {
   std::optional<int32_t> sliding_window = std::nullopt;
   bool tied = false;
   int32_t shards = 1;            ///< above 1: that many files and an index
-  bool byte_vocabulary = false;  ///< of GGUF, with 259 tokens: <unk>, <s>, </s> and every byte
+  bool byte_vocabulary = false;  ///< of GGUF, with 260 tokens: <unk>, <s>, </s>, every byte, the space
   bool nan_weight = false;       ///< one element of the first layer's down_proj is NaN
   uint32_t seed = 1;
 };

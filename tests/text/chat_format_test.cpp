@@ -24,10 +24,10 @@ TEST(ChatFormat, IsDetectedByTheSpecialTokens) {
 }
 
 TEST(ChatFormat, EveryFormatGoesByItsName) {
-  for (const char* name : {"chatml", "llama-3", "llama-2", "mistral", "plain"}) {
+  for (const std::string& name : chat_format_names()) {
     const ChatFormat format = chat_format(name);
     EXPECT_EQ(format.name, name);
-    EXPECT_FALSE(stop_tokens(format).empty() && stop_strings(format).empty()) << "something must end a reply";
+    EXPECT_FALSE(format.stop_tokens.empty() && format.stop_strings.empty()) << "something must end a reply";
   }
   try {
     chat_format("alpaca");

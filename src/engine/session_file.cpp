@@ -1,0 +1,134 @@
+#include "engine/session_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/crc64.h"
+#include "base/error.h"
+#include "base/memory_map.h"
+#include "checkpoint/new_file.h"
+#include "container/config_json.h"
+#include "kernels/dispatch.h"
+
+namespace verbatim {
+
+namespace {
+
+constexpr std::array<char, 8> kMagic = {'V', 'B', 'T', 'S', 'E', 'S', 'S', '\n'};
+constexpr uint32_t kVersion = 1;
+
+/// The beginning of the file. Tokens follow, as 32-bit integers, and then the keys and values. All numbers
+/// are little-endian, as the machines are that the library runs on.
+struct Header {
+  std::array<char, 8> magic = kMagic;
+  uint32_t version = kVersion;
+  uint32_t reserved = 0;
+  uint64_t model = 0;               ///< fingerprint()
+  uint64_t tokens = 0;              ///< how many follow
+  uint64_t positions = 0;           ///< that the keys and values are for
+  uint64_t stored = 0;              ///< bytes of keys and values
+  std::array<char, 32> path = {};   ///< the machine path that computed them
+  std::array<char, 64> cache = {};  ///< cache_name()
+  std::array<char, 64> reading = {};
+  uint64_t checksum = 0;  ///< of everything else: the header up to here, and what follows it
+};
+static_assert(sizeof(Header) == 216 && std::is_trivially_copyable_v<Header>);
+
+template <size_t kSize>
+std::array<char, kSize> text_field(std::string_view text) {
+  if (text.size() >= kSize) fail(ErrorKind::kUsage, "\"{}\" is too long a name to save", text);
+  std::array<char, kSize> field = {};
+  std::copy(text.begin(), text.end(), field.begin());
+  return field;
+}
+
+template <size_t kSize>
+std::string text_of(const std::array<char, kSize>& field) {
+  return {field.begin(), std::find(field.begin(), field.end(), '\0')};
+}
+
+/// A number that differs between models that give different keys and values: of the config, the beginning of
+/// the embedding, the final norm, and how exact the stored weights are.
+uint64_t fingerprint(const ModelData& model) {
+  constexpr size_t kMostBytes = size_t{1} << 20;
+  const DecoderWeights& weights = model.decoder.weights();
+  const Reading reading = weights.head.resolve(Reading::kFull);
+  std::string text = config_json(model.checkpoint.config).dump();
+  text += is_exact(reading_format(reading)) ? "exact" : reading_name(reading);
+  const uint64_t sum = crc64(std::as_bytes(std::span(text)));
+  const std::span<const std::byte> embedding = weights.embedding.data;
+  return crc64(embedding.first(std::min(embedding.size(), kMostBytes)), sum);
+}
+
+uint64_t checksum_of(const Header& header, std::span<const std::byte> rest) {
+  const auto bytes = std::as_bytes(std::span(&header, 1));
+  return crc64(rest, crc64(bytes.first(offsetof(Header, checksum))));
+}
+
+}  // namespace
+
+void write_session(const std::filesystem::path& path, const SavedSession& session, const KvCache& cache,
+                   const ModelData& model) {
+  const std::span<const std::byte> stored = cache.stored(session.positions);
+  Header header;
+  header.model = fingerprint(model);
+  header.tokens = session.tokens.size();
+  header.positions = stored.empty() ? 0 : static_cast<uint64_t>(session.positions);
+  header.stored = stored.size();
+  header.path = text_field<32>(kernels().name);
+  header.cache = text_field<64>(cache_name(session.cache));
+  header.reading = text_field<64>(session.reading);
+  const auto tokens = std::as_bytes(std::span(session.tokens));
+  const auto bytes = std::as_bytes(std::span(&header, 1));
+  header.checksum = crc64(stored, crc64(tokens, crc64(bytes.first(offsetof(Header, checksum)))));
+  NewFile file(path);
+  file.out().write(std::as_bytes(std::span(&header, 1)));
+  file.out().write(tokens);
+  file.out().write(stored);
+  file.keep();
+}
+
+LoadedSession read_session(const std::filesystem::path& path, const ModelData& model) {
+  const MemoryMap file(path);
+  const std::span<const std::byte> bytes = file.bytes();
+  Header header;
+  if (bytes.size() >= sizeof(Header)) std::memcpy(&header, bytes.data(), sizeof(Header));
+  if (bytes.size() < sizeof(Header) || header.magic != kMagic) {
+    bad_input("{} is no saved session", path.string());
+  }
+  if (header.version != kVersion) {
+    bad_input("{} was saved by another version of Verbatim (its format is {}, not {})", path.string(),
+              header.version, kVersion);
+  }
+  const std::span<const std::byte> rest = bytes.subspan(sizeof(Header));
+  if (header.checksum != checksum_of(header, rest)) {
+    bad_input("{} is damaged: its checksum is not that of its contents", path.string());
+  }
+  if (header.tokens > rest.size() / sizeof(int32_t) ||
+      header.stored != rest.size() - header.tokens * sizeof(int32_t)) {
+    bad_input("{} is damaged: its parts are not as long as it says", path.string());
+  }
+  if (header.model != fingerprint(model)) {
+    bad_input("{} was saved with another model than {}", path.string(), model.checkpoint.path.string());
+  }
+  LoadedSession loaded;
+  loaded.session.tokens.resize(header.tokens);
+  std::memcpy(loaded.session.tokens.data(), rest.data(), header.tokens * sizeof(int32_t));
+  for (const int32_t token : loaded.session.tokens) {
+    if (token < 0 || token >= model.checkpoint.config.vocab_size) {
+      bad_input("{} holds token {}, which the model does not have", path.string(), token);
+    }
+  }
+  loaded.session.cache = parse_cache(text_of(header.cache), path.string());
+  loaded.session.reading = text_of(header.reading);
+  parse_reading(loaded.session.reading, path.string());
+  if (header.positions > header.tokens) bad_input("{} holds more positions than tokens", path.string());
+  if (text_of(header.path) != kernels().name) return loaded;
+  loaded.session.positions = static_cast<int64_t>(header.positions);
+  const std::span<const std::byte> stored = rest.subspan(header.tokens * sizeof(int32_t));
+  loaded.stored.assign(stored.begin(), stored.end());
+  return loaded;
+}
+
+}  // namespace verbatim

@@ -1,0 +1,68 @@
+#include "sampling/log_probability.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "sampling/logits.h"
+
+namespace verbatim {
+
+namespace {
+
+constexpr float kNone = -std::numeric_limits<float>::infinity();
+
+/// The logarithm of a logit's probability, where `largest` is the largest logit and `log_total` the logarithm
+/// of the sum of all weights relative to it.
+double log_probability(float logit, float largest, double log_total) {
+  if (logit == largest) return -log_total;
+  if (!(logit > kNone) || std::isinf(largest)) return -std::numeric_limits<double>::infinity();
+  return static_cast<double>(logit) - static_cast<double>(largest) - log_total;
+}
+
+double log_total_of(std::span<const float> logits, float largest) {
+  if (!std::isinf(largest)) return std::log(softmax_total(logits, largest, 1.0f));
+  return std::log(static_cast<double>(std::count(logits.begin(), logits.end(), largest)));
+}
+
+/// The tokens of the `count` largest logits, best first.
+std::vector<int32_t> best_tokens(std::span<const float> logits, size_t count) {
+  std::vector<int32_t> best;
+  if (count == 0) return best;
+  const auto better = [&](int32_t a, int32_t b) {
+    const float x = logits[static_cast<size_t>(a)];
+    const float y = logits[static_cast<size_t>(b)];
+    return x > y || (x == y && a < b);
+  };
+  float threshold = kNone;
+  visit_at_least(logits, threshold, [&](size_t i) {
+    const auto token = static_cast<int32_t>(i);
+    if (!(logits[i] > threshold)) return;
+    best.insert(std::upper_bound(best.begin(), best.end(), token, better), token);
+    if (best.size() > count) best.pop_back();
+    if (best.size() == count) threshold = logits[static_cast<size_t>(best.back())];
+  });
+  return best;
+}
+
+}  // namespace
+
+ScoredToken score_token(std::span<const float> logits, int32_t token, int32_t top) {
+  const float largest = largest_logit(logits);
+  if (largest == kNone) {
+    bad_input("the model gave no usable logit: all {} are NaN or minus infinity; check its weights",
+              logits.size());
+  }
+  const double log_total = log_total_of(logits, largest);
+  const auto of = [&](int32_t t) {
+    return log_probability(logits[static_cast<size_t>(t)], largest, log_total);
+  };
+  ScoredToken scored{.token = token, .logprob = of(token)};
+  for (const int32_t best : best_tokens(logits, static_cast<size_t>(top))) {
+    scored.top.push_back({best, of(best)});
+  }
+  return scored;
+}
+
+}  // namespace verbatim

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "verbatim/logprobs.h"
+
+namespace verbatim {
+
+/// Scores the token that followed a row of logits, and names the `top` likeliest ones (0 to
+/// kMostTopLogprobs). The result depends on the logits alone, through operations whose order is always the
+/// same. A logit of NaN counts as minus infinity; beside plus infinity every finite logit has the probability
+/// zero. Throws Error(kBadInput) when no logit is above minus infinity.
+ScoredToken score_token(std::span<const float> logits, int32_t token, int32_t top);
+
+/// Where the scores of generated tokens go, if anybody wants them.
+struct ScoreSink {
+  std::vector<ScoredToken>* scores = nullptr;
+  int32_t top = 0;
+
+  /// Adds the score of a token that is appended to the sequence.
+  void add(std::span<const float> logits, int32_t token) const {
+    if (scores != nullptr) scores->push_back(score_token(logits, token, top));
+  }
+};
+
+}  // namespace verbatim
