@@ -11,7 +11,7 @@ namespace verbatim {
 
 namespace {
 
-/// What a token is for a draft.
+/// The role of a token in a reduced vocabulary, by which it is chosen.
 enum class Role : uint8_t {
   kPiece,      ///< several characters, or bytes that are no whole one
   kCharacter,  ///< one character

@@ -125,7 +125,7 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   count(verdict, stats);
 }
 
-/// Adds a step to the statistics.
+/// Adds the outcome of a step to the statistics.
 void Speculator::count(const Verdict& verdict, Stats& stats) const {
   ++stats.target_passes;
   stats.drafted += draft_.size();
