@@ -104,16 +104,16 @@ std::optional<int64_t> ordered_inputs(const ModelConfig& config, const std::stri
 std::vector<std::optional<Format>> parse_formats(const std::vector<std::string>& names);
 
 struct LoadOptions {
-  /// What to pack every matrix into; nothing: its own type, `bf16`, `f16` or else `f32`. So does nullopt
-  /// among them.
+  /// The formats to pack every matrix into. nullopt stands for the format of the matrix's own type, `bf16`,
+  /// `f16` or else `f32`, and so does an empty list.
   std::vector<std::optional<Format>> formats;
-  SparseFractions sparse;                          ///< for `squeeze3` and `squeeze4`
-  const SensitivityFile* sensitivities = nullptr;  ///< likewise
-  /// For comparisons: changes the weights of an output column before they are packed, as a quantizer that is
-  /// no format would. Called from several threads and more than once for a column; must not throw. Empty:
-  /// none.
+  SparseFractions sparse;  ///< for `squeeze3` and `squeeze4`: the size of the sparse part
+  const SensitivityFile* sensitivities = nullptr;  ///< for `squeeze3` and `squeeze4`; or null
+  /// Changes the weights of an output column before they are packed, as a quantizer without a format of its
+  /// own would, for comparisons. Called from several threads and more than once for a column; must not throw.
+  /// Empty: no change.
   std::function<void(std::span<float>)> transform = {};
-  /// Called now and then while packing with the fraction done, on the loading thread.
+  /// Called repeatedly while packing, with the fraction done, on the loading thread.
   std::function<void(double)> progress;
 };
 

@@ -8,30 +8,30 @@
 
 namespace verbatim {
 
-/// How a conversation is written for a model. A turn of the user is rendered on its own, so that what was
-/// said before stays in the KV cache.
+/// A chat format: how a conversation is written for a model. A turn of the user is rendered on its own, so
+/// that earlier turns stay in the cache.
 struct ChatFormat {
   std::string name;
-  std::string system_begin;  ///< before the system's text, at the start of the first turn
-  std::string system_end;
-  bool system_inside_user = false;  ///< the system's text goes behind user_begin instead of before it
-  std::string reply_end;  ///< closes the model's last reply; the token that ended it is not in the cache
-  std::string user_begin;
-  std::string user_end;                   ///< after the user's text, up to where the reply begins
+  std::string system_begin;         ///< written before the system's text, at the start of the first turn
+  std::string system_end;           ///< written after the system's text
+  bool system_inside_user = false;  ///< the system's text comes after user_begin instead of before it
+  std::string reply_end;   ///< closes the model's last reply; the token that ended it is not in the cache
+  std::string user_begin;  ///< written before the user's text
+  std::string user_end;    ///< written after the user's text, up to the beginning of the reply
   std::vector<std::string> stop_tokens;   ///< tokens that end a reply, besides the model's own end of text
   std::vector<std::string> stop_strings;  ///< texts that end a reply
 };
 
-/// The format that the vocabulary's special tokens speak for: "chatml", "llama-3", "mistral", or else
-/// "plain".
+/// Finds the chat format that the vocabulary's special tokens suggest: "chatml", "llama-3" or "mistral", or
+/// else "plain".
 ChatFormat detect_chat_format(const Tokenizer& tokenizer);
 
-/// The format of that name. Throws Error(kUsage), listing the names, if there is none.
+/// The chat format with a name. Throws Error(kUsage), listing all names, if there is none.
 ChatFormat chat_format(std::string_view name);
 
-/// What goes into the model between its last reply and its next: the user's turn. `system` is used in the
-/// first turn only, and may be empty. Encode it with special tokens recognised, and a beginning-of-sequence
-/// token in the first turn only.
+/// Renders the user's turn: the text that the model reads between its last reply and its next one. `system`,
+/// which may be empty, is used in the first turn only. The result must be encoded with special tokens
+/// recognised, and with a beginning-of-sequence token in the first turn only.
 std::string render_user_turn(const ChatFormat& format, std::string_view system, std::string_view user,
                              bool first_turn);
 
