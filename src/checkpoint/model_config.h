@@ -17,7 +17,7 @@ enum class Origin {
   kTrained,   ///< a trained model, or one whose files say nothing else
   kInflated,  ///< a trained model that was enlarged (checkpoint/inflate.h): its speed is meaningful, its
               ///< quality is that of the smaller model
-  kRandom,  ///< random weights: neither its text nor its acceptance of drafts is meaningful
+  kRandom,    ///< random weights: neither its text nor its acceptance of drafts is meaningful
 };
 
 /// The scheme by which `verbatim quantize` prepared the weights for four bits
