@@ -34,7 +34,7 @@ struct FetchAhead {
   static constexpr int64_t kEvenly = 1 << kEvenlyBits;
 
   /// Fetches the share of the memory that goes with bytes at .. at + bytes - 1 of what the product reads.
-  VERBATIM_INLINE void beside(int64_t at, int64_t bytes) const {
+  VERBATIM_INLINE void fetch_with(int64_t at, int64_t bytes) const {
     fetch(position + (at * rate >> kEvenlyBits), position + ((at + bytes) * rate >> kEvenlyBits));
   }
   /// Fetches bytes begin .. end - 1 of the memory, counted in the order of fetching.

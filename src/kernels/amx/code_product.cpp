@@ -26,9 +26,9 @@ struct CodeTiles {
   }
   VERBATIM_INLINE void unpack(int64_t panel, int64_t tile, uint8_t* out) const {
     const int64_t at = place(panel, tile);
-    p.ahead.beside(at, kBytes);
+    p.ahead.fetch_with(at, kBytes);
     if constexpr (kStorage == kCodesBytes) return;
-    if constexpr (kStorage == kCodesBoth) p.ahead_lower.beside(at, kBytes);
+    if constexpr (kStorage == kCodesBoth) p.ahead_lower.fetch_with(at, kBytes);
     const uint8_t* const codes = p.codes + at;
     const uint8_t* const lower = kStorage == kCodesBoth ? p.lower + at : nullptr;
     for (int64_t block = 0; block < 8; ++block) {

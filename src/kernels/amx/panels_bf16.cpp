@@ -21,7 +21,7 @@ void wide_block(const Product& p, int64_t row, int64_t panel) {
     const BFloat16* const w = weights + k * kPanelWidth;
     if constexpr (kAhead) {
       constexpr int64_t kBytes = kPanelWidth * int64_t{sizeof(BFloat16)};
-      p.ahead.beside((panel * p.k + k * kPanels) * kBytes, kInnerStep * kPanels * kBytes);
+      p.ahead.fetch_with((panel * p.k + k * kPanels) * kBytes, kInnerStep * kPanels * kBytes);
     } else {
       for (int j = 0; j < kPanels; ++j) prefetch_lines(w + j * p.panel_stride + kPrefetchElements, 16);
     }

@@ -76,8 +76,8 @@ struct CodeMicro {
         constexpr int64_t kBytes = kPanelBlock * (kStorage == kCodesBytes ? 256 : 128);
         const int64_t first = apart == 0 ? panel : panel * kPanelBlock;
         const int64_t at = first * panel_bytes + step * kBytes;
-        p.ahead.beside(at, kBytes);
-        if constexpr (kStorage == kCodesBoth) p.ahead_lower.beside(at, kBytes);
+        p.ahead.fetch_with(at, kBytes);
+        if constexpr (kStorage == kCodesBoth) p.ahead_lower.fetch_with(at, kBytes);
       }
       Partial partial[kPanelBlock][kRows][kPlanes][2];
 #pragma GCC unroll 4
