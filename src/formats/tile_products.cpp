@@ -130,7 +130,7 @@ void multiply_through_tiles(const TileView& view, int64_t panels, Matrix<const B
 /// The operands of multiply_scaled_late() beside the codes, by scale group.
 struct GroupScales {
   const Float16* scales;    ///< [panel][groups][16]
-  const uint8_t* zeros;     ///< likewise, or null
+  const uint8_t* zeros;     ///< [panel][groups][16]; null if there are no zero points
   const float* group_sums;  ///< with zeros: Σ x of each row's groups, [rows][groups]
   int64_t groups;
 
