@@ -25,8 +25,8 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
   if (recipe_.planned && costs) {
     planner_.emplace(recipe_, *drafters_, std::move(*costs));
   } else if (recipe_.levels.front().breadth == 1) {
-    // Only chains are calibrated. Calibrated probabilities would change which siblings a tree has even while its
-    // sequence decodes alone, where the stop rule of the recipe should hold as it is.
+    // Only chains are calibrated. Calibrated probabilities would change which siblings a tree has even while
+    // its sequence decodes alone, where the stop rule of the recipe should hold as it is.
     calibration_ = initial_calibration(recipe_.levels.front());
   }
   limits_ = limits_of(recipe_.levels.front());
