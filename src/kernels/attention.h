@@ -59,9 +59,8 @@ struct PanelChunk {
 };
 
 /// One head's keys and values as panels (formats/panels.h), chunk by chunk:
-///   keys    [chunk][128 / 16 panels][width / 2][16 positions][2]   a product with queries gives scores
-///   values  [chunk][width / 16 panels][128 / 2][16 dimensions][2]  a product with probabilities gives
-///   outputs
+///   keys    [chunk][128 / 16 panels][width / 2][16 positions][2]   times queries: scores
+///   values  [chunk][width / 16 panels][128 / 2][16 dimensions][2]  times probabilities: outputs
 /// in BF16. In F16 there are no pairs: a panel is [width][16 positions] or [128][16 dimensions]. `width` is
 /// the head dimension padded with zeros to a multiple of 32. A page of fewer positions has its number of
 /// positions in place of the 128.

@@ -20,11 +20,11 @@ struct Verdict {
 /// and appends their tokens and one more token of the model's own to `tokens`. `logits` and `evaluator` are
 /// those of the pass that verified the draft. The rules are:
 ///
-///   exact      keeps a token if it is the sampler's choice, so that the text has plain decoding's bytes
-///   rejection  keeps a token by chance (Leviathan et al. §2.3), so that the text has plain decoding's
-///   distribution bild       keeps a token if its -log probability is at most recipe.rollback (thesis §4.3,
-///   eq. 4.3, with the
-///              cross-entropy of appendix C.1), which is lossy
+///   exact      keeps the sampler's choice: the text has plain decoding's bytes
+///   rejection  keeps a token by chance (Leviathan et al. §2.3): the text has plain decoding's distribution
+///   bild       keeps a token whose -log probability is at most recipe.rollback: lossy (thesis §4.3, eq. 4.3)
+///
+/// The distance of the rule `bild` is the cross-entropy of the thesis' appendix C.1.
 Verdict accept(const Recipe& recipe, const Draft& draft, Matrix<const float> logits,
                const Evaluator& evaluator, Sampler& sampler, std::vector<int32_t>& tokens);
 
