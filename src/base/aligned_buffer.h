@@ -7,12 +7,12 @@
 
 namespace verbatim {
 
-/// Owns zero-initialised memory straight from the operating system: page aligned, with huge pages asked for
-/// where they help, and physical memory taken only as pages are first touched.
+/// Owns zeroed memory straight from the operating system: page aligned, with huge pages requested for large
+/// buffers. Physical memory is taken only where a page is first touched.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  /// Throws Error(kMachine) when the address space or memory limit does not allow it.
+  /// Reserves `bytes` bytes. Throws Error(kMachine) if the address space or a memory limit does not allow it.
   explicit AlignedBuffer(size_t bytes);
   ~AlignedBuffer();
   AlignedBuffer(AlignedBuffer&& other) noexcept

@@ -6,10 +6,10 @@
 
 namespace verbatim {
 
-/// The machine paths, from the plain reference upwards. Each has its own kernels (src/kernels/).
+/// The machine paths, from the scalar reference to the highest. Each has its own kernels (src/kernels/).
 enum class Isa { kScalar, kAvx2, kAvx512, kAmx };
 
-/// What the processor and the operating system allow this process to use.
+/// The instruction sets that the processor and the operating system allow this process to use.
 struct CpuFeatures {
   bool avx2 = false;         ///< AVX2, FMA and F16C
   bool avx512 = false;       ///< AVX-512 F, BW, DQ, VL
@@ -20,23 +20,25 @@ struct CpuFeatures {
   std::string model_name;  ///< e.g. "Intel(R) Xeon(R) Processor", or "unknown"
 };
 
-/// The features of this machine, found once. Asks the operating system for the use of AMX tiles.
+/// The features of this machine. The first call finds them, and asks the operating system for permission to
+/// use AMX tiles.
 const CpuFeatures& cpu_features();
 
-/// Whether `features` suffice for the path.
+/// Whether `features` suffice for a machine path.
 bool supports(const CpuFeatures& features, Isa isa);
 
-/// All paths that `features` allow, lowest first; kScalar is always among them.
+/// All machine paths that `features` allow, lowest first; kScalar is always among them.
 std::vector<Isa> available_isas(const CpuFeatures& features);
 
 /// "scalar", "avx2", "avx512" or "amx".
 std::string_view isa_name(Isa isa);
 
-/// The inverse of isa_name. Throws Error(kUsage) for any other name.
+/// The machine path with a name, the inverse of isa_name(). Throws Error(kUsage) for any other name.
 Isa parse_isa(std::string_view name);
 
-/// The path to use: the one named in the environment variable VERBATIM_ISA if set, else the highest
-/// available. Throws Error(kUsage) if the name is unknown and Error(kMachine) if this machine lacks it.
+/// The machine path to use: the one named in the environment variable VERBATIM_ISA if that is set, else the
+/// highest that is available. Throws Error(kUsage) if the name is unknown and Error(kMachine) if this machine
+/// lacks the path.
 Isa preferred_isa();
 
 }  // namespace verbatim

@@ -20,17 +20,19 @@ struct Float16 {
 // The conversions are always inlined: kernels of several instruction sets use them, and an out-of-line copy
 // compiled for one of these must never be linked into another.
 
+/// Converts to float, exactly.
 [[gnu::always_inline]] constexpr inline float to_float(BFloat16 value) {
   return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
 }
 
-/// Rounds to nearest, ties to even. NaN stays NaN (made quiet); overflow becomes infinity.
+/// Rounds to the nearest BF16 number, ties to even. NaN stays NaN (made quiet); overflow becomes infinity.
 [[gnu::always_inline]] constexpr inline BFloat16 to_bfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return {static_cast<uint16_t>((bits >> 16) | 0x40u)};
   return {static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};
 }
 
+/// Converts to float, exactly.
 [[gnu::always_inline]] constexpr inline float to_float(Float16 value) {
   const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000u) << 16;
   const uint32_t magnitude = value.bits & 0x7fffu;
@@ -45,7 +47,8 @@ struct Float16 {
   return std::bit_cast<float>(sign | ((magnitude << 13) + (112u << 23)));
 }
 
-/// Rounds to nearest, ties to even. NaN stays NaN; overflow becomes infinity; subnormals are produced.
+/// Rounds to the nearest F16 number, subnormal ones included, ties to even. NaN stays NaN; overflow becomes
+/// infinity.
 [[gnu::always_inline]] constexpr inline Float16 to_float16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;

@@ -21,7 +21,7 @@ struct Matrix {
 
   T* row(int64_t r) const { return data + r * stride; }
   std::span<T> row_span(int64_t r) const { return {row(r), static_cast<size_t>(columns)}; }
-  /// Rows first .. first + count - 1.
+  /// A view of rows first .. first + count - 1.
   Matrix slice(int64_t first, int64_t count) const { return {row(first), count, columns, stride}; }
   operator Matrix<const T>() const { return {data, rows, columns, stride}; }
 };
@@ -32,7 +32,7 @@ constexpr Integer round_up(Integer value, Integer step) {
   return (value + step - 1) / step * step;
 }
 
-/// How many steps it takes to reach `value`.
+/// The number of steps that it takes to reach `value`: value / step, rounded up.
 template <typename Integer>
 constexpr Integer ceil_div(Integer value, Integer step) {
   return (value + step - 1) / step;

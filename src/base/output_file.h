@@ -11,7 +11,7 @@ namespace verbatim {
 /// file and the cause.
 class OutputFile {
  public:
-  /// What is there already is never written over: that is a failure.
+  /// Makes a file. It is a failure if there is a file of that name already.
   explicit OutputFile(const std::filesystem::path& path);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -19,9 +19,10 @@ class OutputFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  /// Puts bytes where some were written already; the next write() goes on at the end all the same.
+  /// Overwrites bytes that were written before, from `offset` on. The next write() still appends at the end.
   void write_at(size_t offset, std::span<const std::byte> bytes);
-  /// Returns once everything is on the disk: a full one may show only now. Nothing is written after it.
+  /// Writes everything to the disk and returns when that is done; a full disk may show only now. Nothing may
+  /// be written afterwards.
   void finish();
 
  private:

@@ -14,8 +14,8 @@ namespace verbatim {
 /// depend on the size of the team: members split independent outputs among themselves, never a sum.
 class ThreadTeam {
  public:
-  /// `size` ≥ 1 members, the caller included. Throws Error(kMachine) when the machine does not give so many
-  /// threads.
+  /// Makes a team of `size` ≥ 1 members, the caller included. Throws Error(kMachine) if the machine does not
+  /// give so many threads.
   explicit ThreadTeam(int size);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -23,8 +23,8 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls work(member, size()) once on every member, and returns when all are done. `work` must not throw
-  /// and must not call run() again. Does not allocate.
+  /// Calls work(member, size()) once on every member, and returns when all calls have ended. `work` must not
+  /// throw and must not call run() again. Does not allocate.
   template <typename Work>
   void run(Work&& work) {
     using Callable = std::remove_reference_t<Work>;
@@ -32,8 +32,8 @@ class ThreadTeam {
                const_cast<void*>(static_cast<const void*>(&work)));
   }
 
-  /// Splits 0 .. count - 1 into one contiguous range per member and calls work(begin, end) on those that are
-  /// not empty. Stays on the calling thread when the count is 1.
+  /// Splits 0 .. count - 1 into one contiguous range per member and calls work(begin, end) for every range
+  /// that is not empty. If `count` is 1, the call is made on the calling thread.
   template <typename Work>
   void split(int64_t count, Work&& work) {
     if (count <= 1 || workers_.empty()) {

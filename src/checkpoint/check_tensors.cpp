@@ -9,7 +9,7 @@ namespace verbatim {
 
 namespace {
 
-/// Notes what was found, so that what nobody asked for can be told apart.
+/// Checks expected tensors and remembers their names, so that unexpected tensors can be found.
 class Checker {
  public:
   explicit Checker(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}

@@ -42,18 +42,18 @@ struct TensorView {
   void read_row(int64_t r, std::span<float> out) const;
 };
 
-/// Where a checkpoint's vocabulary is. src/text/ loads it from here.
+/// The place of a checkpoint's vocabulary, from which src/text/ loads it.
 struct TokenizerSource {
   enum class Kind { kNone, kSentencePieceModel, kTokenizerJson, kGguf };
   Kind kind = Kind::kNone;
   std::filesystem::path path;  ///< the file: tokenizer.model, tokenizer.json or the .gguf
-  /// Where the vocabulary lies inside a packed file, which `path` then is: the contents of the files that it
-  /// was made of, by name, owned by the file's mapping. Empty otherwise.
+  /// For a vocabulary inside a packed file, which `path` then names: the contents of the vocabulary's files,
+  /// by name, owned by the mapping of the packed file. Empty otherwise.
   std::map<std::string, std::string_view> embedded = {};
 };
 
-/// Everything a model directory or file holds, mapped and validated but not yet packed. Tensors go by their
-/// Hugging Face names ("model.layers.0.self_attn.q_proj.weight") whatever the file called them.
+/// A model's folder or file, mapped and checked but not yet packed. Tensors have their Hugging Face names
+/// ("model.layers.0.self_attn.q_proj.weight"), whatever the file calls them.
 struct Checkpoint {
   std::filesystem::path path;
   std::string format;  ///< "safetensors" or "gguf"; "vbt" for a packed file, which has no tensors
@@ -62,20 +62,21 @@ struct Checkpoint {
   TokenizerSource tokenizer;
   std::vector<std::shared_ptr<const MemoryMap>> files;  ///< keep the tensors' bytes alive
 
-  /// The tensor of that name with exactly that shape. Throws Error(kBadInput) saying which tensor is missing
-  /// or what shape it has and should have.
+  /// The tensor with a name, checked to have exactly this shape. Throws Error(kBadInput), naming the tensor,
+  /// if it is missing or has another shape.
   const TensorView& tensor(const std::string& name, std::initializer_list<int64_t> shape) const;
   bool has(const std::string& name) const { return tensors.contains(name); }
 };
 
-/// The first bytes of a packed file (src/container/). Like PNG's they show when a file went through something
-/// that takes it for text.
+/// The first bytes of a packed file (src/container/). As in PNG files, they reveal a file that some program
+/// has converted as if it were text.
 inline constexpr std::string_view kPackedMagic = "\x89VBT\r\n\x1a\n";
-/// The file in a folder that `verbatim quantize` makes.
+/// The name of the packed file in a folder that `verbatim quantize` makes.
 inline constexpr const char* kPackedName = "model.vbt";
-/// Where a packed model is: the file itself, or that in the folder if the folder holds no other model.
+/// The packed file of a model: `path` itself, or the packed file in the folder `path` if that holds no other
+/// model.
 std::filesystem::path packed_file(const std::filesystem::path& path);
-/// Whether packed_file() is a file that begins so, or one named .vbt. Never throws.
+/// Whether packed_file() is a file that begins with kPackedMagic or whose name ends in .vbt. Never throws.
 bool is_packed(const std::filesystem::path& path);
 
 /// Opens a directory in Hugging Face layout or a .gguf file. Throws Error(kBadInput) for anything malformed

@@ -30,7 +30,7 @@ enum class ValueType : uint32_t {
   kFloat64,
 };
 
-// More than any vocabulary; keeps the memory for a file's metadata in proportion.
+// The most elements of an array: more than any vocabulary has. It limits the memory for a file's metadata.
 constexpr uint64_t kLongestArray = uint64_t{1} << 26;
 constexpr uint64_t kLongestName = 1 << 16;
 
@@ -71,7 +71,7 @@ class Cursor {
   uint64_t position_ = 0;
 };
 
-/// The bytes that a value of the type takes at least; 0 for types that are no element.
+/// The fewest bytes that a value of a type takes; 0 for types that cannot be elements of an array.
 uint64_t smallest_size(ValueType type) {
   switch (type) {
     case ValueType::kUint8:
@@ -102,7 +102,7 @@ bool read_bool(Cursor& cursor, const std::string& key) {
   return value == 1;
 }
 
-/// An element of an array, or any value that is not an array.
+/// Reads an element of an array, or any value that is not an array.
 GgufValue read_scalar(Cursor& cursor, ValueType type, const std::string& key) {
   constexpr const char* kWhat = "a metadata value";
   switch (type) {

@@ -24,7 +24,8 @@ struct GgufValue {
   std::variant<bool, int64_t, uint64_t, double, std::string, std::shared_ptr<GgufArray>> value;
 };
 
-/// A metadata array. One of the three is filled, by element type; booleans count as integers.
+/// A metadata array. One of the three vectors is filled, by the type of the elements; booleans are stored as
+/// integers.
 struct GgufArray {
   std::vector<std::string> strings;
   std::vector<int64_t> integers;
@@ -35,20 +36,20 @@ struct GgufArray {
 struct GgufFile {
   std::shared_ptr<const MemoryMap> file;
   uint32_t version = 0;
-  std::span<const std::byte> metadata_bytes;  ///< where `metadata` lies in the file
+  std::span<const std::byte> metadata_bytes;  ///< the bytes of the file that `metadata` was read from
   std::map<std::string, GgufValue> metadata;
-  /// By the file's own names ("blk.0.attn_q.weight"). Shapes are row-major: {outputs, inputs}.
+  /// The tensors by the file's own names ("blk.0.attn_q.weight"). Shapes are row-major: {outputs, inputs}.
   std::map<std::string, TensorView> tensors;
 };
 
-/// Throws Error(kBadInput) naming the file and what is wrong in it. A file without tensors is fine: it holds
-/// a vocabulary.
+/// Maps and checks a GGUF file. A file without tensors is accepted: it holds a vocabulary. Throws
+/// Error(kBadInput), naming the file, if it is malformed.
 GgufFile open_gguf(const std::filesystem::path& path);
 
-/// The same over bytes that the caller keeps alive; `where` names them in errors.
+/// Checks bytes as open_gguf() checks a file. The caller keeps them alive; `where` names them in errors.
 GgufFile parse_gguf(std::span<const std::byte> bytes, const std::string& where);
 
-/// The bytes of a GGUF file that has the same metadata and no tensors.
+/// The bytes of a GGUF file with the metadata of `gguf` and no tensors.
 std::string gguf_without_tensors(const GgufFile& gguf);
 
 // Typed look-ups of metadata: nothing when the key is absent, Error(kBadInput) naming the key when its value
@@ -56,10 +57,10 @@ std::string gguf_without_tensors(const GgufFile& gguf);
 
 std::optional<std::string> gguf_string(const GgufFile& gguf, const std::string& key);
 std::optional<int64_t> gguf_integer(const GgufFile& gguf, const std::string& key);
-/// Integers convert.
+/// Looks up a number, which may be stored as an integer.
 std::optional<double> gguf_float(const GgufFile& gguf, const std::string& key);
 std::optional<bool> gguf_bool(const GgufFile& gguf, const std::string& key);
-/// nullptr when absent.
+/// Looks up an array; returns nullptr if it is absent.
 std::shared_ptr<const GgufArray> gguf_array(const GgufFile& gguf, const std::string& key);
 
 }  // namespace verbatim

@@ -27,7 +27,7 @@ class Fields {
     return *value;
   }
 
-  /// By its whole name.
+  /// Looks up an integer by its whole name.
   std::optional<int32_t> any_integer(const std::string& key) const {
     const std::optional<int64_t> value = gguf_integer(gguf_, key);
     if (!value) return std::nullopt;
@@ -79,7 +79,8 @@ constexpr NamePair kLayerNames[] = {
     {"ffn_down", "mlp.down_proj"},
 };
 
-/// Names without a counterpart stay recognizable: in a layer, they are refused there later.
+/// The Hugging Face name of a tensor. A name without a counterpart stays recognizable, and is refused later
+/// if it belongs to a layer.
 std::string hugging_face_name(const std::string& name) {
   for (const NamePair& pair : kModelNames) {
     if (name == pair.gguf) return std::string(pair.hugging_face);
@@ -108,7 +109,8 @@ Architecture parse_architecture(const GgufFile& gguf, const std::string& where) 
             printable(*name));
 }
 
-/// As llama.cpp reads it for these architectures. It always rounds the ramp's bounds.
+/// Reads the YaRN scaling as llama.cpp does for these architectures, which always rounds the bounds of the
+/// ramp.
 void parse_yarn(const Fields& fields, RopeScaling& scaling) {
   const YarnScaling usual;
   if (fields.number("rope.scaling.yarn_log_multiplier").value_or(0.0f) != 0.0f) {
@@ -123,7 +125,7 @@ void parse_yarn(const Fields& fields, RopeScaling& scaling) {
   scaling.yarn.beta_slow = fields.number("rope.scaling.yarn_beta_slow").value_or(usual.beta_slow);
 }
 
-/// Reads the scaling and makes the context what it becomes by it.
+/// Reads the scaling of positions, and sets the context to the scaled one.
 RopeScaling parse_rope_scaling(const Fields& fields, int32_t& context) {
   RopeScaling scaling;
   const std::optional<std::string> kind = fields.text("rope.scaling.type");

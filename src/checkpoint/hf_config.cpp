@@ -57,7 +57,8 @@ void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
   }
 }
 
-/// As Transformers reads them: what is absent, null or 0 is derived or has a usual value.
+/// Reads the settings of YaRN as Transformers does: one that is absent, null or 0 is derived or has its usual
+/// value.
 RopeScaling parse_yarn(const JsonFields& fields, int32_t context, std::optional<int32_t> original) {
   constexpr YarnScaling kUsual;
   const auto given = [&fields](const char* key, float usual) {
@@ -82,7 +83,8 @@ RopeScaling parse_yarn(const JsonFields& fields, int32_t context, std::optional<
   return scaling;
 }
 
-/// `context` is the config's max_position_embeddings, `original` what it says of the context before scaling.
+/// Reads the scaling of positions. `context` is the config's max_position_embeddings, `original` the context
+/// before scaling that the config states, if any.
 RopeScaling parse_rope_scaling(const JsonFields& fields, int32_t context, std::optional<int32_t> original) {
   RopeScaling scaling;
   std::optional<std::string> kind = fields.text("rope_type");
@@ -143,7 +145,7 @@ void parse_rope(const JsonFields& fields, ModelConfig& config) {
   }
 }
 
-/// How many of the first layers attend to everything while the rest use the window.
+/// The number of first layers that attend to all positions, while the other layers use the window.
 int32_t full_attention_layers(const JsonFields& fields, const ModelConfig& config) {
   constexpr int32_t kDefault = 28;  // what Transformers assumes
   const json* types = fields.find("layer_types");
@@ -189,7 +191,7 @@ std::vector<int32_t> parse_token_ids(const JsonFields& fields, const char* key) 
   return ids;
 }
 
-/// What the fields say replaces what is there already.
+/// Reads the special tokens from these fields, which replace tokens read before.
 void parse_special_tokens(const JsonFields& fields, ModelConfig& config) {
   const std::vector<int32_t> bos = parse_token_ids(fields, "bos_token_id");
   if (!bos.empty()) config.bos_token = bos.front();

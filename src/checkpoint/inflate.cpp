@@ -25,7 +25,7 @@ namespace {
 constexpr size_t kBlockBytes = size_t{4} << 20;
 constexpr int32_t kMostLayers = 1024;  // what validate() lets pass
 
-/// A tensor of the result and how it comes from one of the model.
+/// A tensor of the larger model, and how it is made from a tensor of the smaller one.
 struct Task {
   TensorEntry entry;
   const TensorView* source = nullptr;
@@ -35,10 +35,10 @@ struct Task {
   bool zero = false;
 };
 
-/// The copies of a channel hold the same number, so a matrix that reads all of them reads the original when
-/// its weights are divided by their number. Copies lie whole behind each other (0 1 2 0 1 2, not 0 0 1 1 2
-/// 2): query head h goes on sharing key-value head h / group, and groups of neighbouring weights with a
-/// common scale stay what they were, which keeps drafts as good as they were.
+/// The copies of a channel hold the same number, so a matrix that reads all copies computes the same if its
+/// weights are divided by the number of copies. Whole copies lie behind each other (0 1 2 0 1 2, not 0 0 1 1
+/// 2 2): so query head h still shares key-value head h / group, and groups of neighbouring weights with a
+/// common scale are unchanged, which keeps drafts as good as before.
 class Planner {
  public:
   Planner(const Checkpoint& checkpoint, int32_t width) : checkpoint_(checkpoint), width_(width) {}
@@ -258,7 +258,7 @@ bool write_shards(Inflater& inflater, const NewFolder& folder,
   return true;
 }
 
-/// What an ordinary model has beside its weights and config.json, its licence too.
+/// The files that an ordinary model has beside its weights and config.json, its licence included.
 void copy_companions(const fs::path& from, const NewFolder& folder) {
   for (const char* name :
        {"generation_config.json", "tokenizer.model", "tokenizer.json", "tokenizer_config.json",

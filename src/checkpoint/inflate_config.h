@@ -20,8 +20,8 @@ struct InflatedLayer {
 /// The layers of a model in order, with copies spread evenly among them, each after its source.
 std::vector<InflatedLayer> inflated_layers(int32_t layers, int32_t depth);
 
-/// The config.json of the enlarged model: every field as it is but the sizes, and one more that says what it
-/// was made of (kInflatedKey). `config_json` is the checkpoint's.
+/// The config.json of the enlarged model, made from `config_json` of the checkpoint: the sizes are changed,
+/// all other fields stay, and kInflatedKey says which model it was made from.
 std::string inflated_config(std::string_view config_json, const Checkpoint& checkpoint, int32_t width,
                             const std::vector<InflatedLayer>& layers);
 

@@ -14,8 +14,8 @@ using nlohmann::json;
 
 namespace {
 
-/// Watches the parser, which itself keeps no stack: what it builds must not nest deeper than recursion can
-/// bear.
+/// Limits the depth of nesting while the parser runs. The parser itself does not recurse, but users of its
+/// result do.
 class Watcher {
  public:
   Watcher(int deepest, const std::string& where) : deepest_(static_cast<size_t>(deepest)), where_(where) {}

@@ -8,28 +8,27 @@
 
 namespace verbatim {
 
-/// Parses untrusted JSON. Throws Error(kBadInput), naming `where`, for anything that is not JSON, that nests
-/// deeper than `deepest`, that has a key twice in one object, or that holds a number beyond what a double
-/// can.
+/// Parses untrusted JSON. Throws Error(kBadInput), naming `where`, if the text is not JSON, nests deeper than
+/// `deepest`, has a key twice in one object, or holds a number beyond the range of a double.
 nlohmann::json parse_json(std::string_view text, int deepest, const std::string& where);
 
 /// Typed access to the fields of an object. A field that is absent or null gives nothing; one of another type
 /// throws Error(kBadInput) naming `where` and the key.
 class JsonFields {
  public:
-  /// Both must outlive this. Throws Error(kBadInput) unless `object` is an object.
+  /// `object` and `where` must outlive the JsonFields. Throws Error(kBadInput) unless `object` is an object.
   JsonFields(const nlohmann::json& object, const std::string& where);
 
-  /// Whether the field is there, be it null.
+  /// Whether the field is there; it may be null.
   bool has(const char* key) const { return object_.contains(key); }
-  /// nullptr when absent or null.
+  /// The value of a field; nullptr if the field is absent or null.
   const nlohmann::json* find(const char* key) const;
   std::optional<int32_t> integer(const char* key) const;
   std::optional<float> number(const char* key) const;
   std::optional<bool> boolean(const char* key) const;
   std::optional<std::string> text(const char* key) const;
 
-  // These throw Error(kBadInput) when the field is absent or null, too.
+  // The required_... functions throw Error(kBadInput) also if the field is absent or null.
   int32_t required_integer(const char* key) const;
   float required_number(const char* key) const;
 
@@ -40,8 +39,8 @@ class JsonFields {
   const std::string& where_;
 };
 
-/// The value as an integer; nothing when it is none or out of range. A float without a fraction counts as
-/// one.
+/// A value as an integer; nothing if it is not an integer or is out of range. A float without a fraction
+/// counts as an integer.
 std::optional<int32_t> as_int32(const nlohmann::json& value);
 
 }  // namespace verbatim

@@ -8,38 +8,39 @@
 
 namespace verbatim {
 
-/// The families of decoders that the engine knows. They share one implementation; the config says what
-/// differs.
+/// The families of decoders that the engine knows. They share one implementation; the config states their
+/// differences.
 enum class Architecture { kLlama, kMistral, kQwen2 };
 
-/// Where the weights come from. What is measured with them means different things.
+/// The origin of a model's weights, which decides how measurements with the model must be read.
 enum class Origin {
-  kTrained,   ///< as far as the files say
-  kInflated,  ///< a trained model that was enlarged (checkpoint/inflate.h): its speed counts, its quality is
-              ///< that of the smaller one
-  kRandom,    ///< never trained: no text, no acceptance of drafts means anything
+  kTrained,   ///< a trained model, or one whose files say nothing else
+  kInflated,  ///< a trained model that was enlarged (checkpoint/inflate.h): its speed is meaningful, its
+              ///< quality is that of the smaller model
+  kRandom,    ///< random weights: neither its text nor its acceptance of drafts is meaningful
 };
 
-/// How `verbatim quantize` prepared the weights for four bits (quantization/quantize_model.h). Atom's and
-/// QuaRot's want something done to the inputs of some matrices, too.
+/// The scheme by which `verbatim quantize` prepared the weights for four bits
+/// (quantization/quantize_model.h). For kAtom and kQuarot the decoder must also change the inputs of some
+/// matrices.
 enum class QuantizationScheme {
-  kNone,    ///< the weights are the model's own
-  kRtn,     ///< rounded to nearest as they are
-  kAwq,     ///< inputs that matter most are scaled up; what makes them scales them down
-  kAtom,    ///< inputs in an order of their own, the most outlying last and in eight bits
-  kQuarot,  ///< rotated; heads and the inputs of `down` meet a Hadamard transform
+  kNone,    ///< not prepared: the weights are the model's own
+  kRtn,     ///< not prepared, and rounded to nearest
+  kAwq,     ///< weights of important inputs are scaled up, and the weights that make these inputs scaled down
+  kAtom,    ///< inputs are reordered, with outliers last and in eight bits
+  kQuarot,  ///< the residual stream is rotated; heads and the input of `down` get a Hadamard transform
 };
 
-/// What YaRN (Peng et al., arXiv:2309.00071) needs besides a factor and the original context.
+/// The settings of YaRN (Peng et al., arXiv:2309.00071) besides a factor and the original context.
 struct YarnScaling {
-  float attention_factor = 1.0f;  ///< multiplies the cosines and sines, of queries as of keys
-  float beta_fast = 32.0f;        ///< pairs that turn at least so often in the original context are kept
-  float beta_slow = 1.0f;         ///< pairs that turn at most so often are interpolated
-  bool truncate = true;  ///< the bounds of the ramp between the two are rounded outwards to whole pairs
+  float attention_factor = 1.0f;  ///< the factor on the cosines and sines, for queries and keys
+  float beta_fast = 32.0f;  ///< pairs with at least this many turns in the original context are not scaled
+  float beta_slow = 1.0f;   ///< pairs with at most this many turns in the original context are interpolated
+  bool truncate = true;     ///< the ramp between these two bounds begins and ends at whole pairs
   friend bool operator==(const YarnScaling&, const YarnScaling&) = default;
 };
 
-/// How positions beyond the trained context are squeezed into it.
+/// How positions are scaled, so that a context longer than the trained one can be used.
 struct RopeScaling {
   enum class Kind { kNone, kLinear, kLlama3, kDynamic, kYarn };
   Kind kind = Kind::kNone;
@@ -47,13 +48,13 @@ struct RopeScaling {
   // Llama 3 only:
   float low_frequency_factor = 1.0f;
   float high_frequency_factor = 4.0f;
-  /// The context before scaling. Llama 3, dynamic and YaRN only.
+  /// The length of the context before scaling; for Llama 3, dynamic and YaRN only.
   int32_t original_context = 8192;
-  YarnScaling yarn = {};  ///< YaRN only
+  YarnScaling yarn = {};  ///< for YaRN only
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
-/// The shape of a decoder-only transformer, from whatever file described it.
+/// The sizes and settings of a decoder-only transformer, whatever file they come from.
 struct ModelConfig {
   Architecture architecture = Architecture::kLlama;
   int32_t hidden_size = 0;
@@ -63,20 +64,20 @@ struct ModelConfig {
   int32_t kv_heads = 0;
   int32_t head_dim = 0;
   int32_t vocab_size = 0;
-  /// The longest sequence: what the model was trained for (max_position_embeddings), or what the scaling of
-  /// its positions makes of that (checkpoint/rope_scaling.h).
+  /// The length of the longest sequence, in tokens: the one that the model was trained for
+  /// (max_position_embeddings), or with scaled positions a longer one (checkpoint/rope_scaling.h).
   int32_t context = 0;
   float rms_norm_epsilon = 1e-5f;
   float rope_theta = 10000.0f;
   RopeScaling rope_scaling;
-  /// A factor per rotated pair (head_dim / 2 of them) that divides its frequency; empty when there is none.
-  /// GGUF files state the Llama 3 scaling this way ("rope_freqs.weight").
+  /// The divisors of the frequencies of the rotated pairs (head_dim / 2 of them), or none. GGUF files state
+  /// the scaling of Llama 3 in this way ("rope_freqs.weight").
   std::vector<float> rope_frequency_factors;
-  /// Rows of the query and key matrices are stored so that neighbouring pairs rotate (GGUF's Llama layout)
-  /// instead of the two halves of a head (Hugging Face's layout).
+  /// Whether the query and key matrices are stored so that neighbouring elements of a head rotate as a pair
+  /// (GGUF's Llama layout). Otherwise elements of the head's two halves do (Hugging Face's layout).
   bool rope_interleaved = false;
   int32_t sliding_window =
-      0;  ///< a position sees itself and the sliding_window - 1 before it; 0: all before it
+      0;  ///< the number of positions that a position sees, itself included; 0: all up to itself
   bool tied_embeddings = false;  ///< the output matrix is the embedding
   bool qkv_bias = false;
   std::optional<int32_t> bos_token;
@@ -86,28 +87,28 @@ struct ModelConfig {
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
-/// Throws Error(kBadInput), naming `where`, unless every size is positive, sensible and consistent with the
-/// others (heads divisible by kv_heads, an even head_dim, nothing absurdly large).
+/// Checks a config. Throws Error(kBadInput), naming `where`, unless every size is positive, sensible and
+/// consistent with the others (heads divisible by kv_heads, an even head_dim, nothing absurdly large).
 void validate(const ModelConfig& config, const std::string& where);
 
-/// Every architecture.
+/// All architectures.
 inline constexpr Architecture kArchitectures[] = {Architecture::kLlama, Architecture::kMistral,
                                                   Architecture::kQwen2};
 /// "llama", "mistral" or "qwen2".
 std::string architecture_name(Architecture architecture);
 
-/// Every origin.
+/// All origins.
 inline constexpr Origin kOrigins[] = {Origin::kTrained, Origin::kInflated, Origin::kRandom};
 /// "trained", "inflated" or "random".
 std::string_view origin_name(Origin origin);
 
-/// Every scheme.
+/// All schemes.
 inline constexpr QuantizationScheme kQuantizationSchemes[] = {
     QuantizationScheme::kNone, QuantizationScheme::kRtn, QuantizationScheme::kAwq, QuantizationScheme::kAtom,
     QuantizationScheme::kQuarot};
 /// "none", "rtn", "awq", "atom" or "quarot".
 std::string_view scheme_name(QuantizationScheme scheme);
-/// The inverse, or nothing.
+/// The scheme with a name, the inverse of scheme_name(); nothing for any other name.
 std::optional<QuantizationScheme> parse_scheme(std::string_view name);
 
 }  // namespace verbatim

@@ -28,7 +28,7 @@ void check_free(const fs::path& target) {
   }
 }
 
-/// Makes the new name itself last, where the file system can.
+/// Writes the entry of the new name in the folder to the disk, if the file system can do that.
 void sync_folder(const fs::path& folder) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;

@@ -5,24 +5,24 @@
 
 namespace verbatim {
 
-/// A folder that appears under its name when it is complete, or not at all. Until keep() it has a name of its
-/// own beside that; without keep() it is removed with all it holds.
+/// A folder that appears under its name when it is complete, or not at all. Until keep() it has a temporary
+/// name in the same parent; a folder without keep() is removed with its contents.
 class NewFolder {
  public:
-  /// Throws Error(kBadInput) when there is something under the name, unless it is an empty folder, or when no
-  /// folder can be made there.
+  /// Makes the folder under its temporary name. Throws Error(kBadInput) if `target` exists and is not an
+  /// empty folder, or if no folder can be made there.
   explicit NewFolder(const std::filesystem::path& target);
   ~NewFolder();
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
 
-  /// Where it is while it is filled.
+  /// The path of the folder until keep(), under its temporary name.
   const std::filesystem::path& path() const { return path_; }
-  /// Writes a file into it. Throws Error(kMachine).
+  /// Writes a file into the folder. Throws Error(kMachine) if that fails.
   void write(const char* name, std::string_view text) const;
-  /// Copies a file into it, whose name it keeps. Throws Error(kMachine).
+  /// Copies a file into the folder, under the same name. Throws Error(kMachine) if that fails.
   void copy(const std::filesystem::path& file) const;
-  /// Gives the folder its name. Throws Error(kMachine).
+  /// Gives the folder its name. Throws Error(kMachine) if that fails.
   void keep();
 
  private:

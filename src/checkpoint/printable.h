@@ -5,7 +5,7 @@
 
 namespace verbatim {
 
-/// A name out of an untrusted file, fit for an error message: one line of ASCII, of bounded length.
+/// Makes a name from an untrusted file fit for an error message: one line of ASCII, of bounded length.
 std::string printable(std::string_view name);
 
 }  // namespace verbatim

@@ -9,7 +9,7 @@ namespace verbatim {
 int32_t scaled_context(int32_t stated, std::optional<int32_t> original, float factor) {
   constexpr double kMost = std::numeric_limits<int32_t>::max();
   const double scaled = static_cast<double>(original.value_or(stated)) * static_cast<double>(factor);
-  // Whatever is wrong with the factor is said where the whole config is checked.
+  // An invalid factor is reported where the whole config is checked.
   if (!(scaled > stated)) return stated;
   return static_cast<int32_t>(std::min(scaled, kMost));
 }

@@ -5,20 +5,22 @@
 
 namespace verbatim {
 
-// What files of both kinds say about scaled positions, and how Transformers understands it.
+// The settings of scaled positions that config.json and GGUF files have in common, read as Transformers reads
+// them.
 
-/// The longest sequence of a model with linear, dynamic or YaRN scaling. `stated` is its file's
-/// max_position_embeddings or context_length, `original` the context before scaling if the file has that too.
+/// The length of the longest sequence of a model with linear, dynamic or YaRN scaling. `stated` is
+/// max_position_embeddings or context_length of its file, `original` the context before scaling if the file
+/// has that, too.
 ///
-/// Files disagree about the first: with linear and dynamic scaling Transformers asked for the original
-/// context there, others write the scaled one. Neither limits what Transformers evaluates. So the result is
-/// the larger of `stated` and original × factor, the original being `stated` where the file says nothing
-/// else.
+/// Files disagree about the meaning of `stated`: for linear and dynamic scaling Transformers expects the
+/// original context, other programs write the scaled one, and Transformers evaluates longer sequences in
+/// either case. So the result is the larger of `stated` and original × factor, where a missing `original` is
+/// taken to be `stated`.
 int32_t scaled_context(int32_t stated, std::optional<int32_t> original, float factor);
 
-/// What YaRN multiplies cosines and sines by where a file does not state it: 0.1 · ln(factor) + 1, or the
-/// ratio of two such with `mscale` and `mscale_all_dim` before the logarithm where neither is absent or 0. A
-/// factor up to 1 needs none.
+/// The factor on cosines and sines under YaRN, for files that do not state it: 0.1 · ln(factor) + 1. If both
+/// `mscale` and `mscale_all_dim` are given and not 0, it is the ratio of two such numbers, with one of them
+/// before each logarithm. It is 1 for a scaling factor up to 1.
 float yarn_attention_factor(float factor, std::optional<float> mscale = {},
                             std::optional<float> mscale_all_dim = {});
 

@@ -19,7 +19,8 @@ constexpr uint64_t kLongestHeader = 100'000'000;
 constexpr size_t kMostDimensions = 8;
 constexpr int kDeepest = 8;
 
-/// Masks and rotation tables that the architecture implies, often of types that no weight has.
+/// Whether a tensor is a mask or a rotation table, which the architecture determines. Such tensors often have
+/// types that no weight has.
 bool is_derived_buffer(std::string_view name) {
   for (const std::string_view suffix : {".rotary_emb.inv_freq", ".masked_bias", ".attn.bias"}) {
     if (name.ends_with(suffix)) return true;
@@ -113,7 +114,7 @@ json read_json_file(const fs::path& path) {
   return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kDeepest, path.string());
 }
 
-/// A model must not reach out of its folder.
+/// Checks that a shard lies in the folder of its model.
 void check_shard_name(const std::string& name, const std::string& where) {
   const fs::path path(name);
   bool inside = !name.empty() && path.is_relative() && name.find('\0') == std::string::npos;

@@ -20,14 +20,14 @@ struct SafetensorsModel {
 };
 
 /// Opens the `model.safetensors` of a folder, or the shards that its `model.safetensors.index.json` lists.
-/// Throws Error(kBadInput) naming the file and what is wrong in it.
+/// Throws Error(kBadInput), naming the file, if one is malformed.
 SafetensorsModel open_safetensors(const std::filesystem::path& folder);
 
-/// Whether the folder has either of these files.
+/// Whether a folder has a `model.safetensors` or a `model.safetensors.index.json`.
 bool has_safetensors(const std::filesystem::path& folder);
 
-/// The tensors of one file over bytes that the caller keeps alive; `where` names them in errors. Buffers that
-/// old tools saved beside the weights, and that say nothing new, are left out.
+/// Reads the tensors of one file from its bytes, which the caller keeps alive; `where` names them in errors.
+/// Buffers that old tools saved beside the weights, and that the config determines, are left out.
 std::map<std::string, TensorView> parse_safetensors(std::span<const std::byte> bytes,
                                                     const std::string& where);
 

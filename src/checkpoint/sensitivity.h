@@ -12,24 +12,24 @@
 
 namespace verbatim {
 
-/// How sensitive a model's loss is to each of its weights (SqueezeLLM; thesis §3.3): a .safetensors file of
-/// F32, F16 or BF16 tensors with the names and shapes of the model's matrices, which hold squared gradients
+/// The sensitivities of a model's weights (SqueezeLLM; thesis §3.3): a .safetensors file of F32, F16 or BF16
+/// tensors with the names and shapes of the model's matrices. They hold squared gradients of the loss
 /// averaged over some text, the diagonal of the Fisher information (eq. 3.5). Rows are in the order of
-/// Hugging Face models, also where the model itself is a GGUF file. Only proportions matter within a matrix,
-/// so they may be scaled, which F16 needs if small ones are not to vanish.
+/// Hugging Face models, even if the model is a GGUF file. Only the proportions within a matrix matter, so a
+/// matrix may be scaled, which F16 needs to keep small numbers.
 struct SensitivityFile {
   std::filesystem::path path;
   std::map<std::string, TensorView> tensors;
   std::shared_ptr<const MemoryMap> file;  ///< keeps the tensors' bytes alive
 
   bool has(const std::string& name) const { return tensors.contains(name); }
-  /// The sensitivities of the model's tensor of that name, which has that shape. Throws Error(kBadInput) when
-  /// they are missing, of another shape, or when one is negative, infinite or NaN. Reads all of them, so that
-  /// rows can be read later where nothing may throw. What nobody asks for is not looked at.
+  /// The sensitivities of the model's tensor with this name and shape. Checks all of them, so that rows can
+  /// be read later where no exception is allowed; tensors that are not asked for are not checked. Throws
+  /// Error(kBadInput) if they are missing, have another shape, or if one is negative, infinite or NaN.
   const TensorView& tensor(const std::string& name, std::span<const int64_t> shape) const;
 };
 
-/// Throws Error(kBadInput) naming the file and what is wrong in it.
+/// Opens a file of sensitivities. Throws Error(kBadInput), naming the file, if it is malformed.
 SensitivityFile open_sensitivities(const std::filesystem::path& path);
 
 }  // namespace verbatim

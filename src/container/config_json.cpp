@@ -81,15 +81,16 @@ struct Writer {
       if (kind == value) out[name] = kind_name;
     }
   }
-  /// Nothing for what most models are: files of these stay as they were before there was such a field.
+  /// Writes the origin, unless it is the usual one: files of trained models stay as they were before there
+  /// was this field.
   void operator()(const char* name, Origin value) {
     if (value != Origin::kTrained) out[name] = origin_name(value);
   }
-  /// Likewise.
+  /// Writes the scheme, unless there is none.
   void operator()(const char* name, QuantizationScheme value) {
     if (value != QuantizationScheme::kNone) out[name] = scheme_name(value);
   }
-  /// Likewise.
+  /// Writes the settings of YaRN, unless all are the usual ones.
   void operator()(const char* name, const YarnScaling& value) {
     if (value == YarnScaling()) return;
     ordered_json& inner = out[name] = ordered_json::object();
@@ -108,7 +109,7 @@ struct Writer {
   }
 };
 
-/// Reads what Writer wrote.
+/// Reads the fields that Writer wrote.
 class Reader {
  public:
   Reader(const json& object, const std::string& where) : fields_(object, where), object_(object) {}

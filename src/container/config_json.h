@@ -7,11 +7,11 @@
 
 namespace verbatim {
 
-/// The config with every field, under the field's own name; empty optionals are null.
+/// The config as JSON: every field under its own name, empty optionals as null.
 nlohmann::ordered_json config_json(const ModelConfig& config);
 
-/// The inverse. Throws Error(kBadInput), naming `where`, unless every field is there, of the right type, and
-/// no other, and the whole passes validate().
+/// Reads a config from JSON, the inverse of config_json(). Throws Error(kBadInput), naming `where`, unless
+/// there is every field and no other, all of the right type, and the config passes validate().
 ModelConfig parse_config(const nlohmann::json& json, const std::string& where);
 
 }  // namespace verbatim

@@ -17,7 +17,7 @@ namespace verbatim {
 
 namespace {
 
-/// Every layer of the deepest model in every format takes less.
+/// The most bytes of a header: more than all layers of the deepest model in all formats need.
 constexpr uint64_t kLongestHeader = uint64_t{64} << 20;
 constexpr size_t kBlockBytes = size_t{16} << 20;
 
@@ -57,7 +57,7 @@ std::string_view find_header(std::span<const std::byte> bytes, const std::string
   return {reinterpret_cast<const char*>(header.data()), header.size()};
 }
 
-/// `end` is where the header begins.
+/// Checks that all planes lie before the header, which begins at `end`, and do not overlap.
 void check_places(const ContainerHeader& header, uint64_t end, const std::string& where) {
   std::vector<Extent> extents;
   for (const auto& [name, plane] : all_planes(header)) {
@@ -74,7 +74,7 @@ void check_places(const ContainerHeader& header, uint64_t end, const std::string
   check_no_overlap(std::move(extents), where);
 }
 
-/// Exactly the matrices and vectors of the config, each in its shape.
+/// Checks that there are exactly the matrices and vectors of the config, each in its shape.
 void check_shapes(const ContainerHeader& header, const std::string& where) {
   const ModelConfig& config = header.config;
   const auto embedding =

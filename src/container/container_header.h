@@ -10,8 +10,8 @@ namespace verbatim {
 /// The header as JSON.
 std::string header_json(const ContainerHeader& header);
 
-/// The inverse. Throws Error(kBadInput), naming `where`, for anything that is not there or of the wrong type.
-/// Sizes are compared neither with a file nor with the config.
+/// Reads a header from JSON, the inverse of header_json(). Throws Error(kBadInput), naming `where`, if
+/// something is missing or of the wrong type. Sizes are not compared with a file or with the config.
 ContainerHeader parse_header(std::string_view json, const std::string& where);
 
 }  // namespace verbatim

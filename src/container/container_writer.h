@@ -7,19 +7,20 @@
 namespace verbatim {
 
 /// Writes a container as a stream: the planes in any order, then the header. The file appears when it is
-/// finished, or not at all (NewFile). Failures throw Error(kMachine), or Error(kBadInput) when no file can be
-/// made there.
+/// finished, or not at all (NewFile). All members throw Error(kMachine) if writing fails; the constructor
+/// throws Error(kBadInput) if no file can be made at the target.
 class ContainerWriter {
  public:
   /// `alignment` is a multiple of kLeastAlignment.
   explicit ContainerWriter(const std::filesystem::path& target, size_t alignment = kPageAlignment);
 
+  /// Writes a plane.
   StoredPlane add(std::span<const std::byte> bytes);
-  /// A matrix with its stores as they are.
+  /// Writes all planes of a matrix's stores.
   StoredMatrix add(const std::string& name, const LinearWeight& weight);
-  /// The header's planes are those that add() returned.
+  /// Writes the header, whose planes must be those that add() returned, and ends the file.
   void finish(const ContainerHeader& header);
-  /// Bytes written so far; the size of the file once it is finished.
+  /// The number of bytes written so far; after finish(), the size of the file.
   uint64_t bytes() const { return position_; }
 
  private:

@@ -59,7 +59,8 @@ PackedMatrix map_store(const Container& container, const StoredMatrix& matrix, c
   return packed;
 }
 
-/// An order tells which of so many inputs stand where: nothing may be read from beyond them.
+/// Checks the order of a matrix's inputs: it must name no input that the model does not have, since inputs
+/// are read by it.
 void check_order(const Container& container, const std::string& name, std::span<const float> order,
                  int64_t inputs) {
   const auto is_input = [&](float at) {

@@ -9,8 +9,8 @@
 
 namespace verbatim {
 
-/// What a container says of the model, without its weights: `format` is "vbt", there are no tensors, and the
-/// vocabulary is inside.
+/// The model of a container as a checkpoint without weights: `format` is "vbt", there are no tensors, and the
+/// vocabulary is embedded.
 Checkpoint checkpoint_of(const Container& container);
 
 /// The weights, where they lie in the file: only vectors are copied. `formats` are the stores to take, in

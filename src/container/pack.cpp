@@ -30,7 +30,8 @@ void add_vectors(const PackParts& parts, ContainerWriter& writer, ContainerHeade
   }
 }
 
-/// The warnings as they are wherever the model lies: packing the same model gives the same bytes.
+/// The warnings without the path of the model, so that packing the same model gives the same bytes wherever
+/// it lies.
 void forget_path(const std::filesystem::path& path, std::vector<std::string>& warnings) {
   const std::string prefix = path.string() + ": ";
   for (std::string& warning : warnings) {

@@ -7,7 +7,7 @@
 
 namespace verbatim {
 
-/// The first bytes of a container, as they lie.
+/// The first bytes of a container, in the layout of the file.
 struct Preamble {
   char magic[8] = {};  ///< kPackedMagic
   uint32_t version = kContainerVersion;
@@ -17,7 +17,7 @@ struct Preamble {
   uint64_t header_bytes = 0;
   uint64_t header_checksum = 0;
   uint64_t reserved_too = 0;
-  uint64_t checksum = 0;  ///< crc64() of all before it
+  uint64_t checksum = 0;  ///< the crc64() of all members before it
 
   uint64_t own_checksum() const;
 };

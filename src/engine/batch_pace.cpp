@@ -6,13 +6,13 @@ namespace verbatim {
 
 namespace {
 
-/// How much a pass changes averages.
+/// The weight of one pass in the averages.
 constexpr double kRate = 0.05;
 
-/// The longest drafts that are weighed. A recipe's may be shorter: then it drafts to its end.
+/// The longest drafts that the pace is computed for. A recipe's stop rule may allow fewer tokens.
 constexpr int kLongest = 16;
 
-/// After so many passes over the whole model without one that drafts, one is tried.
+/// The number of passes over the whole model without a drafting pass after which one is tried.
 constexpr int64_t kTrialAfter = 32;
 
 /// Until passes with different rows were seen, a row is taken to add this share of what a pass over few
@@ -21,7 +21,8 @@ constexpr double kRowShare = 1.0 / 64;
 /// That counts as much as observations whose rows differ from their average by so much, squared and added up.
 constexpr double kRowShareWeight = 50.0;
 
-/// A row is never believed to cost nothing, nor to be so dear that only certain tokens are worth one.
+/// The limits of keep thresholds: a row is never taken to cost nothing, nor so much that only certain tokens
+/// pay.
 constexpr double kLeastPath = 0.02;
 constexpr double kMostPath = 0.9;
 

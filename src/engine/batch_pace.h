@@ -6,51 +6,56 @@
 
 namespace verbatim {
 
-/// What passes take by their rows, lately: a fading average of both, and what one more row takes.
+/// Learns the time of passes of one kind by their number of rows: fading averages of rows and seconds, and
+/// the slope of a line through them, which is the time of one more row.
 class FadingPassCost {
  public:
+  /// Takes in a pass over `rows` rows that took `seconds`.
   void observe(int64_t rows, double seconds);
-  /// Makes what is known count less.
+  /// Makes all passes observed so far count less.
   void fade();
+  /// Whether a pass was observed.
   bool known() const { return weight_ > 0.0; }
-  /// Seconds of a pass over so many rows,
+  /// The expected seconds of a pass over `rows` rows.
   double of(double rows) const;
-  /// and what a row more adds.
+  /// The seconds that one more row adds to a pass.
   double row() const;
 
  private:
-  double weight_ = 0.0;
-  double rows_ = 0.0;          // the average of the rows,
-  double seconds_ = 0.0;       // and of the seconds,
-  double rows_rows_ = 0.0;     // and weighted sums of what rows differ from theirs, squared,
-  double rows_seconds_ = 0.0;  // and times what the seconds differ from theirs
+  double weight_ = 0.0;        // the sum of the weights of all passes
+  double rows_ = 0.0;          // the average number of rows
+  double seconds_ = 0.0;       // the average of the seconds
+  double rows_rows_ = 0.0;     // the weighted sum of (rows - average)²
+  double rows_seconds_ = 0.0;  // the weighted sum of (rows - average) · (seconds - average)
 };
 
-/// How many tokens sequences that share passes can gain by the second, and what of that another draft costs
-/// all of them.
+/// The pace of a batch: the most tokens per second that sequences which share passes can gain. Drafting for
+/// one of them must be worth its time at that pace, since it delays all of them.
 ///
-/// In a batch the rows of a pass share what it takes to read the weights, so that the stop rules made for one
-/// sequence are not the best: a token that is rather unlikely to be kept may be worth a row in a pass that
-/// takes place anyway, and a likely one is not worth a pass for itself. From what passes take and how many
-/// drafts are kept follows what the batch gains with drafts of the best common length (SPEQ's eq. 1 and 2,
-/// accepted tokens over the time of drafting and verifying, for many sequences at once). A pass over drafts
-/// that is expected to bring tokens faster than that is worth its time; where it would bring them slower, the
-/// drafting ends for all.
+/// In a batch the rows of a pass share the time of reading the weights, so stop rules made for one sequence
+/// are not the best: an unlikely token may be worth a row in a pass that takes place anyway, and a likely
+/// token is not worth a pass of its own. The pace follows from the times of passes and the share of drafts
+/// that is kept: it is the rate with drafts of the best common length, accepted tokens over the time of
+/// drafting and verifying (SPEQ's eq. 1 and 2, for many sequences at once). A drafting pass is worth its time
+/// if its expected tokens come faster than the pace. Where they would come slower, drafting ends for all
+/// sequences of the pass.
 class BatchPace {
  public:
-  /// Hears what a pass over the whole model has taken,
+  /// Takes in a pass over the whole model: it had `rows` rows and took `seconds`.
   void whole_pass(int64_t rows, double seconds);
-  /// or one that drafts,
+  /// Takes in a drafting pass: it had `rows` rows and took `seconds`.
   void draft_pass(int64_t rows, double seconds);
-  /// and how many tokens of a sequence's draft were kept, and whether it was cut short there.
+  /// Takes in a verified draft of one sequence: `kept` of its tokens were kept; `cut`: the next was rejected.
   void step(int64_t kept, bool cut);
 
-  /// Whether a pass of so many rows that is expected to bring so many tokens, together with those of the rows
-  /// that would be verified, is worth the time of so many sequences. It is while nothing is known, and when
-  /// nobody has drafted for long, for what a draft takes and brings may have changed.
+  /// Whether a drafting pass over `rows` rows pays in a batch of `sequences` sequences: whether its `tokens`
+  /// expected tokens are at least the batch's usual gain in the time of the pass and of the `verified` rows
+  /// that it adds to the next verification. True while nothing is known, and after many steps without a
+  /// drafting pass, because costs and acceptance may have changed since.
   bool pays(double tokens, int64_t rows, int64_t verified, int64_t sequences) const;
-  /// Nothing need be drafted after a token, or verified that took no drafting, which is kept with less
-  /// probability than this: the rows would cost so many sequences more than they bring.
+  /// The probabilities of being kept below which a token costs a batch of `sequences` sequences more time
+  /// than it gains: to draft on after it, and to verify it if it takes no drafting pass. Both are 0 while
+  /// nothing is known.
   PassRunner::KeepThresholds keep_thresholds(int64_t sequences) const;
 
  private:
@@ -59,9 +64,9 @@ class BatchPace {
 
   FadingPassCost whole_;
   FadingPassCost drafts_;
-  double kept_ = 8.0;      // drafted tokens that were kept, lately,
-  double cut_ = 2.0;       // and that were not though those before them were
-  int64_t undrafted_ = 0;  // passes over the whole model since one that drafted
+  double kept_ = 8.0;      // drafted tokens that were kept, a sum in which older ones fade
+  double cut_ = 2.0;       // drafts in which a token was rejected, a sum in which older ones fade
+  int64_t undrafted_ = 0;  // passes over the whole model since the last drafting pass
 };
 
 }  // namespace verbatim

@@ -16,27 +16,30 @@
 
 namespace verbatim {
 
-/// Thrown out of a sequence's pass when its memory was taken for sequences that come before it. The sequence
-/// has nothing in its cache any more and begins again with its tokens.
+/// Thrown by a sequence's pass when its memory was taken for sequences that come before it. The cache of the
+/// sequence is then empty, and its tokens must be evaluated again.
 struct Preempted {};
 
-/// Lets sequences share passes. Each runs on a thread of its own, as if it were alone; when all of them wait
-/// for a pass, one of the waiting threads evaluates what can be evaluated together. Drafts go first, so that
-/// the pass over the whole model finds every sequence there: verification is one ragged pass, with chunks of
-/// prompts among it (ORCA, iteration-level scheduling). A pass that drafts is declined where it would take
-/// longer than what it may bring is worth to the batch (BatchPace).
+/// Lets sequences share passes. Each sequence runs on a thread of its own, as if it were alone. When all of
+/// them wait for a pass, one of the waiting threads evaluates those passes together that can be. Drafting
+/// passes go first, so that all sequences take part in the pass over the whole model: verification is one
+/// pass over drafts of different lengths, with chunks of prompts among them (iteration-level scheduling, as
+/// in Orca). A drafting pass is declined if it is not worth its time to the batch (BatchPace).
 ///
-/// Since rows do not depend on each other, nobody can tell from its logits who shared the pass.
+/// Rows do not depend on each other, so the logits of a sequence do not depend on the sequences it shares
+/// passes with.
 class PassBatcher {
  public:
-  /// Where a sequence stands. Lower orders come first: they wait for prompts less and lose their memory last.
+  /// One sequence as the batcher knows it. Members of lower order come first: their prompts are read first,
+  /// and their memory is taken last.
   class Member {
    public:
-    /// Lower is earlier. Set while it is not attached.
+    /// The place of the sequence among all; lower is earlier. It may be set only while the member is not
+    /// attached.
     int64_t order = 0;
-    /// The cache that its memory is in, or null.
+    /// The sequence's cache, if that is made of pages of the pool; else null.
     PagedCache* pages = nullptr;
-    /// The tokens that the memory is for; looked at while the sequence waits.
+    /// The tokens of the sequence. The batcher reads them while the sequence waits for a pass.
     const std::vector<int32_t>* tokens = nullptr;
 
    private:
@@ -45,7 +48,7 @@ class PassBatcher {
     bool attached_ = false;
   };
 
-  /// What happened so far.
+  /// Statistics since the batcher was made.
   struct Counts {
     EngineStats::Passes whole_model;
     EngineStats::Passes drafts;
@@ -54,22 +57,23 @@ class PassBatcher {
     int64_t positions_used = 0;
   };
 
-  /// The team outlives the batcher, which alone uses it. `options` says how many rows of prompts join a pass
-  /// and whether drafts are weighed. `make_room` frees some memory of the pool that no sequence uses, or says
-  /// that there is none. `between_passes` is called now and then.
+  /// `team` outlives the batcher, and nobody else uses it. `options` says how many rows of prompts join a
+  /// pass and whether drafting passes may be declined. `make_room` frees some memory of the pool that no
+  /// sequence uses; it returns false if there is none. `between_passes` is called between passes, though not
+  /// between all of them.
   PassBatcher(ThreadTeam& team, const EngineOptions& options, std::function<bool()> make_room,
               std::function<void()> between_passes);
 
-  /// From now on passes wait for this sequence,
+  /// Makes a sequence one of the batch: from now on no shared pass begins before it wants one, too.
   void attach(Member& member);
-  /// and from now on no longer.
+  /// Ends what attach() began: passes no longer wait for this sequence.
   void detach(Member& member);
-  /// How many sequences are attached.
+  /// The number of attached sequences.
   int64_t size() const;
   Counts counts() const;
 
-  /// Evaluates for a member: with others when it is attached, else by itself as soon as no other pass runs.
-  /// Throws Preempted.
+  /// Makes a runner that evaluates the passes of a member: together with other members' while it is attached,
+  /// else by itself as soon as no other pass runs. The runner's run() throws Preempted.
   std::unique_ptr<PassRunner> runner(Member& member, const Decoder& decoder, bool small = false);
 
  private:
@@ -85,7 +89,7 @@ class PassBatcher {
   void end(Request& request);
   void count(const std::vector<Request*>& group);
   void evaluate(const std::vector<Request*>& group, DecoderWorkspace& workspace);
-  /// One sequence by itself knows best what it drafts.
+  /// Whether drafting passes may be declined. The drafts of a single sequence are left to its own stop rule.
   bool weighs_drafts() const { return weigh_drafts_ && attached_ > 1; }
   bool pays(const std::vector<Request*>& group) const;
   DecoderWorkspace& workspace_of(const Decoder& decoder);

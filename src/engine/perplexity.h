@@ -21,7 +21,7 @@ struct ScoringWindow {
 /// window, so that its first token can be scored; otherwise it is not.
 std::vector<ScoringWindow> scoring_windows(int64_t tokens, int64_t length, int64_t stride, bool past);
 
-/// How a prediction fared.
+/// How well a model predicted one token of a text, and how its prediction compares with another one.
 struct TokenScore {
   double nll = 0;         ///< -log of the probability of the token that came
   double excess_nll = 0;  ///< nll less that of the other prediction
@@ -43,8 +43,9 @@ struct Scoring {
   CachePart cache_part = CachePart::kWhole;
 };
 
-/// The scores of a text's tokens, in order, as measure_perplexity() describes. `bos`: stands before every
-/// window. `length` and `stride` are those of scoring_windows().
+/// Scores the tokens of a text, in order, as measure_perplexity() describes. `bos`, if given, is put before
+/// every window. `length` and `stride` are those of scoring_windows(). With `other` every token is also
+/// scored by a second evaluation, with which the first is compared.
 std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int32_t> tokens,
                                      std::optional<int32_t> bos, int64_t length, int64_t stride,
                                      const Scoring& scoring, const std::optional<Scoring>& other,

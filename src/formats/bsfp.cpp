@@ -17,21 +17,22 @@ namespace {
 constexpr int kEscaped = 4;
 constexpr int kTableWords = 32;
 
-/// Between them no sum over a group of products with int8 activations is infinite.
+/// The range of draft scales: within it no sum over a group of products with int8 activations is infinite.
 constexpr float kLeastScale = 0x1p-57f;
 constexpr float kLargestScale = 0x1p16f;
-/// Significant bits of a draft scale: more would hardly change what a power of two times it stands for.
+/// The number of significant bits of a draft scale. More would hardly improve drafts, whose magnitudes are
+/// powers of two.
 constexpr int kScaleBits = 6;
 
-/// By e: the code, with the flag in bit 4.
+/// The code of each exponent e, with the flag in bit 4.
 constexpr uint8_t kCodes[16] = {0x11, 0x11, 0x01, 0x01, 0x13, 0x13, 0x03, 0x03,
                                 0x04, 0x10, 0x05, 0x12, 0x06, 0x06, 0x07, 0x07};
-/// By code: the draft's magnitude for a scale of 1.
+/// The magnitude of a draft for a scale of 1, by its code.
 constexpr float kDraftMagnitudes[8] = {1.0f, 0.0f, 4.0f, 0.0f, 0.5f, 2.0f, 8.0f, 32.0f};
-/// By code: the upper three bits of e where the flag is set.
+/// The upper three bits of e where the flag is set, by the code.
 constexpr int kFlaggedUpper[8] = {4, 0, 5, 2, 0, 0, 0, 0};
 
-/// What differs between the two element types.
+/// The differences between the two types of elements.
 struct Layout {
   int mantissa_bits;
   int64_t rest_bytes;
@@ -68,7 +69,8 @@ int best_window(Element element, const MatrixStatistics& statistics) {
   };
   int best = 112 - first;  // the paper's, for weights below 2
   double most = explained(best);
-  // Even, because the lowest bit of the exponent is stored as it is and completes the table's upper ones.
+  // The first field is even, because the lowest bit of the exponent is stored as it is and completes the
+  // upper bits, which come from the table.
   for (int window = 0; window <= last; window += 2) {
     const double now = explained(window);
     if (now > most) {
@@ -122,7 +124,7 @@ uint8_t position(Element element, int64_t column, int64_t k) {
   return static_cast<uint8_t>(element == Element::kBf16 ? k % 16 / 2 * 32 + i * 2 + k % 2 : k % 16 * 16 + i);
 }
 
-/// Writes the rest of a weight beside its code.
+/// Writes the bits of a weight that are not part of its code: flag, lowest exponent bit and mantissa.
 void put_rest(const PackedMatrix& matrix, int64_t column, int64_t k, uint16_t bits, bool flag) {
   const Layout layout = layout_of(matrix.element);
   uint8_t* const rest = matrix.plane(2).as<uint8_t>() + tile_index(matrix, column, k) * layout.rest_bytes;

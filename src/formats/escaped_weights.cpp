@@ -16,7 +16,7 @@ size_t halves(const PackedMatrix& matrix) {
   return static_cast<size_t>(matrix.panels() * matrix.tiles() * 2);
 }
 
-/// The entries of a half with this count.
+/// The number of entries of a half with this count.
 int entries_of(uint8_t count) {
   return count == kZeroHalf ? 0 : count == kFullHalf ? static_cast<int>(kHalf) : count;
 }

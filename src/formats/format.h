@@ -6,7 +6,7 @@
 
 namespace verbatim {
 
-/// How a weight matrix is stored. Each format has a file of its own here that documents its layout.
+/// A format: how a weight matrix is stored. The header named after each documents its layout.
 enum class Format : uint8_t {
   kBf16,            ///< panels.h
   kF16,             ///< panels.h
@@ -24,21 +24,23 @@ inline constexpr int kFormatCount = 11;
 
 /// "bf16", "int4-asymmetric", ...
 std::string_view format_name(Format format);
-/// The inverse. Throws Error(kBadInput), naming `where` and the known formats, for any other name.
+/// The format with a name, the inverse of format_name(). Throws Error(kBadInput), naming `where` and the
+/// known formats, for any other name.
 Format parse_format(std::string_view name, std::string_view where);
 /// All formats, in the order of the enumeration.
 const std::vector<Format>& all_formats();
 
-/// A way to use stored weights: which bits are read, and in which precision activations meet them.
+/// A reading: a way to use stored weights. It says which bits are read, and in which precision activations
+/// meet them.
 enum class Reading : uint8_t {
-  kFull,  ///< the weights as the model has them, from whichever format holds them best
+  kFull,  ///< the most exact reading of the stores that are there
   kBf16,  ///< BF16 weights, BF16 activations
   kF16,   ///< F16 weights, F32 activations
   kF32,
-  kInt8W8A16,  ///< activations in BF16; likewise every w..a16
+  kInt8W8A16,  ///< activations in BF16, as in every reading named w..a16
   kInt8W8A8,   ///< activations in int8, groups of 32
   kInt4W4A16,
-  kInt4W4A8,  ///< activations in int8, groups of 128; likewise every other w..a8
+  kInt4W4A8,  ///< activations in int8, groups of 128, as in every other reading named w..a8
   kInt4W4A4,  ///< activations in int4, groups of 128 (QSpec §3)
   kInt4AsymmetricW4A16,
   kInt4AsymmetricW4A8,
@@ -46,7 +48,7 @@ enum class Reading : uint8_t {
   kMxfp4W4A8,
   kBsfpFull,     ///< every bit: the product is that of the original weights, bit for bit
   kBsfpDraft,    ///< the four draft bits, activations in int8, groups of 128
-  kMxbf16Full,   ///< every bit, as kBsfpFull
+  kMxbf16Full,   ///< every bit: the product is that of the original weights, bit for bit
   kMxbf16Draft,  ///< exactly kMxfp4W4A8
   kSqueeze3,     ///< looked-up and sparse weights, activations in BF16 (dense) and F32 (sparse)
   kSqueeze4,
@@ -54,14 +56,15 @@ enum class Reading : uint8_t {
 
 /// "full", "mxfp4-w4a8", "bsfp-draft", ...
 std::string_view reading_name(Reading reading);
-/// The inverse. Throws Error(kBadInput), naming `where`, for any other name.
+/// The reading with a name, the inverse of reading_name(). Throws Error(kBadInput), naming `where`, for any
+/// other name.
 Reading parse_reading(std::string_view name, std::string_view where);
-/// The format a reading reads; not for kFull.
+/// The format that a reading reads. Not defined for kFull.
 Format reading_format(Reading reading);
 /// The readings of a format, the most exact first.
 const std::vector<Reading>& readings(Format format);
 
-/// Whether the format returns BF16 (or whatever the checkpoint has) bit for bit.
+/// Whether a format is lossless: whether weights of a type that it can hold come back bit for bit.
 bool is_exact(Format format);
 
 }  // namespace verbatim

@@ -10,10 +10,10 @@ namespace verbatim {
 namespace {
 
 constexpr float kLargestF16 = 65504.0f;
-/// Fractions of the full range that a group's scale is tried for.
+/// The fractions of a group's full range for which a scale is tried.
 constexpr float kRanges[] = {1.0f, 0.95f, 0.9f, 0.85f, 0.8f};
 
-/// A way to code a group.
+/// A scale and a zero point that a group may be coded with.
 struct Grid {
   Float16 scale{0};
   uint8_t zero = 8;

@@ -4,8 +4,8 @@
 
 namespace verbatim {
 
-/// Groups of 32 weights along k share an F16 scale, each weight is an int8: the numbers of GGUF's Q8_0. 8.5
-/// bits per weight.
+/// The format `int8`: groups of 32 weights along k share an F16 scale, and each weight is an int8. The
+/// numbers are those of GGUF's Q8_0, with 8.5 bits per weight.
 ///
 /// Planes: 0  codes   int8 [panel][k/4][16][4]  in every four the second and the third are exchanged
 ///                                              (kQuadOrder)

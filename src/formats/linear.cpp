@@ -10,7 +10,8 @@ namespace verbatim {
 
 namespace {
 
-/// Below this many rows, converting activations is quicker than handing the work out.
+/// The number of rows below which the calling thread converts activations alone, which is faster than sharing
+/// the work.
 constexpr int64_t kRowsToShare = 8;
 
 template <typename Work>
@@ -116,7 +117,7 @@ Int8Rows to_int8(Matrix<const float> x, Reading reading, int64_t wide_inputs, Li
                  ThreadTeam& team) {
   const KernelTable& kernel = kernels();
   const int64_t groups = x.columns / kInnerStep;
-  // Where inputs in four bits end.
+  // The number of inputs with four bits, which come first.
   const int64_t narrow = reading == Reading::kInt4W4A4 ? x.columns - wide_inputs : 0;
   for_rows(x.rows, team, [&](int64_t r) {
     int8_t* const codes = workspace.codes.data() + r * int8_stride(x.columns);

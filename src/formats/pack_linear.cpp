@@ -9,7 +9,7 @@ namespace verbatim {
 
 namespace {
 
-/// One in so many panels tells the magnitudes of a matrix's weights.
+/// The step between the panels that are sampled for the magnitudes of a matrix's weights.
 constexpr int64_t kSampledPanels = 4;
 
 bool is_squeezed(Format format) {
@@ -67,7 +67,7 @@ void for_each_panel(int64_t columns, ThreadTeam& team, Visit&& visit) {
   });
 }
 
-/// What has to be known of the whole matrix before its first panel is packed.
+/// Gathers the statistics of the whole matrix that must be known before its first panel is packed.
 MatrixStatistics look_through(int64_t columns, int64_t k, const MatrixRows& rows, const PackOptions& options,
                               std::vector<PanelReader>& readers, ThreadTeam& team) {
   MatrixStatistics statistics;

@@ -9,22 +9,23 @@
 
 namespace verbatim {
 
-/// What to pack a matrix into.
+/// The formats to pack a matrix into, and the settings of these formats.
 struct PackOptions {
   std::vector<Format> formats = {};  ///< at least one, each once
-  Element element = Element::kBf16;  ///< what the weights are, for `bsfp`
-  SparseFractions sparse = {};       ///< for `squeeze3` and `squeeze4`
-  MatrixRows sensitivities = {};     ///< likewise; empty where none are known
+  Element element = Element::kBf16;  ///< for `bsfp`: the type of the weights
+  SparseFractions sparse = {};       ///< for `squeeze3` and `squeeze4`: the size of the sparse part
+  MatrixRows sensitivities = {};     ///< for `squeeze3` and `squeeze4`: the sensitivities; or empty
 };
 
+/// A packed weight.
 struct PackResult {
   LinearWeight weight;
-  bool finite = true;  ///< no NaN and no infinity among the weights
+  bool finite = true;  ///< whether no weight is NaN or infinite
 };
 
-/// Packs a matrix of columns × k, panels spread over the team. `rows` fills a row with the weights of one
-/// output column; it is called from several threads and, where a format must know the whole matrix first,
-/// more than once for each column. Throws Error(kBadInput) where a format cannot hold the matrix.
+/// Packs a matrix of columns × k, with its panels spread over the team. `rows` fills a row with the weights
+/// of one output column. It is called from several threads and, for formats that must know the whole matrix
+/// first, more than once for each column. Throws Error(kBadInput) if a format cannot hold the matrix.
 PackResult pack_linear(int64_t columns, int64_t k, const MatrixRows& rows, const PackOptions& options,
                        ThreadTeam& team);
 

@@ -18,9 +18,9 @@ namespace verbatim {
 class Plane {
  public:
   Plane() = default;
-  /// Owned and zero.
+  /// Makes a plane that owns its memory, filled with zeros.
   explicit Plane(size_t bytes) : owned_(bytes), data_(owned_.data()), size_(bytes) {}
-  /// Borrowed; never written to.
+  /// Makes a plane of memory that it does not own. It must never be written to.
   explicit Plane(std::span<const std::byte> bytes)
       : data_(const_cast<std::byte*>(bytes.data())), size_(bytes.size()) {}
   Plane(Plane&& other) noexcept = default;
@@ -39,79 +39,88 @@ class Plane {
   size_t size_ = 0;
 };
 
-/// What the weights of a `bsfp` matrix were.
+/// The type of the weights that a `bsfp` matrix was packed from.
 enum class Element : uint8_t { kBf16, kF16 };
 
-/// A weight matrix in one format, as panels of 16 columns. What the planes hold is the format's business.
+/// A weight matrix in one format, as panels of 16 columns. The contents of its planes depend on the format.
 struct PackedMatrix {
   Format format = Format::kBf16;
   Element element = Element::kBf16;
-  int64_t columns = 0;  ///< outputs, padded to a multiple of 16
-  int64_t k = 0;        ///< inputs, padded to a multiple of 32
+  int64_t columns = 0;  ///< the number of outputs, padded to a multiple of 16
+  int64_t k = 0;        ///< the number of inputs, padded to a multiple of 32
   std::vector<Plane> planes;
 
   int64_t panels() const { return columns / kPanelWidth; }
-  /// Tiles of 32 × 16 weights in a panel.
+  /// The number of tiles, of 32 × 16 weights, in a panel.
   int64_t tiles() const { return k / kInnerStep; }
   const Plane& plane(int index) const { return planes[static_cast<size_t>(index)]; }
-  /// All planes together.
+  /// The bytes of all planes together.
   int64_t bytes() const;
 };
 
-/// Weights of one panel of a matrix on their way into a format.
+/// The weights of one panel of a matrix, as pack_panel() gets them.
 struct PanelSource {
   int64_t panel = 0;
   int64_t column_count = 0;            ///< up to 16
   std::span<const float> weights;      ///< [column_count][inputs], inputs ≤ k
-  std::span<const float> sensitivity;  ///< likewise, or empty: what the loss thinks of each weight
+  std::span<const float> sensitivity;  ///< [column_count][inputs]: the sensitivity of each weight; or empty
 
   int64_t inputs() const { return static_cast<int64_t>(weights.size()) / column_count; }
-  /// The weight, and zero in the padding.
+  /// The weight at (column, k), or zero in the padding.
   float at(int64_t column, int64_t k) const {
     return column < column_count && k < inputs() ? weights[static_cast<size_t>(column * inputs() + k)] : 0.0f;
   }
 };
 
-/// What depends on the whole matrix and must be known before its first panel is packed.
+/// The properties of the whole matrix that must be known before its first panel is packed.
 struct MatrixStatistics {
-  bool finite = true;  ///< no NaN and no infinity
-  /// `bsfp`: how many finite weights have which exponent field and upper three mantissa bits as floats, of a
-  /// sample.
+  bool finite = true;  ///< whether there is no NaN and no infinity
+  /// For `bsfp`, a histogram of a sample of the finite weights by magnitude_bin().
   std::vector<uint64_t> magnitudes;
-  float outlier_magnitude = std::numeric_limits<float>::infinity();  ///< `squeeze`: larger ones are sparse
-  float high_sensitivity = std::numeric_limits<float>::infinity();   ///< `squeeze`: likewise sensitivities
+  /// For `squeeze3` and `squeeze4`: weights of larger magnitude belong to the sparse part.
+  float outlier_magnitude = std::numeric_limits<float>::infinity();
+  /// For `squeeze3` and `squeeze4`: weights of higher sensitivity belong to the sparse part.
+  float high_sensitivity = std::numeric_limits<float>::infinity();
 };
 
-/// The places of MatrixStatistics::magnitudes.
+/// The number of bins of MatrixStatistics::magnitudes.
 inline constexpr size_t kMagnitudeBins = 2048;
+/// The bin of a weight: its exponent field and the upper three bits of its mantissa, as a float.
 inline size_t magnitude_bin(float weight) {
   return std::bit_cast<uint32_t>(weight) >> 20 & (kMagnitudeBins - 1);
 }
 
-/// The parts of a matrix whose length is known only once a panel is packed, one per panel.
+/// The entries of one panel for planes whose length is known only when all panels are packed.
 using PanelTail = std::vector<std::byte>;
 
-/// The operations that every format has. A matrix is packed by allocate(), pack_panel() on every panel (from
-/// several threads, each with a tail of its own) and finish(). A mapped one is checked by validate().
+/// The operations of a format. A matrix is packed by allocate(), then pack_panel() for every panel (from
+/// several threads, each panel with a tail of its own), then finish(). A matrix in a mapped file is checked
+/// by validate().
 struct FormatOperations {
+  /// Makes a matrix with all planes whose length is known beforehand.
   PackedMatrix (*allocate)(int64_t columns, int64_t k, Element element, const MatrixStatistics& statistics);
+  /// Packs one panel into the planes, and writes entries for the other planes to `tail`.
   void (*pack_panel)(PackedMatrix& matrix, const PanelSource& source, const MatrixStatistics& statistics,
                      PanelTail& tail);
-  /// Gathers the tails into the matrix. Null where there are none.
+  /// Makes the other planes from the tails of all panels. Null in formats that have no such planes.
   void (*finish)(PackedMatrix& matrix, std::span<const PanelTail> tails);
-  /// Throws Error(kBadInput) unless the planes are of the right sizes and nothing in them leads outside them.
+  /// Checks a matrix whose planes may hold anything. Throws Error(kBadInput) unless the planes have the right
+  /// sizes and no number in them leads outside a plane.
   void (*validate)(const PackedMatrix& matrix);
-  /// The reference: what a reading of the format takes the weights of one output column to be, exactly.
+  /// Writes the weights of one output column to `out`, exactly as a reading of the format sees them. It is
+  /// the reference that the kernels are tested against.
   void (*unpack_column)(const PackedMatrix& matrix, Reading reading, int64_t column, std::span<float> out);
-  /// Bytes that one product in the given reading needs.
+  /// The bytes of weights that one product in the given reading reads.
   int64_t (*bytes_read)(const PackedMatrix& matrix, Reading reading);
 };
 
+/// The operations of a format.
 const FormatOperations& operations(Format format);
 
-/// For validate(): the plane exists and has exactly so many bytes.
+/// Checks that a plane exists and has exactly `bytes` bytes; throws Error(kBadInput) otherwise. A format's
+/// validate() uses it.
 void check_plane(const PackedMatrix& matrix, int index, size_t bytes);
-/// For allocate(): padded sizes and owned planes of the given numbers of bytes.
+/// Makes a matrix of columns × k, padded, without planes. A format's allocate() uses it.
 PackedMatrix make_matrix(Format format, int64_t columns, int64_t k);
 
 }  // namespace verbatim

@@ -4,41 +4,48 @@
 
 namespace verbatim {
 
-// The kinds of products that linear() is made of. All spread panels over the team and write y whole.
+// The products that linear() is made of, one per family of readings. Each spreads the panels over the team
+// and overwrites all of y.
 
-/// Activations in BF16 with room between rows, so that the rows of a block do not compete for the same sets
-/// of the first-level cache; zero from the columns of x to the stride.
+/// Rounds activations to BF16. Rows lie bf16_stride() elements apart, so that the rows of a block do not
+/// compete for the same sets of the first-level cache; the elements after a row, up to the stride, are zero.
 Matrix<const BFloat16> to_bf16(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team);
+/// The distance between rows of `k` activations in BF16, in elements.
 inline int64_t bf16_stride(int64_t k) {
   return round_up<int64_t>(k, 256) + kInnerStep;
 }
-/// Likewise for int8; what follows a row may be anything.
+/// The distance between rows of `k` activations in int8, in elements. The elements after a row, up to the
+/// stride, are undefined.
 inline int64_t int8_stride(int64_t k) {
   return round_up(k, kInnerStep) + 2 * kInnerStep;
 }
-/// Activations that meet weights in integers: `int8` `w8a8` in groups of 32, the others in groups of 128, and
-/// for `w4a4` in four bits but for the last `wide_inputs`, a multiple of 128.
+/// Rounds activations to integers, for readings that multiply integers. Groups of inputs share a scale: 32
+/// inputs for the reading `int8-w8a8`, 128 for all others. For readings with four-bit activations (`w4a4`)
+/// the codes are -7 .. 7, except those of the last `wide_inputs` inputs (a multiple of 128), which have eight
+/// bits.
 Int8Rows to_int8(Matrix<const float> x, Reading reading, int64_t wide_inputs, LinearWorkspace& workspace,
                  ThreadTeam& team);
 
-/// `bf16`, `f16` and `f32`.
+/// Multiplies by a store in the format `bf16`, `f16` or `f32`: y = x · weights.
 void multiply_panels(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
                      LinearWorkspace& workspace, ThreadTeam& team);
 
-/// Readings that unpack tiles to the very weights: the bits are those of multiply_panels() on these.
+/// Multiplies in a reading that unpacks tiles of codes to BF16 or F16 weights. The result has the bits that
+/// multiply_panels() would give for the unpacked weights.
 void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
                     LinearWorkspace& workspace, ThreadTeam& team);
 
-/// `int4` and `int8` `w..a16`: products with the integers of each scale group, which BF16 holds exactly,
-/// then scaled: y += scale · (product - zero · Σ x), group after group.
+/// Multiplies in the readings `int4-w4a16`, `int4-asymmetric-w4a16` and `int8-w8a16`. The integers of a scale
+/// group, which BF16 holds exactly, are multiplied first, and the product is scaled after it: y += scale ·
+/// (product - zero · Σ x), group after group.
 void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
                           LinearWorkspace& workspace, ThreadTeam& team);
 
-/// Readings in integers. `wide_inputs`: see LinearWeight.
+/// Multiplies in a reading whose activations and weights are integers. `wide_inputs` is that of to_int8().
 void multiply_integers(const PackedMatrix& store, Reading reading, int64_t wide_inputs, Matrix<const float> x,
                        Matrix<float> y, LinearWorkspace& workspace, ThreadTeam& team);
 
-/// `squeeze3` and `squeeze4`, dense part and then the sparse one.
+/// Multiplies by a store in the format `squeeze3` or `squeeze4`: first its dense part, then its sparse part.
 void multiply_squeezed(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
                        LinearWorkspace& workspace, ThreadTeam& team);
 

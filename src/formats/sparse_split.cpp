@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kBuckets = 65536;
 
-/// How often each upper or lower half of a float's bits occurs. Floats that are not negative are in the order
-/// of their bits.
+/// A histogram of the upper, or the lower, halves of the bits of floats. Floats that are not negative have
+/// the order of their bits.
 struct Histogram {
   std::vector<int64_t> counts = std::vector<int64_t>(kBuckets);
   uint32_t lower_bits = 0;  // those that are set in any number
@@ -29,7 +29,8 @@ struct Numbers {
   ThreadTeam& team;
 };
 
-/// Calls count(histogram, bits) on every number. Counts do not depend on who counted what.
+/// Calls count(histogram, bits) for every number. The sums do not depend on how the numbers are spread over
+/// threads.
 template <typename Count>
 Histogram histogram_of(const Numbers& numbers, Count&& count) {
   const auto members = static_cast<size_t>(numbers.team.size());
@@ -50,15 +51,15 @@ Histogram histogram_of(const Numbers& numbers, Count&& count) {
   return std::move(histograms[0]);
 }
 
-/// The highest bucket such that it and those above hold more than `count`, or 0. Takes those above off
-/// `count`.
+/// The highest bucket that, together with all buckets above it, holds more than `count` numbers, or 0.
+/// Subtracts the numbers in the buckets above it from `count`.
 uint32_t find_bucket(const Histogram& histogram, int64_t& count) {
   size_t bucket = kBuckets - 1;
   while (bucket > 0 && histogram.counts[bucket] <= count) count -= histogram.counts[bucket--];
   return static_cast<uint32_t>(bucket);
 }
 
-/// The smallest number that at most `count` numbers are above.
+/// The smallest number for which at most `count` numbers are larger.
 float threshold(const Numbers& numbers, int64_t count) {
   const Histogram upper = histogram_of(numbers, [](Histogram& histogram, uint32_t bits) {
     ++histogram.counts[bits >> 16];

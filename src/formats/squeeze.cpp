@@ -28,7 +28,7 @@ size_t table_bytes(const PackedMatrix& matrix) {
   return static_cast<size_t>(matrix.columns * levels_of(matrix.format)) * sizeof(BFloat16);
 }
 
-/// An entry of the sparse part while its panel waits for the others.
+/// An entry of the sparse part, as it is kept until all panels are packed.
 struct Entry {
   uint16_t column;  // within the panel
   uint16_t input;

@@ -17,7 +17,7 @@ namespace {
 constexpr double kLeastShare = 1e-6;  // of the mean sensitivity
 constexpr BFloat16 kLargest = {0x7f7f};
 
-/// The distinct weights of the dense part, ascending, and what each counts.
+/// The distinct weights of the dense part, ascending, and the importance of each.
 struct Distribution {
   std::vector<double> values;
   std::vector<double> importances;
@@ -34,8 +34,8 @@ uint32_t sort_key(float value) {
   return bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
 }
 
-/// By radix, byte after byte: several times quicker than comparing, the more so as the lower half of a BF16
-/// weight has nothing to sort.
+/// Sorts by radix, byte after byte, which is several times faster than comparing; the lower half of a BF16
+/// weight is zero and needs no round.
 void sort_by_value(std::vector<Sample>& samples) {
   std::array<std::array<uint32_t, 256>, 4> counts{};
   for (const Sample& sample : samples) {

@@ -9,7 +9,7 @@ namespace verbatim {
 
 namespace {
 
-/// Rows that the sparse part treats side by side.
+/// The number of rows that the sparse part multiplies side by side.
 constexpr int64_t kLanes = 16;
 
 struct SparsePart {
@@ -45,9 +45,9 @@ void multiply_dense(const PackedMatrix& store, Matrix<const BFloat16> a, Matrix<
   });
 }
 
-/// y[lane][column] += Σ value · x[input][lane] for the columns of one member, who has about as many entries
-/// as any other (SqueezeLLM's balanced kernel). An output's entries are added in order, to zero and then to
-/// what y holds, however many lanes there are.
+/// Multiplies with the sparse part for the columns of one member of the team: y[lane][column] += Σ value ·
+/// x[input][lane]. Every member has about as many entries (SqueezeLLM's balanced kernel). The entries of an
+/// output are added in order, starting from zero, and their sum is added to y, for any number of lanes.
 template <int64_t kWidth>
 void add_columns(const SparsePart& part, int64_t begin, int64_t end, const float* x, int64_t lanes,
                  Matrix<float> y) {

@@ -11,8 +11,8 @@ namespace verbatim {
 
 namespace {
 
-/// Panels that are unpacked side by side, and tiles of each at a time: 16 KB, which stays in the first-level
-/// cache.
+/// The number of panels that are unpacked side by side, and the number of tiles of each that are unpacked at
+/// a time: 16 KB together, which stay in the first-level cache.
 constexpr int64_t kPanels = kTileScratchPanels;
 constexpr int64_t kTiles = 4;
 
@@ -20,8 +20,8 @@ uint16_t* scratch_of(const LinearWorkspace& workspace, int member) {
   return workspace.unpacked.data() + member * workspace.unpacked_stride;
 }
 
-/// Blocks of panels, unpacked `step` tiles at a time into `out`: calls multiply(panel, panels, first tile,
-/// tiles) after each.
+/// Goes over blocks of panels and unpacks `step` tiles at a time into `out`. After each it calls
+/// multiply(panel, panels, first tile, tiles).
 template <typename Multiply>
 void unpack_blocks(const TileView& view, int64_t first_panel, int64_t end_panel, int64_t step, uint16_t* out,
                    Multiply&& multiply) {
@@ -66,7 +66,8 @@ void multiply_unpacked(void (*kernel)(const PanelProduct<A, Weight>&), const Til
   });
 }
 
-/// Copies many rows into the order of TileProduct::tiled; null for few.
+/// Copies activations into the order of TileProduct::tiled if there are many rows; returns null if there are
+/// few.
 const BFloat16* in_tiles(Matrix<const BFloat16> a, TileReading reading, LinearWorkspace& workspace,
                          ThreadTeam& team) {
   if (a.rows <= few_tile_rows(reading)) return nullptr;
@@ -95,7 +96,8 @@ const BFloat16* in_tiles(Matrix<const BFloat16> a, TileReading reading, LinearWo
   return out;
 }
 
-/// Calls multiply(product) with each member's share of the panels. `tiled`: see TileProduct.
+/// Calls multiply(product) on each member of the team with its share of the panels. `tiled` is that of
+/// TileProduct.
 template <typename Multiply>
 void share_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, const BFloat16* tiled,
                  Matrix<float> y, const LinearWorkspace& workspace, ThreadTeam& team, Multiply&& multiply) {
@@ -118,24 +120,25 @@ void share_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a,
   });
 }
 
-/// Through KernelTable::tile_product.
+/// Multiplies by KernelTable::tile_product.
 void multiply_through_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, Matrix<float> y,
                             LinearWorkspace& workspace, ThreadTeam& team) {
   share_tiles(view, panels, a, in_tiles(a, view.reading, workspace, team), y, workspace, team,
               kernels().tile_product);
 }
 
-/// What multiply_scaled_late() reads beside the codes, by scale group.
+/// The operands of multiply_scaled_late() beside the codes, by scale group.
 struct GroupScales {
   const Float16* scales;    ///< [panel][groups][16]
-  const uint8_t* zeros;     ///< likewise, or null
+  const uint8_t* zeros;     ///< [panel][groups][16]; null if there are no zero points
   const float* group_sums;  ///< with zeros: Σ x of each row's groups, [rows][groups]
   int64_t groups;
 
   int64_t index(int64_t panel, int64_t group) const { return (panel * groups + group) * kPanelWidth; }
 };
 
-/// Σ x of each group, one input after the other; the chains of several groups at a time.
+/// Sums x over each scale group, one input after the other. Several groups are summed at a time, each in a
+/// chain of its own.
 void sum_groups(std::span<const BFloat16> x, std::span<float> sums) {
   constexpr size_t kChains = 8;
   constexpr size_t kGroup = kScaleGroup;
@@ -171,7 +174,7 @@ GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, Li
   return result;
 }
 
-/// Through KernelTable::scaled_product.
+/// Multiplies by KernelTable::scaled_product.
 void multiply_scaled_tiles(const TileView& view, int64_t panels, const GroupScales& scales,
                            Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
                            ThreadTeam& team) {

@@ -8,15 +8,15 @@ namespace verbatim {
 
 namespace {
 
-/// From a good start a handful suffice; the limit only guards against endless turns.
+/// The most iterations. From a good start a handful suffice; the limit only guards against an endless loop.
 constexpr int kMostIterations = 50;
 
-/// The clusters are the runs of values between neighbouring cuts; cuts[0] is 0 and the last one the number of
-/// values.
+/// The cuts between clusters, which are runs of neighbouring values: the first cut is 0 and the last the
+/// number of values.
 using Cuts = std::vector<size_t>;
 
-/// The places where a cut may be: all when they are few enough, else kExactPoints of them, spread so that no
-/// run between two holds much of the values, of their range or of their weight.
+/// The places where a cut may be: all places if they are few enough, else kExactPoints of them, chosen so
+/// that no run between two of them has much of the values, of their range or of their weight.
 Cuts possible_cuts(std::span<const double> values, std::span<const double> weights) {
   const size_t count = values.size();
   Cuts cuts = {0};
@@ -72,9 +72,9 @@ struct RunningSums {
   }
 };
 
-/// One more cluster: least[j] is the least error of the values before cut j, of[j] where its last cluster
-/// begins. The beginnings are in the order of the ends, so each is searched between its neighbours' (divide
-/// and conquer).
+/// Adds one more cluster: least[j] is the least error of the values before cut j, of[j] the beginning of its
+/// last cluster. Beginnings are in the order of the ends, so each is searched between those of its neighbours
+/// (divide and conquer).
 struct Layer {
   const RunningSums& sums;
   const std::vector<double>& fewer;  // least errors with one cluster less
@@ -113,7 +113,7 @@ Cuts best_cuts(const RunningSums& sums, const Cuts& possible, size_t k) {
   for (size_t j = 1; j <= last; ++j) fewer[j] = sums.error(0, j);
   for (size_t clusters = 2; clusters <= k; ++clusters) {
     Layer layer{sums, fewer, least, begins[clusters]};
-    // Every cluster holds something, those still to come too; the last layer has one end only.
+    // No cluster is empty, nor are those that will be added; the last layer has a single end.
     const size_t begin = clusters == k ? last : clusters;
     layer.solve_range(begin, last + 1, clusters - 1, last - 1);
     std::swap(fewer, least);

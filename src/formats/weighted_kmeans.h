@@ -5,14 +5,16 @@
 
 namespace verbatim {
 
-/// Up to so many values weighted_kmeans finds the optimum. Beyond, twice as many places would make a
-/// column's error smaller by less than a ten-thousandth, and take two thirds more time.
+/// The largest number of values for which weighted_kmeans() finds the optimum, and the number of places that
+/// it searches among more values. Twice as many places would reduce the error of a column by less than a
+/// ten-thousandth and take two thirds more time.
 constexpr int kExactPoints = 512;
 
-/// Weighted k-means in one dimension (thesis eq. 3.5): at most k centroids, ascending, that minimise the sum
-/// of weight × (value − nearest centroid)². `values` are ascending and distinct, `weights` are positive. Of
-/// more than kExactPoints values, the cuts are searched among so many places and then moved to where they are
-/// best (Lloyd). The same input gives the same bits. k ≥ 1.
+/// Weighted k-means in one dimension (thesis eq. 3.5): finds at most k ≥ 1 centroids, ascending, that
+/// minimise the sum of weight × (value − nearest centroid)². `values` are ascending and distinct, `weights`
+/// are positive. With more than kExactPoints values, the cuts between clusters are first searched among
+/// kExactPoints places and then improved over all values (Lloyd's iteration). The same input gives the same
+/// bits.
 std::vector<double> weighted_kmeans(std::span<const double> values, std::span<const double> weights, int k);
 
 }  // namespace verbatim

@@ -15,13 +15,13 @@ namespace {
 
 constexpr int64_t kQueryRows = 32;
 
-/// The positions first .. end - 1.
+/// A range of positions: first .. end - 1.
 struct Range {
   int64_t first;
   int64_t end;
 };
 
-/// What a row sees, but for sinks and gathered positions.
+/// The range of positions that a row sees, without sinks and selected positions.
 Range visible_positions(const AttentionBlock& block, int64_t row) {
   const int64_t position = block.positions[row];
   int64_t first = block.view.first;
@@ -29,7 +29,7 @@ Range visible_positions(const AttentionBlock& block, int64_t row) {
   return {first, position + 1};
 }
 
-/// Rows of a block that attend to a chunk together, stored one way.
+/// Rows of a block that attend to a chunk together, because all of them read it as codes, or all as numbers.
 struct Step {
   const HeadCache& cache;
   int64_t chunk;
@@ -40,22 +40,24 @@ struct Step {
   int64_t next = -1;  ///< the chunk that is looked at after this one, stored the same way; -1: none
 };
 
-/// Fetching a chunk of codes goes on while the one before is attended to, at the pace of its parts: this says
-/// how long the parts take beside each other, roughly, as measured with AMX and heads of 128.
+/// How a chunk of codes is prefetched while the rows attend to the chunk before it: its bytes are spread over
+/// the parts of attention by the rough time of each part, as measured with AMX and heads of 128.
 class FetchPlan {
  public:
-  /// `bytes`: of a plane of codes, keys and values.
+  /// `bytes` is the size of one plane of codes, with keys and values.
   FetchPlan(int64_t queries, int64_t bytes)
-      // Beside the little that a single query computes, asking takes longer than it saves.
+      // With a single query, prefetching takes longer than it saves.
       : queries_(queries == 1 ? 0 : queries), bytes_(bytes) {}
 
-  /// How many bytes are fetched while the queries are quantized, before either product; during it; and while
-  /// the probabilities of one query are computed.
+  /// The bytes that are fetched while the queries are quantized, before each of the two products.
   int64_t quantizing() const { return part(kQuantize * queries_); }
+  /// The bytes that are fetched during each of the two products.
   int64_t product() const { return part(kProduct); }
+  /// The bytes that are fetched while the probabilities of one query are computed.
   int64_t softmax() const { return queries_ == 0 ? 0 : part(kSoftmax); }
-  /// How many of them come before the probabilities, and before the values.
+  /// The bytes that are fetched before the first probabilities are computed.
   int64_t before_softmax() const { return quantizing() + product(); }
+  /// The bytes that are fetched before the product with values begins.
   int64_t before_values() const { return before_softmax() + softmax() * queries_; }
 
  private:
@@ -71,12 +73,12 @@ class FetchPlan {
   int64_t bytes_;
 };
 
-/// One attention of a block: the loops over queries around the products.
+/// Attention of one block: the loops over queries around the two products.
 class Attending {
  public:
   Attending(const AttentionBlock& block, AttentionScratch& scratch) : block_(block), scratch_(scratch) {}
 
-  /// Takes a chunk in; `visible(row)` says what a row sees of it, as a Range within the chunk.
+  /// Makes rows attend to a chunk; `visible(row)` is the Range within the chunk that a row sees.
   template <typename Visible>
   void take(const Step& step, Visible&& visible) {
     const int64_t first_query = step.first_row * block_.group;
@@ -103,8 +105,8 @@ class Attending {
     add_values(step, queries, probabilities, sums);
   }
 
-  /// Scores a chunk of panels for all rows and calls see(query, range) for each query and what its row sees
-  /// of the chunk.
+  /// Computes the scores of a chunk of panels for all rows, and calls see(query, range) for each query with
+  /// the range of the chunk that its row sees.
   template <typename See>
   void look(int64_t chunk, int64_t extent, See&& see) {
     score({block_.cache, chunk, false, 0, block_.rows, extent}, block_.rows * block_.group, block_.queries,
@@ -118,7 +120,7 @@ class Attending {
   }
 
  private:
-  /// scores = queries · keys
+  /// Computes scores = queries · keys.
   void score(const Step& step, int64_t queries, const BFloat16* a, float* scores) {
     if (step.coded) {
       const CodedChunks& coded = step.cache.coded;
@@ -134,7 +136,7 @@ class Attending {
            false);
   }
 
-  /// sums += probabilities · values
+  /// Computes sums += probabilities · values.
   void add_values(const Step& step, int64_t queries, const BFloat16* a, float* sums) {
     if (step.coded) {
       const CodedChunks& coded = step.cache.coded;
@@ -148,13 +150,13 @@ class Attending {
            block_.width, true);
   }
 
-  /// The next chunk, keys and values, which take `bytes` each, from `position` on.
+  /// The prefetch of the next chunk's keys and values, which take `bytes` each, from `position` on.
   static FetchAhead ahead(const void* next, int64_t bytes, int64_t position) {
     const auto blocks = static_cast<uint64_t>(2 * bytes / FetchAhead::kFetchBlock);
     if (!std::has_single_bit(blocks)) return {};
     return {static_cast<const char*>(next), std::countr_zero(blocks), position};
   }
-  /// The next chunk of codes, from `position` on.
+  /// The prefetch of the next chunk of codes, from `position` on.
   static CodesAhead codes_from(const Step& step, int64_t position) {
     if (step.next < 0) return {};
     const CodedChunks& coded = step.cache.coded;
@@ -163,7 +165,7 @@ class Attending {
     if (coded.lower != nullptr) fetched.lower = ahead(coded.lower_record(step.next), bytes, position);
     return fetched;
   }
-  /// What is fetched beside the product with the keys of a chunk (half 0) or with its values (half 1).
+  /// The prefetch during the product with the keys of a chunk (half 0) or with its values (half 1).
   static CodesAhead codes_ahead(const Step& step, int64_t queries, int half) {
     const int64_t bytes = step.cache.coded.layout.code_bytes();
     const FetchPlan plan(queries, 2 * bytes);
@@ -241,7 +243,8 @@ class Attending {
   const KernelTable& kernel_ = kernels();
 };
 
-/// From the first to the last position that one of the rows sees, but for sinks and gathered positions.
+/// The range from the first to the last position that any of the rows sees, without sinks and selected
+/// positions.
 Range visible_positions(const AttentionBlock& block, int64_t first_row, int64_t rows) {
   Range all{std::numeric_limits<int64_t>::max(), 0};
   for (int64_t r = first_row; r < first_row + rows; ++r) {
@@ -257,7 +260,7 @@ void forget(AttentionScratch& scratch, int64_t query_rows) {
   }
 }
 
-/// Takes in the positions that were gathered from the past.
+/// Makes all rows attend to the selected positions of a view.
 void attend_to_selected(const AttentionBlock& block, AttentionScratch& scratch) {
   Attending attending(block, scratch);
   const int64_t count = block.view.selected_count;

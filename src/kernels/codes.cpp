@@ -9,17 +9,17 @@ namespace verbatim {
 
 namespace {
 
-/// The scale of a code's last place, as a part of the matrix's scales.
+/// The factor on the matrix's scales for the last place of a code: 1/16 for codes of two halves.
 float code_unit(CodeStorage storage) {
   return storage == kCodesBoth ? 1.0f / 16 : 1.0f;
 }
 
-/// What is taken from a code, as a part of its scale, because lower halves are stored with 8 added.
+/// The part of a scale that is subtracted for each code, because lower halves are stored with 8 added.
 float code_shift(CodeStorage storage) {
   return storage == kCodesBoth ? 0.5f : 0.0f;
 }
 
-/// What to fetch beside group `group` of `groups`, each of `bytes` bytes of codes.
+/// The memory to prefetch during group `group` of `groups`, each of `bytes` bytes of codes.
 CodesAhead beside_group(CodesAhead ahead, int64_t group, int64_t groups, int64_t bytes) {
   ahead.before_products /= groups;
   for (FetchAhead* const plane : {&ahead.codes, &ahead.lower}) {
@@ -28,7 +28,8 @@ CodesAhead beside_group(CodesAhead ahead, int64_t group, int64_t groups, int64_t
   return ahead;
 }
 
-/// Folds rows and scales, writes the products with the codes of the columns from `column` on to the scratch.
+/// Quantizes the products of rows and scales, and writes their products with the codes of the columns from
+/// `column` on to the scratch.
 void multiply_scaled_rows(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix,
                           int64_t column, int64_t columns, const BFloat16* scales, const BFloat16* zeros,
                           CodeScratch& scratch, CodesAhead ahead) {
@@ -59,7 +60,8 @@ void multiply_scaled_rows(const BFloat16* a, int64_t a_stride, int64_t rows, con
                                        .ahead_lower = ahead.lower});
 }
 
-/// One group of columns, whose inner dimensions have scales: these go into the rows.
+/// Multiplies with one group of columns whose inner dimensions have scales, which are multiplied into the
+/// rows.
 void group_product(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix,
                    int64_t group, float* c, int64_t c_stride, bool accumulate, CodeScratch& scratch,
                    const CodesAhead& ahead) {
@@ -75,7 +77,7 @@ void group_product(const BFloat16* a, int64_t a_stride, int64_t rows, const Code
   }
 }
 
-/// Columns with a scale each: these multiply the sums.
+/// Multiplies with columns that have a scale each, by which the sums are multiplied.
 void column_product(const BFloat16* a, int64_t a_stride, int64_t rows, const CodedMatrix& matrix, float* c,
                     int64_t c_stride, bool accumulate, CodeScratch& scratch, const CodesAhead& ahead) {
   const BFloat16* const ones = scratch.ones.data();

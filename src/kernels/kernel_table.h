@@ -5,7 +5,7 @@
 
 #include "base/float16.h"
 
-/// For everything that more than one instruction set compiles: see the note in base/float16.h.
+/// Marks functions that are compiled for more than one instruction set: see the note in base/float16.h.
 #define VERBATIM_INLINE [[gnu::always_inline]] inline
 
 namespace verbatim {
@@ -14,29 +14,30 @@ namespace verbatim {
 // is written once and calls them through a KernelTable. This header and all that the instruction-set folders
 // include keep to plain structs and always-inlined functions: see the note in base/float16.h.
 
-/// Output columns per weight panel.
+/// The number of output columns in a weight panel.
 inline constexpr int64_t kPanelWidth = 16;
-/// Inner dimensions are padded with zeros to a multiple of this; also the group size of MXFP4.
+/// The step to a multiple of which inner dimensions are padded with zeros. It is also the group size of
+/// MXFP4.
 inline constexpr int64_t kInnerStep = 32;
 
-/// Memory that will be read after what a product reads, to be fetched beside it. It is fetched in blocks of a
-/// page side by side, for a core that asks for one place after the other waits most of the time: a hardware
-/// prefetcher starts anew in every page.
+/// Memory that is read after the weights of a product and so is prefetched while that runs. Several blocks,
+/// of a page each, are fetched side by side: a hardware prefetcher starts anew in every page, so a core that
+/// asked for one place after the other would mostly wait.
 struct FetchAhead {
-  const char* from = nullptr;  ///< or null: nothing
-  int shift = 0;               ///< 2^shift blocks of kFetchBlock bytes
-  int64_t position = 0;        ///< how many bytes of them were fetched before this product
-  int64_t rate = kEvenly;      ///< kEvenly: as many bytes as are read; half of that: half as many
+  const char* from = nullptr;  ///< the beginning of the memory; null: nothing is fetched
+  int shift = 0;               ///< the memory is 2^shift blocks of kFetchBlock bytes
+  int64_t position = 0;        ///< the number of its bytes that were fetched before this product
+  int64_t rate = kEvenly;      ///< bytes fetched per byte that the product reads, in units of 1 / kEvenly
 
   static constexpr int64_t kFetchBlock = 4096;
   static constexpr int kEvenlyBits = 8;
   static constexpr int64_t kEvenly = 1 << kEvenlyBits;
 
-  /// Fetches what belongs beside bytes at .. at + bytes - 1 of what is read.
-  VERBATIM_INLINE void beside(int64_t at, int64_t bytes) const {
+  /// Fetches the share of the memory that goes with bytes at .. at + bytes - 1 of what the product reads.
+  VERBATIM_INLINE void fetch_with(int64_t at, int64_t bytes) const {
     fetch(position + (at * rate >> kEvenlyBits), position + ((at + bytes) * rate >> kEvenlyBits));
   }
-  /// Fetches the bytes begin .. end - 1, in the order in which they are fetched.
+  /// Fetches bytes begin .. end - 1 of the memory, counted in the order of fetching.
   VERBATIM_INLINE void fetch(int64_t begin, int64_t end) const {
     if (from == nullptr) return;
     end >>= shift;
@@ -48,9 +49,9 @@ struct FetchAhead {
   }
 };
 
-/// c[r][16 p + i] = Σ_k a[r][k] · panel_p[k][i], added to what c holds if `accumulate`.
-/// Each output is summed over k in an order that depends on k alone: the row-independence rule
-/// (docs/architecture.md).
+/// The operands of a product with panels: c[r][16 p + i] = Σ_k a[r][k] · panel_p[k][i], or with `accumulate`
+/// that added to c. Each output is summed over k in an order that depends on k alone: the row-independence
+/// rule (docs/architecture.md).
 template <typename A, typename Weight>
 struct PanelProduct {
   const A* a;
@@ -63,14 +64,15 @@ struct PanelProduct {
   float* c;
   int64_t c_stride;
   bool accumulate;
-  FetchAhead ahead = {};  ///< the panels lie one after the other where there is something to fetch
+  FetchAhead ahead = {};  ///< prefetched meanwhile; the panels must then lie one after the other
 };
 
-/// Rows of activations in int8, as products with integer weights want them, with a scale per group of 128 or,
-/// for kIntegerInt8, of 32: powers of two from 2^-60 to 2^92 (OCP MX's MXINT8).
+/// Rows of activations in int8, the operands of products with integer weights. A group of 128 activations
+/// shares a scale; for kIntegerInt8 it is a group of 32, whose scale is a power of two from 2^-60 to 2^92
+/// (OCP MX's MXINT8).
 struct Int8Rows {
-  /// [rows][stride]; in every four the second and the third are exchanged, see kQuadOrder. What follows a row
-  /// within kInnerStep bytes may be read, and may be anything.
+  /// [rows][stride]. In every four codes the second and the third are exchanged, see kQuadOrder. Up to
+  /// kInnerStep bytes after a row may be read; their contents do not matter.
   const int8_t* codes;
   const float* scales;  ///< [rows][k / 32]; half the quantization step, because weight tables hold doubled
                         ///< values; a group of 128 has its scale four times
@@ -80,22 +82,22 @@ struct Int8Rows {
   int64_t stride;  ///< bytes between rows of codes
 };
 
-/// Which of four consecutive inputs stands first, second, ... wherever four weights or activations of 8 bits
-/// (or the low, or the high nibbles of four bytes) belong together. With this order the nibbles of 4-bit
-/// codes serve two masters: taken as bytes they are operands of integer dot products, and taken as 16-bit
-/// words, shifted by 0, 8, 4 and 12 bits, they are the pairs 0, 1, 2 and 3 of a BF16 panel.
+/// The order of four consecutive inputs wherever four weights or activations of 8 bits (or the low nibbles,
+/// or the high nibbles, of four bytes) belong together. With this order the nibbles of 4-bit codes have two
+/// uses: as bytes they are operands of integer dot products, and as 16-bit words, shifted by 0, 8, 4 and 12
+/// bits, they are the pairs 0, 1, 2 and 3 of a BF16 panel.
 inline constexpr int kQuadOrder[4] = {0, 2, 1, 3};
 
-/// Weights that do not lie in the order of a tile but for its escaped ones: places to overwrite after
-/// unpacking. A half tile is 256 weights in the order of the unpacked tile.
+/// The escaped weights of a matrix: weights that its codes cannot express, and that overwrite their places
+/// after unpacking. They are listed by half tile, which is 256 weights in the order of the unpacked tile.
 struct EscapedWeights {
-  const uint8_t* counts;     ///< [panel][tile][2 halves]; or kFullHalf, or kZeroHalf
-  const uint64_t* starts;    ///< [panels + 1]: where a panel's entries begin
-  const uint8_t* positions;  ///< within the half tile
-  const uint16_t* values;    ///< the weight's own bits
+  const uint8_t* counts;     ///< [panel][tile][2 halves]: entries of a half, or kFullHalf, or kZeroHalf
+  const uint64_t* starts;    ///< [panels + 1]: the index of each panel's first entry
+  const uint8_t* positions;  ///< [entries]: the place within the half tile
+  const uint16_t* values;    ///< [entries]: the bits of the weight
 };
-inline constexpr uint8_t kFullHalf = 254;  ///< all 256 weights have an entry
-inline constexpr uint8_t kZeroHalf = 255;  ///< all are +0, and none has an entry
+inline constexpr uint8_t kFullHalf = 254;  ///< a count: all 256 weights of the half have an entry
+inline constexpr uint8_t kZeroHalf = 255;  ///< a count: all 256 weights of the half are +0, without an entry
 
 /// Panels of a format whose tiles of 32 × 16 weights are unpacked to 16-bit numbers before they are
 /// multiplied.
@@ -104,88 +106,92 @@ struct TilePanels {
   const uint8_t* rest;     ///< the other bits of the weights, where the reading wants them
   const uint8_t* scales;   ///< 16 per tile (MXFP4, MXBF16) or 16 BF16 numbers per four tiles (BSFP)
   const uint16_t* table;   ///< 32 words, where they depend on the matrix (BSFP)
-  EscapedWeights escaped;  ///< null pointers for readings without
-  int64_t tiles;           ///< per panel
+  EscapedWeights escaped;  ///< null pointers for readings without escaped weights
+  int64_t tiles;           ///< the number of tiles in a panel
 };
 
-/// What the unpacking of a tile knows how to read.
+/// The readings whose tiles are unpacked to 16-bit numbers.
 enum TileReading : int {
-  kTileBf16,  ///< tiles as they are
+  kTileBf16,  ///< BF16 tiles, which need no unpacking
   kTileMxfp4,
-  kTileBsfpFull,     ///< of BF16 weights
-  kTileBsfpFullF16,  ///< of F16 weights; the result is laid out as an f16 panel
+  kTileBsfpFull,     ///< BSFP of BF16 weights
+  kTileBsfpFullF16,  ///< BSFP of F16 weights; the result is laid out as an f16 panel
   kTileMxbf16Full,
-  kTileInt4,            ///< codes less 8, exact; to be scaled after the product
-  kTileInt4Asymmetric,  ///< codes, exact; likewise
-  kTileInt8,            ///< codes (512 bytes per tile), exact; likewise
+  kTileInt4,            ///< codes less 8, exact; the product is scaled after it
+  kTileInt4Asymmetric,  ///< codes, exact; the product is scaled after it
+  kTileInt8,            ///< codes (512 bytes per tile), exact; the product is scaled after it
   kTileReadings,
 };
 
-/// Unpacks tiles first .. first + count - 1 of a panel. `escaped` is the index of the next entry of the
-/// panel's escaped weights: starts[panel] for tile 0, then what the call before left.
+/// Unpacks tiles first .. first + count - 1 of a panel to `out`. `escaped` points to the index of the first
+/// entry of these tiles' escaped weights, which is starts[panel] for tile 0; the call advances it to the
+/// entry after them.
 using UnpackTiles = void (*)(const TilePanels& panels, int64_t panel, int64_t first, int64_t count,
                              uint64_t* escaped, uint16_t* out);
 
-/// c = a · weights through unpacked tiles: the same bits as panels_bf16 on the unpacked panels.
+/// The operands of c = a · weights, where tiles of weights are unpacked to BF16. The result has the bits that
+/// panels_bf16 gives for the unpacked panels.
 struct TileProduct {
   const BFloat16* a;
   int64_t a_stride;
   int64_t rows;
-  /// For tile_product and scaled_product with more than few_tile_rows() rows, the same in tiles that lie in
-  /// the order in which they are used: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded up][tiles of
-  /// the piece][16 rows][32], where there are zeros instead of rows beyond the last.
+  /// The activations `a` once more, as tiles in the order in which tile_product and scaled_product use them
+  /// if there are more than few_tile_rows() rows: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded
+  /// up][tiles of the piece] [16 rows][32], with zeros in place of rows beyond the last.
   const BFloat16* tiled;
   TilePanels weights;
   int64_t first_panel;
   int64_t panel_count;
-  float* c;  ///< of the first panel
+  float* c;  ///< the result for the first panel's columns
   int64_t c_stride;
   uint16_t* scratch;    ///< one thread's: kTileScratchPanels panels of unpacked weights, or gathered rows
   float* sums;          ///< one thread's: kManyRowsScratch
   TileReading reading;  ///< one that unpacks to BF16
 };
 inline constexpr int64_t kTileScratchPanels = 4;
-/// Up to so many rows a tile of weights is used for all of them at once; more are a product of many rows,
-/// which wants panels in BF16 and so is worth it later where they have to be unpacked.
+/// The largest number of rows for which each tile of weights is used for all rows at once. More rows make a
+/// product of many rows, which needs whole panels in BF16; where those have to be unpacked, that pays only
+/// from more rows on.
 VERBATIM_INLINE constexpr int64_t few_tile_rows(TileReading reading) {
   return reading == kTileBf16 ? 16 : 32;
 }
-/// Panels, and sums of theirs, that a product of many rows works on at a time.
+/// The number of panels that a product of many rows works on at a time.
 inline constexpr int64_t kManyRowsPanels = 16;
-/// Tiles of k that it works on at a time.
+/// The number of tiles of k that a product of many rows works on at a time.
 inline constexpr int64_t kManyRowsPiece = 8;
 inline constexpr int64_t kManyRowsScratch = 256 * kManyRowsPanels * kPanelWidth;
 
-/// What the products of rows with the codes of a scale group add to the results for a panel's columns:
-/// c += scale · (product - zero · Σ activations), each operation rounded; stored, if not `accumulate`.
+/// The operands of scaling after the product: the products of rows with the codes of one scale group are
+/// added to the results of a panel's columns, c += scale · (product - zero · Σ activations), each operation
+/// rounded. Without `accumulate` c is overwritten.
 struct ScaledGroup {
   const float* products;  ///< [rows][products_stride]
   int64_t products_stride;
   int64_t rows;
   const Float16* scales;    ///< 16
   const uint8_t* zeros;     ///< 16, or null
-  const float* group_sums;  ///< with zeros: of a row's activations in the group, one after the other
+  const float* group_sums;  ///< with zeros: the sums of each row's activations in the group, summed in order
   int64_t group_sums_stride;
   float* c;
   int64_t c_stride;
   bool accumulate;
 };
 
-/// c = a · weights through unpacked tiles whose groups are scaled after the product, one group after the
-/// other.
+/// The operands of c = a · weights, where tiles of codes are unpacked and scaled after the product, one scale
+/// group after the other.
 struct ScaledProduct {
   TileProduct tiles;        ///< kTileInt4, kTileInt4Asymmetric or kTileInt8; scales are F16
-  const uint8_t* zeros;     ///< [panel][group][16]: kTileInt4Asymmetric
-  const float* group_sums;  ///< [rows][groups], of the activations, one after the other: likewise
+  const uint8_t* zeros;     ///< [panel][group][16], for kTileInt4Asymmetric
+  const float* group_sums;  ///< [rows][groups]: sums of activations, in order, for kTileInt4Asymmetric
 };
 
-/// Weights for products in integers, which are scaled once per group of activations (ML-SpecQD §III-D3, Fig.
-/// 4: late scaling).
+/// The kinds of weights of products in integers, which are scaled once per group of activations (late
+/// scaling: ML-SpecQD §III-D3, Fig. 4).
 enum IntegerWeights : int {
   kIntegerMxfp4,           ///< 256 bytes of codes per tile, 16 exponents per tile
   kIntegerBsfp,            ///< 256 bytes of codes per tile, 16 BF16 scales per four tiles
   kIntegerInt4,            ///< 256 bytes of codes per tile, 16 F16 scales per four tiles
-  kIntegerInt4Asymmetric,  ///< likewise, and 16 zero points per four tiles
+  kIntegerInt4Asymmetric,  ///< as kIntegerInt4, and 16 zero points per four tiles
   kIntegerInt8,            ///< 512 bytes of codes per tile, 16 F16 scales per tile
   kIntegerKinds,
 };
@@ -196,14 +202,14 @@ struct IntegerPanels {
   int64_t panel_count;
 };
 
-/// A product with looked-up weights (formats/squeeze.h).
+/// The operands of a product with weights that are looked up in tables (formats/squeeze.h).
 struct SqueezeProduct {
   const BFloat16* a;  ///< zero from k to the padded width
   int64_t a_stride;
   int64_t rows;
-  const uint8_t* codes;    ///< of the first panel
+  const uint8_t* codes;    ///< the codes of the first panel
   const uint16_t* tables;  ///< [panel][16 columns][8 or 16]
-  int64_t groups;          ///< of codes per panel and column
+  int64_t groups;          ///< the number of groups of codes in a panel's column
   int64_t panel_count;
   float* c;
   int64_t c_stride;
@@ -216,9 +222,9 @@ struct SoftmaxState {
   float sum;
 };
 
-/// How the codes of quantized keys and values lie (kv/hierarchical.h). In all of them a tile is 64 inner
-/// dimensions by 16 columns, and four inner dimensions of a column belong together, in their own order: quad
-/// q of a tile is [16 columns][inner dimensions 4 q .. 4 q + 3].
+/// The layouts of the codes of quantized keys and values (kv/hierarchical.h). A tile is 64 inner dimensions
+/// by 16 columns, and four inner dimensions of a column lie together, in ascending order: quad q of a tile is
+/// [16 columns] [inner dimensions 4 q .. 4 q + 3].
 enum CodeStorage : int {
   kCodesUpper,  ///< 512 bytes per tile: byte 64 b + x has in its low half place x of quad 2 b, in its high
                 ///< half that of quad 2 b + 1; codes 0 to 15
@@ -226,69 +232,81 @@ enum CodeStorage : int {
   kCodesBytes,  ///< 1024 bytes per tile, quad by quad; codes 0 to 255
   kCodeStorages,
 };
-/// Inner dimensions of a tile of codes, and its bytes in a plane.
+/// The number of inner dimensions of a tile of codes.
 inline constexpr int64_t kCodeTileInner = 64;
+/// The bytes of a tile of codes in one plane.
 inline constexpr int64_t code_tile_bytes(int storage) {
   return storage == kCodesBytes ? 1024 : 512;
 }
 
-/// c[r][16 p + i] = Σ_k a[r][k] · code_p[k][i] in integers, exactly: the same on every instruction set.
+/// The operands of c[r][16 p + i] = Σ_k a[r][k] · code_p[k][i] in integers: exact, and so the same on every
+/// instruction set.
 struct CodeProduct {
-  /// [rows][2][k]: the upper and the lower bytes of a row; a number is 256 · upper + lower, both signed, and
-  /// at most kLargestRowCode.
+  /// [rows][2][k]: the upper and the lower bytes of each row. A number is 256 · upper + lower, both signed;
+  /// its magnitude is at most kLargestRowCode.
   const int8_t* a;
   int64_t rows;          ///< any number
-  const uint8_t* codes;  ///< the first panel: kCodesUpper and kCodesBoth: the upper plane
-  const uint8_t* lower;  ///< kCodesBoth: the lower plane; otherwise unused
+  const uint8_t* codes;  ///< the first panel; of kCodesUpper and kCodesBoth, its upper plane
+  const uint8_t* lower;  ///< the lower plane of the first panel, for kCodesBoth
   int64_t panel_count;   ///< panels lie one after the other, k / 64 tiles each
   int64_t k;             ///< a multiple of 64, at most 256
   int32_t* c;
   int64_t c_stride;
-  FetchAhead ahead = {};        ///< beside the codes, or their upper plane
-  FetchAhead ahead_lower = {};  ///< beside the lower plane
+  FetchAhead ahead = {};        ///< prefetched while `codes` are read
+  FetchAhead ahead_lower = {};  ///< prefetched while `lower` is read
 };
-/// So that sums over 256 codes stay within 31 bits.
+/// The largest magnitude of a code of a scaled row. Sums over kMostScaledNumbers products then stay within 31
+/// bits.
 inline constexpr int32_t kLargestRowCode = 32000;
+/// The most numbers of a scaled row.
 inline constexpr int64_t kMostScaledNumbers = 256;
 
-/// What becomes of a row of numbers x beside their codes.
+/// The result of quantizing a row of products x[i] · scales[i], beside their codes.
 struct ScaledRow {
-  float step;    ///< a code times this is x · scale: the largest magnitude over kLargestRowCode; where no
-                 ///< magnitude reaches 2^-100, codes and step are 0
+  float step;  ///< the step: code · step ≈ x · scale. The largest magnitude over kLargestRowCode, or 0, with
+               ///< codes of 0, if no magnitude reaches 2^-100
   float scales;  ///< Σ x[i] · scales[i]
   float zeros;   ///< Σ x[i] · zeros[i]
 };
 
+/// The kernels of one machine path.
 struct KernelTable {
   const char* name;  ///< for people: "avx512 (vnni, bf16)"
 
+  // Products with panels in BF16, F16 and F32.
   void (*panels_bf16)(const PanelProduct<BFloat16, BFloat16>&);
   void (*panels_f16)(const PanelProduct<float, Float16>&);
   void (*panels_f32)(const PanelProduct<float, float>&);
   UnpackTiles unpack_tiles[kTileReadings];
-  /// For readings that unpack to BF16. Null where unpacking blocks and calling panels_bf16 is all there is to
-  /// do.
+  /// The product with tiles that are unpacked to BF16. Null on machine paths where unpacking tiles and then
+  /// calling panels_bf16 is as good.
   void (*tile_product)(const TileProduct&);
+  /// Scales the products of one scale group and adds them to the results.
   void (*add_scaled)(const ScaledGroup&);
-  /// Null where unpacking, calling panels_bf16 and add_scaled() group by group is all there is to do.
+  /// The product with tiles that are scaled after it. Null on machine paths where unpacking tiles and then
+  /// calling panels_bf16 and add_scaled(), group by group, is as good.
   void (*scaled_product)(const ScaledProduct&);
-  /// c = activations · weights in integers per group of activations, scaled late: c += float(dot) · scale_w ·
-  /// scale_a, the groups in order; for MXFP4 see generic/shared_exponents.h. The same bits on every
-  /// instruction set.
+  /// The product in integers with late scaling: c = Σ float(dot) · scale_w · scale_a over the groups of
+  /// activations, in order, where `dot` is a group's sum of products of integers. For MXFP4 see
+  /// generic/shared_exponents.h. The bits are the same on every instruction set.
   void (*integer_product[kIntegerKinds])(const Int8Rows& a, const IntegerPanels& weights, float* c,
                                          int64_t c_stride);
+  // Products with weights that are looked up in tables of 8 and of 16 values.
   void (*squeeze3)(const SqueezeProduct&);
   void (*squeeze4)(const SqueezeProduct&);
 
   // Element-wise operations on one row of n floats, n a multiple of 16.
+  /// Rounds to BF16.
   void (*to_bf16)(const float* x, int64_t n, BFloat16* out);
-  /// Groups of 32 (n a multiple of 32) to int8, as Int8Rows holds them.
+  /// Quantizes groups of 32 (n a multiple of 32) to int8, as Int8Rows holds them.
   void (*quantize_int8)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
-  /// Groups of 128, the last may be shorter, to whole numbers from -127 to 127, which lie as those of
-  /// quantize_int8() do and have the scale of their group in each 32: that of its largest magnitude.
+  /// Quantizes groups of 128, of which the last may be shorter, to integers from -127 to 127, laid out as
+  /// those of quantize_int8(). The scale of a group is that of its largest magnitude, and is written once for
+  /// each 32 numbers.
   void (*quantize_wide)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
-  /// Likewise to whole numbers from -7 to 7, with the scale of nine tenths of the group's largest magnitude:
-  /// what is larger is cut (Atom, QuaRot).
+  /// Quantizes groups of 128, of which the last may be shorter, to integers from -7 to 7, laid out as those
+  /// of quantize_int8(). The scale of a group is that of nine tenths of its largest magnitude, and larger
+  /// numbers are cut (Atom, QuaRot).
   void (*quantize_int4)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
   /// out = x / sqrt(Σ x² / length + epsilon) · weight; x is zero from `length` to n.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, int64_t length, float epsilon, float* out);
@@ -300,27 +318,30 @@ struct KernelTable {
   void (*scale)(float* x, int64_t n, float factor);
   /// Rotates the pairs (x[i], x[half + i]) by the angles whose cosine and sine are given; any `half`.
   void (*rotate)(float* x, const float* cosine, const float* sine, int64_t half);
-  /// Takes a chunk of n scores (a multiple of 32) into a running softmax: scores outside visible_begin ..
-  /// visible_end - 1 become minus infinity, the others count times `scale`, which is positive. Writes
-  /// probabilities relative to the new maximum in BF16 (their rounded values are what is summed), and returns
-  /// the factor by which what was gathered before must shrink.
+  /// Takes a chunk of n scores (a multiple of 32) into a running softmax. Scores outside visible_begin ..
+  /// visible_end - 1 become minus infinity, the others are multiplied by `scale`, which is positive. Writes
+  /// probabilities relative to the new maximum in BF16, whose rounded values are summed. Returns the factor
+  /// by which sums over earlier chunks must be multiplied.
   float (*softmax_chunk)(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,
                          SoftmaxState* state, BFloat16* probabilities);
 
+  /// The product with the codes of quantized keys or values.
   void (*code_product[kCodeStorages])(const CodeProduct&);
-  /// x · scales, n numbers (a multiple of 64, at most kMostScaledNumbers), as codes for a CodeProduct:
-  /// [2][n]. The same on every instruction set, as the next one is.
+  /// Quantizes the products x[i] · scales[i] of n numbers (a multiple of 64, at most kMostScaledNumbers) to
+  /// codes for a CodeProduct: [2][n]. The bits are the same on every instruction set.
   ScaledRow (*quantize_scaled_row)(const BFloat16* x, const BFloat16* scales, const BFloat16* zeros,
                                    int64_t n, int8_t* codes);
-  /// out = products · step + constant, added to what out holds if `accumulate`; n a multiple of 16.
+  /// Turns n sums of a CodeProduct (a multiple of 16) back into floats: out = products · step + constant, or
+  /// adds that to out if `accumulate`. The bits are the same on every instruction set.
   void (*dequantize_sums)(const int32_t* products, int64_t n, float step, float constant, bool accumulate,
                           float* out);
 
-  /// The xor of all 64-bit words, the last one filled up with zeros. Benchmarks measure with it how quickly
-  /// memory can be read, which is what the products are compared with.
+  /// The xor of all 64-bit words, the last one filled up with zeros. Benchmarks measure with it how fast
+  /// memory can be read, and compare products with that.
   uint64_t (*read_all)(const std::byte* data, int64_t bytes);
-  /// The multiplications and additions of panels_bf16 on registers alone, `steps` times: the other thing that
-  /// products are compared with. Returns how many there were, and in out[16] what becomes of them.
+  /// Does the multiplications and additions of panels_bf16 on registers alone, `steps` times. Benchmarks
+  /// measure with it how fast the arithmetic can be. Returns the number of operations, and in out[16] their
+  /// results.
   int64_t (*multiply_registers)(int64_t steps, float* out);
 };
 

@@ -8,68 +8,70 @@
 
 namespace verbatim {
 
-/// The sizes that a cache needs to know of a model.
+/// The sizes of a model that decide the layout of its caches.
 struct CacheShape {
   int64_t layers = 0;
   int64_t kv_heads = 0;
   int64_t head_dim = 0;
 };
 
-/// From so many tokens on, what is new in a sequence is a prompt: a step brings 64 drafted ones and one more
-/// at most.
+/// The number of new tokens from which on a sequence is taken to have got a prompt: a decoding step appends
+/// 65 at most, 64 drafted ones and one more.
 inline constexpr int64_t kPromptTokens = 80;
 
-/// How much of what a cache holds a pass reads.
+/// The part of a cache's stored bits that a pass reads.
 enum class CachePart {
-  kWhole,  ///< all of it
-  kDraft,  ///< the upper halves of the codes, where there are some; otherwise all
+  kWhole,  ///< all bits
+  kDraft,  ///< of codes in two halves the upper half alone; of all else, all bits
 };
 
-/// The keys and values of one sequence. A position may be written again: that is how verification overwrites
-/// what drafting left (QSpec §3.1). Memory for `capacity` positions is reserved at once and taken page by
-/// page as it is written.
+/// The keys and values of one sequence. A position may be written again: verification overwrites the keys and
+/// values that drafting wrote (QSpec §3.1). Memory for `capacity` positions is reserved at once, and physical
+/// memory is taken as it is written.
 ///
-/// What a row meets of the past depends on its own position alone, whatever the cache does with older
-/// positions as the sequence grows.
+/// A cache may replace the numbers of older positions by codes as the sequence grows. Whether a row reads a
+/// position as numbers or as codes must depend on the row's own position alone.
 class KvCache {
  public:
   virtual ~KvCache() = default;
 
-  /// The positions that may be written.
+  /// The number of positions that may be written.
   int64_t capacity() const { return capacity_; }
-  /// Makes room for positions below `positions`, where memory is taken as the sequence grows. False when
-  /// there is none.
+  /// Makes room for positions below `positions`, in caches that take memory as the sequence grows. Returns
+  /// false if there is no memory.
   virtual bool reserve(int64_t positions) { return positions <= capacity_; }
-  /// Positions 0 .. length() - 1 hold what the full reading computed for the sequence's tokens.
+  /// The number of verified positions: positions 0 .. length() - 1 hold the keys and values that the
+  /// verifying reading computed for the sequence's tokens.
   int64_t length() const { return length_; }
-  /// Says that this holds for so many positions. What lies after them is free to be written again. A cache
-  /// that cannot go back so far is empty afterwards.
+  /// Sets length(). Later positions may then be written again. A cache that cannot go back to a length
+  /// becomes empty.
   virtual void set_length(int64_t length) { length_ = length; }
-  /// The most positions that one pass may write. Drafts may lie ahead of length() by less than
-  /// kAttentionChunk.
+  /// The largest number of positions that one pass may write. Drafts must lie less than kAttentionChunk
+  /// positions ahead of length().
   virtual int64_t most_rows() const { return capacity_; }
 
-  /// Stores one head's key and value (head_dim floats each) at a position below capacity(). Numbers that are
-  /// not finite are stored as ones that are, where they could reach rows that may not see the position.
-  /// Several threads may write different heads or positions.
+  /// Stores one head's key and value (head_dim floats each) at a position below capacity(). NaN and infinity
+  /// are replaced by finite numbers where they could affect rows that may not see the position. Several
+  /// threads may write different heads or positions at once.
   virtual void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) = 0;
 
-  /// Whether settle() has something to do before rows up to `last` attend in a layer.
+  /// Whether positions of a layer must be encoded before rows at positions up to `last` attend to it.
   virtual bool has_positions_to_encode(int64_t /*layer*/, int64_t /*last*/) const { return false; }
-  /// Makes of older positions of a head what rows up to `last` will meet. Heads may be settled by different
-  /// threads; settled() ends it for the layer.
+  /// Encodes the older positions of one head that rows at positions up to `last` read as codes. Different
+  /// threads may encode different heads at once. Must be followed by finish_encoding() for the layer.
   virtual void encode_older_positions(int64_t /*layer*/, int64_t /*head*/, int64_t /*last*/) {}
+  /// Ends the encoding of a layer, after encode_older_positions() for all of its heads.
   virtual void finish_encoding(int64_t /*layer*/, int64_t /*last*/) {}
 
+  /// The keys and values of one head, as attention reads them.
   virtual HeadCache head(int64_t layer, int64_t head, CachePart part = CachePart::kWhole) const = 0;
 
-  /// The memory that holds the keys and values of positions 0 .. positions - 1, all of it, so that it can be
-  /// saved and put back; empty where a cache cannot be saved like that. What it says beyond them means
-  /// nothing.
+  /// The memory that holds the keys and values of positions 0 .. positions - 1, so that a session can save it and put
+  /// it back; empty for a cache that cannot be saved in this way. Bytes of later positions in it mean nothing.
   virtual std::span<std::byte> stored(int64_t /*positions*/) const { return {}; }
-  /// Bytes of memory that a sequence of so many positions takes, all layers.
+  /// The bytes of memory that a sequence of `positions` positions takes, in all layers together.
   virtual int64_t bytes(int64_t positions) const = 0;
-  /// Bytes that the attention of one row reads when so many positions are visible, all layers.
+  /// The bytes that the attention of one row reads if it sees `positions` positions, in all layers together.
   virtual int64_t bytes_read(int64_t positions, CachePart part) const = 0;
 
  protected:

@@ -12,7 +12,7 @@ namespace {
 constexpr int kHalfSteps = 16;  // sixteenths of the upper codes' step that lower codes count
 constexpr int kLowerZero = 8;   // how a lower code of zero is stored
 
-/// A matrix of codes that is being written: CodedMatrix with its planes open.
+/// A matrix of codes that is being written: a CodedMatrix whose planes are writable.
 struct OpenMatrix {
   CodeStorage storage;
   uint8_t* codes;
@@ -32,7 +32,7 @@ OpenMatrix open(const CodedMatrix& matrix) {
           matrix.group,   const_cast<BFloat16*>(matrix.scales), const_cast<BFloat16*>(matrix.zeros)};
 }
 
-/// Where a code lies: a byte of the plane, and which half of it.
+/// The place of a code: a byte of the plane and one of its halves.
 struct Place {
   int64_t byte;
   int shift;
@@ -50,14 +50,14 @@ void put_half(uint8_t* plane, Place place, int code) {
   plane[place.byte] = static_cast<uint8_t>((plane[place.byte] & ~(15 << place.shift)) | code << place.shift);
 }
 
-/// The smallest BF16 number that is no less.
+/// The smallest BF16 number that is not below `value`.
 BFloat16 round_up_bfloat16(float value) {
   BFloat16 rounded = to_bfloat16(value);
   if (to_float(rounded) < value) ++rounded.bits;
   return rounded;
 }
 
-/// The number as BF16 has it; the largest are cut, so that a range has a size.
+/// A number rounded to BF16. The largest magnitudes are limited, so that the difference of two is finite.
 float finite(float x) {
   constexpr float kLargest = 0x1p126f;
   return std::clamp(to_float(finite_bfloat16(x)), -kLargest, kLargest);
@@ -86,10 +86,11 @@ void put_scale(const OpenMatrix& matrix, int64_t index, Range range) {
   matrix.scales[index] = round_up_bfloat16((range.largest - range.least) / steps);
 }
 
-/// Below it the steps would not be finite numbers, and all of a group may as well be its zero point.
+/// The smallest range of a group for which numbers per step are finite. In a group of a smaller range every
+/// number is stored as the zero point.
 constexpr float kLeastScale = 0x1p-100f;
 
-/// How a group's numbers become steps: multiplied by `per_step` after `zero` is taken away.
+/// The quantization of a group: a number x becomes (x - zero) · per_step steps.
 struct GroupScale {
   float zero;
   float per_step;
@@ -124,7 +125,7 @@ float get_number(const OpenMatrix& matrix, int64_t inner, int64_t column, bool u
   return to_float(matrix.zeros[index]) + steps * to_float(matrix.scales[index]);
 }
 
-/// A matrix of inner × column numbers as they are given: [position][channel].
+/// A view of numbers that are given as [position][channel], as a matrix of inner dimensions × columns.
 struct Numbers {
   const float* data;
   int64_t inner_stride;

@@ -10,7 +10,7 @@ namespace verbatim {
 /// (kernels/attention.h).
 class DenseCache : public KvCache {
  public:
-  /// Throws Error(kMachine) when the reservation fails, saying how much it would take.
+  /// Reserves the memory. Throws Error(kMachine), saying how much is needed, if that fails.
   DenseCache(const CacheShape& shape, int64_t capacity, Element element = Element::kBf16);
 
   void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) override;
@@ -19,17 +19,18 @@ class DenseCache : public KvCache {
   int64_t bytes(int64_t positions) const override;
   int64_t bytes_read(int64_t positions, CachePart) const override { return bytes(positions); }
 
-  /// Takes over, bit for bit, what panels of the same width and kind of element hold at a position.
+  /// Copies one head's key and value, bit for bit, from position `from_position` of other panels, which have
+  /// the same width and type of element.
   void copy(int64_t layer, int64_t head, int64_t position, const HeadCache& from, int64_t from_position);
 
-  /// Reads a chunk back: [kAttentionChunk][head_dim] floats each.
+  /// Reads a chunk of one head back as floats: [kAttentionChunk][head_dim] each.
   void read_chunk(int64_t layer, int64_t head, int64_t chunk, float* keys, float* values) const;
 
-  /// Bytes of keys and values of so many positions in a cache of this shape.
+  /// The bytes of keys and values of `positions` positions in a BF16 cache of this shape.
   static int64_t bytes_of(const CacheShape& shape, int64_t positions);
   /// The head dimension padded to whole inner steps.
   int64_t width() const { return width_; }
-  /// Bytes of keys and values per position, all layers.
+  /// The bytes of the keys and values of one position, in all layers together.
   int64_t bytes_per_position() const { return bytes(1); }
 
  private:
@@ -38,8 +39,9 @@ class DenseCache : public KvCache {
 
   Element element_;
   int64_t width_;
-  /// [chunk][layer][head]{keys, values}: what is written lies together. With the chunks of a head together
-  /// instead, each of them would take huge pages of its own, most of their memory for positions to come.
+  /// [chunk][layer][head]{keys, values}: one chunk of all layers and heads lies together, because it is
+  /// written together. If all chunks of a head lay together, each head would take huge pages of its own,
+  /// mostly for positions that are not written yet.
   Buffer<uint16_t> data_;
 };
 

@@ -4,10 +4,11 @@
 
 namespace verbatim {
 
-// Numbers that are stored must be finite: a row that may not see a position multiplies its value by a
-// probability of zero, and only a finite value then leaves the row as it is.
+// Stored numbers must be finite: a row that may not see a position multiplies its values by a probability of
+// zero, and zero times infinity or NaN would be NaN.
 
-/// A rounded number, NaN as zero and infinity, whose bits are `infinity`, as the largest number there is.
+/// Makes a rounded number finite: NaN becomes zero and infinity, whose bits are `infinity`, the largest
+/// finite number.
 template <typename Half>
 constexpr Half finite(Half rounded, uint16_t infinity) {
   const uint16_t magnitude = rounded.bits & 0x7fff;

@@ -8,11 +8,11 @@ namespace verbatim {
 
 namespace {
 
-/// The most rows that a pass may have: what the ring of recent chunks makes room for beside the buffer. The
-/// ring is the larger the more there are; passes over a prompt are bound by arithmetic from fewer on.
+/// The most rows that a pass may have. The ring of recent chunks has room for as many beside the buffer, so
+/// it grows with this number, while passes over a prompt are bound by arithmetic with fewer rows already.
 constexpr int64_t kMostRows = 256;
 
-/// The channels of a value that share a scale: as many as asked for where these divide the width.
+/// The number of channels of a value that share a scale: the wanted number if it divides the width.
 int64_t value_group(int64_t group, int64_t width) {
   if (group >= width) return width;
   return width % group == 0 ? group : kQueryStep;
@@ -26,8 +26,8 @@ CodedLayout layout_of(const CacheOptions& options, int64_t head_dim) {
           .value_group = options.values_by_channel ? 0 : value_group(options.group, width)};
 }
 
-/// The chunks that must be there in full precision at once: those of a pass's rows and the buffers of the
-/// first of them, and one for where they begin in the middle of one.
+/// The number of chunks that must be kept in BF16 at once: those of a pass's rows, those of the buffer of the
+/// first row, and one more because rows may begin in the middle of a chunk.
 int64_t ring_chunks(const CacheOptions& options, int64_t capacity) {
   const int64_t all = ceil_div(capacity, kAttentionChunk);
   return std::min(all, (options.buffer + kMostRows) / kAttentionChunk + 1);
@@ -98,11 +98,12 @@ void HierarchicalCache::finish_encoding(int64_t layer, int64_t last) {
 }
 
 void HierarchicalCache::set_length(int64_t length) {
-  // Rows from here on meet in full precision all chunks from `first` on, which must still be in the ring; so
-  // does the last row before, which is evaluated again where nothing else is left to do.
+  // Rows from the new length on read all chunks from `first` on in BF16, which must still be in the ring. So
+  // does the row before, which is evaluated again if there is nothing else to evaluate.
   const int64_t first = chunks(0, 0).end_chunk(std::max<int64_t>(length - 1, 0));
   if (length < length_ && first < written_ - ring()) length = 0;
-  // Also where nothing gets shorter: a pass that failed half way has encoded what is no part of the sequence.
+  // This is also needed if the cache does not get shorter: a pass that failed half way may have encoded
+  // positions that are no part of the sequence.
   for (int64_t& encoded : encoded_) encoded = std::min(encoded, length / kAttentionChunk);
   if (length == 0) written_ = 0;
   length_ = length;

@@ -9,17 +9,17 @@
 namespace verbatim {
 
 /// QuantSpec's cache (§4.2, §4.3): the latest positions in BF16, older ones as codes of two 4-bit halves.
-/// Keys have a scale per channel over a group of positions, values per position over a group of channels. The
-/// upper halves alone are the draft's reading; both together, eight bits, are the full one, so drafting needs
-/// no copy.
+/// Keys have a scale per channel over a group of positions, values per position over a group of channels.
+/// Drafts read the upper halves alone, verification reads both, which together are eight bits. So drafting
+/// needs no copy.
 ///
-/// The buffer moves with the position that looks, not with the step: a row at position p meets as codes the
-/// positions below (floor((p + 1) / h) - 1) · h, where h is half the buffer, and in full precision those from
-/// there on, at least h and less than 2 h with its own (§4.3.2: C_F1 is always full). What drafts write is in
-/// full precision until long after it is verified, so nothing is ever encoded twice.
+/// The boundary between codes and BF16 depends on the row, not on the step. With h as half the buffer, a row
+/// at position p reads positions below (floor((p + 1) / h) - 1) · h as codes and all later ones in BF16;
+/// those are at least h and less than 2 h, its own included (§4.3.2: C_F1 is always full). Positions that
+/// drafts wrote stay in BF16 until long after they are verified, so no position is encoded twice.
 class HierarchicalCache : public KvCache {
  public:
-  /// Throws Error(kMachine) when the reservation fails.
+  /// Reserves the memory. Throws Error(kMachine) if that fails.
   HierarchicalCache(const CacheShape& shape, int64_t capacity, const CacheOptions& options);
 
   void set_length(int64_t length) override;
@@ -37,14 +37,14 @@ class HierarchicalCache : public KvCache {
   int64_t ring() const { return recent_.capacity() / kAttentionChunk; }
 
   CodedLayout layout_;
-  int64_t flush_;                 // as CodedChunks::flush
-  int64_t chunks_;                // of the capacity
-  DenseCache recent_;             // a ring of chunks
-  Buffer<uint8_t> records_;       // [chunk][layer][head]: what is written lies together
-  Buffer<uint8_t> lower_;         // likewise; empty with four bits
-  Buffer<float> staging_;         // [head]{keys, values} of a chunk
-  std::vector<int64_t> encoded_;  // by layer: the chunks that are
-  int64_t written_ = 0;           // the chunks that have been written to, the last one's index plus one
+  int64_t flush_;                 // see CodedChunks::flush
+  int64_t chunks_;                // the number of chunks of the capacity
+  DenseCache recent_;             // the latest positions: a ring of chunks
+  Buffer<uint8_t> records_;       // [chunk][layer][head]
+  Buffer<uint8_t> lower_;         // [chunk][layer][head]: the lower halves; empty if codes have four bits
+  Buffer<float> staging_;         // [head]{keys, values} of the chunk that is being encoded
+  std::vector<int64_t> encoded_;  // by layer: the number of encoded chunks
+  int64_t written_ = 0;           // the number of chunks that have been written to
 };
 
 }  // namespace verbatim

@@ -6,11 +6,12 @@
 
 namespace verbatim {
 
-/// Keys and values in 8 bits, asymmetric, with a scale and a zero point per position and head: the plain way,
-/// to compare the hierarchical cache with. Every position is met as codes, a row's own included.
+/// Keys and values in 8 bits, asymmetric, with a scale and a zero point per position and head. It is the
+/// plain way to store 8 bits, for comparison with the hierarchical cache. Rows read every position as codes,
+/// their own included.
 class Int8Cache : public KvCache {
  public:
-  /// Throws Error(kMachine) when the reservation fails, saying how much it would take.
+  /// Reserves the memory. Throws Error(kMachine), saying how much is needed, if that fails.
   Int8Cache(const CacheShape& shape, int64_t capacity);
 
   void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) override;
@@ -20,7 +21,7 @@ class Int8Cache : public KvCache {
 
  private:
   CodedLayout layout_;
-  Buffer<uint8_t> records_;  // [chunk][layer][head]: what is written lies together
+  Buffer<uint8_t> records_;  // [chunk][layer][head]
 };
 
 }  // namespace verbatim

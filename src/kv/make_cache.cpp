@@ -22,7 +22,8 @@ constexpr std::pair<Kind, std::string_view> kNames[] = {
 
 constexpr int32_t kLeastBuffer = 2 * kAttentionChunk;
 constexpr int32_t kLargestBuffer = 1 << 16;
-/// So that sums of products with codes stay within 31 bits (CodeProduct).
+/// The largest head dimension of caches that store codes: sums of products with codes then stay within 31
+/// bits (CodeProduct).
 constexpr int64_t kLargestCodedHead = kMostScaledNumbers;
 
 void read_option(CacheOptions& options, std::string_view text, const std::string& where) {

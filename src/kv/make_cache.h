@@ -7,14 +7,15 @@
 
 namespace verbatim {
 
-/// Throws Error(kBadInput), naming `where`, for options out of range.
+/// Checks options. Throws Error(kBadInput), naming `where`, if one is out of range.
 void check_cache(const CacheOptions& options, const std::string& where);
 
-/// An empty cache. Throws Error(kMachine) when the memory cannot be reserved, Error(kBadInput) for options
-/// out of range or heads that are too large for the cache.
+/// Makes an empty cache of the kind that the options name. Throws Error(kMachine) if the memory cannot be
+/// reserved, and Error(kBadInput) if an option is out of range or the heads are too large for that kind.
 std::unique_ptr<KvCache> make_cache(const CacheOptions& options, const CacheShape& shape, int64_t capacity);
 
-/// Bytes that a sequence of so many positions takes in such a cache, all layers.
+/// The bytes that a sequence of `positions` positions takes in a cache with these options, in all layers
+/// together.
 int64_t cache_bytes(const CacheOptions& options, const CacheShape& shape, int64_t positions);
 
 }  // namespace verbatim

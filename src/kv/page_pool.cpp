@@ -72,8 +72,8 @@ std::optional<PagePool::Page> PagePool::take(int32_t units) {
     owners_[at][static_cast<size_t>(page.first)] = 1;
     free_units_ -= units;
   }
-  // Attention multiplies values that no row sees yet by zero: they must not be the infinities that keys of
-  // another sequence may have left here.
+  // Attention multiplies values of positions that no row sees yet by zero, so they must be finite, and keys
+  // of another sequence may have left infinities here.
   if (used_before) std::memset(data(page), 0, static_cast<size_t>(units * unit_bytes()));
   return page;
 }

@@ -38,7 +38,7 @@ bool PagedCache::reserve(int64_t positions) {
   return true;
 }
 
-/// Copies all that a page holds into a larger one, whose panels of values have other lengths.
+/// Copies the contents of a page into a larger page, whose panels of values are longer.
 void PagedCache::move(const PagePool::Page& from, const PagePool::Page& to) const {
   const int64_t width = pool_->width();
   const int64_t old_panel = from.positions() * kPanelWidth;

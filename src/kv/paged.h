@@ -7,9 +7,9 @@
 
 namespace verbatim {
 
-/// Keys and values in BF16 in pages of a pool, bit for bit what a DenseCache holds. It has memory for the
-/// positions that reserve() was asked for; whole chunks may be shared with other sequences of the same
-/// beginning.
+/// A cache of keys and values in BF16 in pages of a pool, with the same bits as a DenseCache. It has memory
+/// only for positions that reserve() was called for. Its whole chunks may be shared with other sequences that
+/// begin with the same tokens.
 class PagedCache : public KvCache {
  public:
   /// `pool` outlives the cache.
@@ -18,12 +18,12 @@ class PagedCache : public KvCache {
   PagedCache(const PagedCache&) = delete;
   PagedCache& operator=(const PagedCache&) = delete;
 
-  /// Makes room for positions below `positions`. Where the pool has none left it says false, and what was
-  /// written stays.
+  /// Makes room for positions below `positions`. Returns false if the pool has not enough memory; the
+  /// positions written so far stay.
   bool reserve(int64_t positions) override;
-  /// Gives back the pages of positions from length() on.
+  /// Gives the pages of positions from length() on back to the pool.
   void trim();
-  /// Gives everything back.
+  /// Gives all pages back to the pool.
   void release();
 
   void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) override;
@@ -31,13 +31,14 @@ class PagedCache : public KvCache {
   int64_t bytes(int64_t positions) const override;
   int64_t bytes_read(int64_t positions, CachePart) const override { return bytes(positions); }
 
-  /// Units of the pool that it holds, shared ones included.
+  /// The number of units of the pool that this cache holds, shared ones included.
   int64_t units() const;
   std::span<const PagePool::Page> pages() const { return pages_; }
-  /// Continues with a whole chunk of another cache of the pool, as one more owner; it holds whole chunks
-  /// alone so far.
+  /// Appends a whole chunk of another cache of the pool and becomes one more owner of its page. The cache
+  /// must hold nothing but whole chunks so far.
   void adopt(const PagePool::Page& page);
-  /// Continues with the first `positions` of a page of the pool, copied. False when the pool has no room.
+  /// Appends a copy of the first `positions` positions of a page of the pool. Returns false if the pool has
+  /// no room.
   bool copy(const PagePool::Page& page, int64_t positions);
 
  private:
@@ -46,8 +47,8 @@ class PagedCache : public KvCache {
   void pop();
 
   PagePool* pool_;
-  std::vector<PagePool::Page> pages_;  // by chunk; all but the last have whole chunks
-  std::vector<ChunkPage> table_;       // the same for attention
+  std::vector<PagePool::Page> pages_;  // by chunk; all but the last hold whole chunks
+  std::vector<ChunkPage> table_;       // by chunk: pages_ in the form that attention reads
 };
 
 }  // namespace verbatim

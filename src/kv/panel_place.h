@@ -4,8 +4,9 @@
 
 namespace verbatim {
 
-/// Where an element lies in a chunk's keys or values, which are panels of columns with k inner dimensions:
-/// those of keys are the head's, and positions their columns; those of values are the positions.
+/// The index of an element within a chunk's keys or values, which are panels of columns with k inner
+/// dimensions. For keys the inner dimensions are those of the head and the columns are positions; for values
+/// the inner dimensions are positions and the columns are those of the head.
 inline int64_t panel_place(Element element, int64_t inner, int64_t column, int64_t k) {
   const int64_t panel = column / kPanelWidth * k * kPanelWidth;
   const int64_t lane = column % kPanelWidth;

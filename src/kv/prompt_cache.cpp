@@ -6,7 +6,7 @@ namespace verbatim {
 
 namespace {
 
-/// Fewer common positions are evaluated again sooner than copied and looked after.
+/// The smallest number of common positions that is copied: fewer are evaluated again in less time.
 constexpr size_t kLeastCopied = 8;
 
 size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
@@ -22,7 +22,7 @@ PromptCache::~PromptCache() {
   }
 }
 
-/// The child with exactly these tokens; kRoot if there is none.
+/// The child of `parent` with exactly these tokens; kRoot if there is none.
 size_t PromptCache::child_of(size_t parent, std::span<const int32_t> tokens) const {
   for (const size_t child : nodes_[parent].children) {
     if (std::ranges::equal(nodes_[child].tokens, tokens)) return child;
@@ -89,7 +89,7 @@ void PromptCache::keep(std::span<const int32_t> tokens, const PagedCache& cache,
   }
 }
 
-/// Removes children that a chunk to be added says more than.
+/// Removes children of `parent` whose tokens are a beginning of those of the chunk that will be added.
 void PromptCache::forget_beginnings(size_t parent, std::span<const int32_t> chunk) {
   const std::vector<size_t> children = nodes_[parent].children;
   for (const size_t child : children) {

@@ -9,37 +9,40 @@
 
 namespace verbatim {
 
-/// Remembers the keys and values of beginnings that sequences have had, chunk by chunk, for sequences that
-/// begin alike: they depend on the tokens alone, bit for bit. Whole chunks are shared; of the chunk in which
-/// sequences part, the common positions are copied. All members may be called from several threads.
+/// Keeps the keys and values of earlier sequences, chunk by chunk, for later sequences that begin with the
+/// same tokens: keys and values depend on the tokens alone, bit for bit. Whole chunks are shared; of the
+/// chunk in which two sequences begin to differ, the common positions are copied. All members may be called
+/// from several threads.
 class PromptCache {
  public:
-  /// `pool` outlives this.
+  /// `pool` outlives the prompt cache.
   explicit PromptCache(PagePool& pool) : pool_(&pool) {}
   ~PromptCache();
   PromptCache(const PromptCache&) = delete;
   PromptCache& operator=(const PromptCache&) = delete;
 
-  /// Fills an empty cache with what is known of a sequence of these tokens, but for its last, whose logits
-  /// somebody wants.
+  /// Fills an empty cache with the kept positions of a sequence of these tokens. The last token is left out,
+  /// because it must be evaluated for its logits.
   void find(std::span<const int32_t> tokens, PagedCache& cache);
-  /// Remembers the whole chunks that a cache holds of these tokens and, of a sequence that has `ended` and
-  /// will write no more, its last chunk too.
+  /// Keeps the whole chunks that a cache holds of these tokens. Of a sequence that has `ended`, and so will
+  /// not write again, the last chunk is kept, too.
   void keep(std::span<const int32_t> tokens, const PagedCache& cache, bool ended);
-  /// Forgets the least recently used chunk that no sequence uses. False when there is none.
+  /// Forgets the least recently used chunk among those that no sequence uses. Returns false if there is none.
   bool evict();
-  /// Units of the pool that would be free if all were forgotten that no sequence uses.
+  /// The number of the pool's units that would become free if all chunks that no sequence uses were
+  /// forgotten.
   int64_t unused_units() const;
 
  private:
-  /// A chunk after another; the root has none.
+  /// A kept chunk, whose parent is the chunk before it in its sequences. The root stands for the empty
+  /// beginning.
   struct Node {
     size_t parent = 0;
     std::vector<int32_t> tokens;
     PagePool::Page page;
-    uint64_t used = 0;  // when
+    uint64_t used = 0;  // the value of now_ when it was last used
     std::vector<size_t> children;
-    bool free = false;  // this place in nodes_ is for another
+    bool free = false;  // whether this element of nodes_ is unused
   };
   static constexpr size_t kRoot = 0;
 

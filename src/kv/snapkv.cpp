@@ -8,7 +8,7 @@ namespace verbatim {
 
 namespace {
 
-/// The largest among a position and its neighbours, for each.
+/// Max pooling: gives each position the largest share among itself and its neighbours.
 void pool(const std::vector<float>& shares, std::vector<float>& pooled) {
   constexpr int64_t kAside = SnapKvView::kPooling / 2;
   const auto count = static_cast<int64_t>(shares.size());
@@ -72,7 +72,8 @@ void SnapKvView::observe(int64_t layer, int64_t head, const AttentionBlock& bloc
   pool(vote.shares, vote.pooled);
   std::iota(vote.order.begin(), vote.order.end(), 0);
   const auto chosen = vote.order.begin() + count_;
-  // Of positions that one sum has made equal, that sum's own goes first, and then the earliest.
+  // Pooling gives the neighbours of a large share the same value. Among equals the position with that share
+  // comes first, then the earliest.
   std::nth_element(vote.order.begin(), chosen, vote.order.end(), [&](int32_t a, int32_t b) {
     const auto i = static_cast<size_t>(a);
     const auto j = static_cast<size_t>(b);

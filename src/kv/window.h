@@ -4,19 +4,20 @@
 
 namespace verbatim {
 
-/// StreamingLLM's view (Xiao et al. 2023), as a draft's: the first few positions, the attention sinks, and
-/// the latest ones, together a share of the context. Nothing is copied and nothing forgotten: the cache below
-/// is whole, because verification reads all of it. So positions also keep the rotary angles that they have
-/// there, where StreamingLLM, which evicts for good, counts them anew within the window.
+/// The view of StreamingLLM, for drafts: they see the first few positions, the attention sinks, and the
+/// latest ones, together a share of the context. The cache itself is unchanged, because verification reads
+/// all of it. So positions keep their rotary angles, whereas StreamingLLM, which evicts positions for good,
+/// numbers the remaining ones anew.
 class WindowView : public SparseCache {
  public:
-  /// `budget`: the share of a row's past, itself included, that it sees; above 0.
+  /// `budget`, above 0, is the share of the positions up to its own that a row sees.
   explicit WindowView(float budget) : budget_(budget) {}
 
   static constexpr int64_t kSinks = 4;
 
-  /// The last positions begin exactly where the budget says, so that a comparison is fair, though attention
-  /// reads whole chunks. Where they would begin in the first chunk, all of the past is seen.
+  /// The positions that a row at `position` sees. The latest ones begin exactly where the budget says, though
+  /// attention reads whole chunks, so that comparisons are fair. Where they would begin in the first chunk,
+  /// the row sees all positions.
   SparseView view(int64_t layer, int64_t head, int64_t position) const override;
 
  private:

@@ -10,44 +10,48 @@
 
 namespace verbatim {
 
-/// Rows first .. first + count - 1, each of which follows the one before it.
+/// A chain of rows: rows first .. first + count - 1, each of which follows the row before it.
 struct Chain {
   int64_t first;
   int64_t count;
 };
 
-/// The rows of one sequence in a pass: a trunk, which continues what the cache holds, and branches off it and
-/// off each other. Only the trunk has its keys and values in the cache for good. A branch borrows the slots
-/// of its positions while its rows attend: so every row meets its past where plain decoding would have it, in
-/// the same chunks and the same order, and gets the same bits.
+/// The rows of one sequence in a pass as a tree: the trunk, which continues the cache, and branches, which
+/// leave the trunk or another branch. The cache keeps the keys and values of the trunk alone. A branch
+/// borrows the slots of its positions while its rows attend. So every row finds the keys and values before it
+/// in the slots where plain decoding would have them, in the same chunks and the same order, and gets the
+/// same bits.
 class Branches {
  public:
-  /// Describes rows of a pass, all of one sequence, with `columns` keys and as many values each. Throws
-  /// Error(kUsage) for a row that does not follow its parent.
+  /// Sets the tree to rows first .. end - 1 of a pass, all of one sequence. Each row has `columns` numbers of
+  /// keys and as many of values in a layer. Throws Error(kUsage) if a row does not follow its parent.
   void plan(std::span<const Row> rows, int64_t first, int64_t end, int64_t layers, int64_t columns);
 
+  /// Whether a row of the pass belongs to this tree. A tree without branches has none.
   bool contains(int64_t row) const {
     return chains_.size() > 1 && row >= chains_.front().first && row < end_;
   }
+  /// Whether a row of this tree belongs to the trunk.
   bool on_trunk(int64_t row) const { return row < chains_.front().first + chains_.front().count; }
-  /// The trunk first; in the order of the rows.
+  /// The trunk and the branches, in the order of their rows.
   std::span<const Chain> chains() const { return chains_; }
 
-  /// Where a row's keys and values are kept: `columns` floats each, heads side by side.
+  /// The keys of a row in a layer, kept beside the cache: `columns` floats, heads side by side.
   float* keys(int64_t layer, int64_t row) {
     return kept_.data() +
            (layer * (end_ - chains_.front().first) + row - chains_.front().first) * 2 * columns_;
   }
+  /// The values of a row in a layer, kept beside the cache: `columns` floats, heads side by side.
   float* values(int64_t layer, int64_t row) { return keys(layer, row) + columns_; }
 
-  /// Puts the keys and values of a branch, and of the branches it grew from, into the slots of their
+  /// Writes the keys and values of a branch, and of the branches that lead to it, into the slots of their
   /// positions.
   void enter(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, KvCache& cache);
-  /// Gives the slots back to the trunk.
+  /// Writes the trunk's keys and values back into the slots that a branch borrowed.
   void leave(const Chain& branch, int64_t layer, int64_t head, int64_t head_dim, KvCache& cache);
 
-  /// Makes the path that ends in row `last` the one that the cache holds, in all layers of the pass. Its
-  /// length is left to the caller.
+  /// Makes the cache hold the path that ends in row `last`, in all layers of the pass. The caller sets the
+  /// cache's length.
   void keep(int64_t last, int64_t heads, int64_t head_dim, KvCache& cache);
 
  private:

@@ -13,15 +13,16 @@ namespace verbatim {
 
 namespace {
 
-/// Fewer rows than this are quicker to treat on the calling thread than to hand out.
+/// The number of rows below which the calling thread does row operations alone, which is faster than sharing
+/// the work.
 constexpr int64_t kRowsToShare = 4;
-/// So many rows of a head are placed in the cache by one thread: rows of one sequence write side by side into
-/// the same lines.
+/// The number of rows of a head that one thread writes into the cache, because neighbouring rows of a
+/// sequence share cache lines.
 constexpr int64_t kRowsPlaced = 16;
 
 }  // namespace
 
-/// One evaluation: the operations of the transformer in order, each over all rows.
+/// One pass: the operations of the transformer in order, each over all rows.
 struct Decoder::ForwardPass {
   const Decoder& decoder;
   const ModelConfig& config;
@@ -57,7 +58,7 @@ struct Decoder::ForwardPass {
     each_of(count, do_row);
   }
 
-  /// The inputs of a matrix in its order: see packed_inputs().
+  /// Puts the inputs of a matrix into its order: see packed_inputs().
   Matrix<const float> arranged(const Buffer<float>& order, Matrix<const float> x) {
     if (order.size() == 0) return x;
     const Matrix<float> out(work.arranged.data(), x.rows, static_cast<int64_t>(order.size()));
@@ -90,7 +91,8 @@ struct Decoder::ForwardPass {
                                           {hidden.row(r), static_cast<size_t>(config.hidden_size)});
       decoder.rope_.angles(row.position, work.cosine.data() + r * decoder.rope_.half(),
                            work.sine.data() + r * decoder.rope_.half());
-      // What an earlier pass left beside the row would enter its norm.
+      // The padding behind the row must be zero: numbers that an earlier pass left there would enter the
+      // norm.
       std::fill(hidden.row(r) + config.hidden_size, hidden.row(r) + hidden_width, 0.0f);
       work.positions[static_cast<size_t>(r)] = row.position;
     });
@@ -130,7 +132,7 @@ struct Decoder::ForwardPass {
     team.split(items, range);
   }
 
-  /// A row's key-value head, and the queries that look at it.
+  /// Places one key-value head of a row, and the queries that share it.
   void place_head(int64_t layer_index, int64_t r, int64_t head, float* qkv) {
     const int64_t half = decoder.rope_.half();
     const float* const cosine = work.cosine.data() + r * half;
@@ -155,7 +157,7 @@ struct Decoder::ForwardPass {
     caches[static_cast<size_t>(row.sequence)]->write(layer_index, head, row.position, k, v);
   }
 
-  /// Lets the caches do with older positions what rows of this pass expect of them.
+  /// Lets the caches encode the older positions that rows of this pass read as codes.
   void settle_caches(int64_t layer_index) {
     for (int64_t first = 0, end = 0; first < count; first = end) {
       const int32_t sequence = rows[static_cast<size_t>(first)].sequence;
@@ -183,7 +185,7 @@ struct Decoder::ForwardPass {
     return *caches[static_cast<size_t>(rows[static_cast<size_t>(block.first)].sequence)];
   }
 
-  /// A block of rows at a key-value head, without anywhere to put the result.
+  /// Makes the attention block of some rows and a key-value head, without `out`.
   AttentionBlock attention_block(int64_t layer_index, int64_t head, const RowBlock& block) const {
     return {.queries = work.queries.data() + (head * count + block.first) * group * head_width,
             .positions = work.positions.data() + block.first,
@@ -199,9 +201,9 @@ struct Decoder::ForwardPass {
             .out_stride = 0};
   }
 
-  /// Shows the observer every key-value head.
+  /// Shows the queries of every key-value head to the observer.
   void show(int64_t layer_index) {
-    // Here, because the members of the team must not throw.
+    // Memory is reserved here, because the members of the team must not throw.
     for (AttentionScratch& scratch : work.attention) scratch.reserve(count * group, head_width);
     team.run([&](int member, int size) {
       const int64_t end = int64_t{config.kv_heads} * (member + 1) / size;
@@ -241,7 +243,8 @@ struct Decoder::ForwardPass {
     });
   }
 
-  /// attend() for a tree: all rows over the chunks that lie before it, then chain by chain over the rest.
+  /// Computes attention for a tree: first all rows over the chunks before the tree, then chain by chain over
+  /// the rest.
   void attend_as_tree(const AttentionBlock& block, int64_t layer_index, int64_t head, Branches& branches,
                       KvCache& cache, AttentionScratch& scratch) {
     const std::span<const Chain> chains = branches.chains();
@@ -281,8 +284,8 @@ struct Decoder::ForwardPass {
     add_to_hidden(multiply(weights.down, weights.down_order, activated));
   }
 
-  /// out = silu(gate) · up. Gate and up lie side by side, so the last step may read past them into each
-  /// other; what it writes past the end is cleared with the padding.
+  /// Computes out = silu(gate) · up. Gate and up lie side by side, so the last step may read beyond one into
+  /// the other; numbers that it writes beyond the end are cleared with the padding.
   void activate(float* gate_up, float* out) const {
     kernel.silu_gate(gate_up, gate_up + config.intermediate_size,
                      round_up<int64_t>(config.intermediate_size, 16), out);

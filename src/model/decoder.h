@@ -19,42 +19,43 @@
 
 namespace verbatim {
 
-/// How a pass uses the weights.
+/// The pass kind: what a pass evaluates of a model, and who observes it.
 struct PassKind {
   PassKind(Reading reading_) : reading(reading_) {}  // NOLINT(google-explicit-constructor): the usual case
 
   Reading reading;
-  /// Whether the rows are drafts and what they follow: such passes go before those that verify.
+  /// Whether the pass drafts. In a batch, drafting passes go before those that verify.
   bool drafts = false;
-  /// Evaluates so many layers and then the output matrix (an early exit); 0: all of them.
+  /// The number of layers that are evaluated before the output matrix (an early exit); 0: all of them.
   int64_t layers = 0;
-  /// Instead of the model's output matrix, for logits of fewer tokens; or null.
+  /// An output matrix for fewer tokens in place of the model's own; or null.
   const LinearWeight* head = nullptr;
   CachePart cache = CachePart::kWhole;
-  /// The parts of the past that are seen, or null: all of it.
+  /// The view through which rows see the cache; null: they see all positions.
   const SparseCache* sparse = nullptr;
-  /// Sees the queries, or null. Only for the rows of one sequence without branches.
+  /// Is shown the queries of the pass; or null. The pass must then have the rows of one sequence, without
+  /// branches.
   AttentionObserver* observer = nullptr;
-  /// Sees what every matrix of the layers and the output matrix are multiplied with, or null: for
-  /// calibration. Called on the thread of the pass.
+  /// Is called with the input of every matrix that is multiplied with, on the thread of the pass; or null.
+  /// Calibration of quantization uses it.
   const std::function<void(const LinearWeight& weight, Matrix<const float> x)>* inputs = nullptr;
 };
 
-/// A run of rows of one sequence that attend together, for every key-value head.
+/// Neighbouring rows of one sequence that attend together: rows first .. first + count - 1.
 struct RowBlock {
   int64_t first;
   int64_t count;
 };
 
-/// The buffers of a pass, kept from one to the next so that decoding does not allocate. One per thread of
-/// control.
+/// The buffers of a pass. They are kept from one pass to the next, so that decoding does not allocate. Each
+/// thread that runs passes has its own.
 struct DecoderWorkspace {
   int64_t rows = 0;
-  Buffer<float> hidden;     // [rows][hidden]: the residual stream
-  Buffer<float> normed;     // [rows][hidden]: what the next matrix reads
-  Buffer<float> projected;  // [rows][widest output of a matrix]
-  Buffer<float> gathered;  // [rows][heads × head_dim or intermediate]: what the second matrix of a half reads
-  Buffer<float> arranged;     // [rows][widest input of a matrix], where inputs have an order
+  Buffer<float> hidden;       // [rows][hidden]: the residual stream
+  Buffer<float> normed;       // [rows][hidden]: the input of the next matrix
+  Buffer<float> projected;    // [rows][widest output of a matrix]
+  Buffer<float> gathered;     // [rows][heads × head_dim or intermediate]: the input of `output` or `down`
+  Buffer<float> arranged;     // [rows][widest input of a matrix]: inputs in the order of Atom
   Buffer<float> logits;       // [rows that want logits][vocabulary]
   Buffer<BFloat16> queries;   // [kv head][rows][group][width]
   Buffer<float> cosine;       // [rows][half]
@@ -62,12 +63,12 @@ struct DecoderWorkspace {
   Buffer<int32_t> positions;  // [rows]
   LinearWorkspace linear;
   std::vector<AttentionScratch> attention;  // one per member of the team
-  std::vector<RowBlock> blocks;             // of rows that attend together
-  std::vector<Branches> branches;           // of each sequence whose rows have some,
-  size_t branched = 0;                      // which are the first so many
-  std::vector<int32_t> logits_rows;         // of the pass
+  std::vector<RowBlock> blocks;             // the blocks of rows of the pass
+  std::vector<Branches> branches;           // the first `branched`: the trees of the pass
+  size_t branched = 0;                      // the number of sequences of the pass that have branches
+  std::vector<int32_t> logits_rows;         // the rows of the pass that want logits
 
-  /// Those that a row belongs to, or null.
+  /// The tree that a row belongs to; null if its sequence has no branches.
   Branches* branches_of(int64_t row) {
     for (size_t i = 0; i < branched; ++i) {
       if (branches[i].contains(row)) return &branches[i];
@@ -82,25 +83,25 @@ class Decoder {
   Decoder(const ModelConfig& config, DecoderWeights weights);
 
   /// Evaluates rows in one pass over the weights. Writes every row's keys and values into its sequence's
-  /// cache, at its position, and returns the logits of `logits_rows`, one below the other, as a matrix in the
-  /// workspace (padded columns are not part of it), valid until the next pass.
+  /// cache, at its position. Returns the logits of `logits_rows`, one row below the other and without padded
+  /// columns, as a matrix in the workspace that is valid until the next pass.
   ///
-  /// Rows of a sequence lie together, each after its parent, and what the cache holds below the first of them
-  /// is their past. A row's logits and cache entries depend on its token, its position, the rows it follows
-  /// and that past alone, bit for bit: not on the other rows, the number of threads or how the past was cut
-  /// into passes.
+  /// The rows of a sequence must lie together, each after its parent. Their past is what the cache holds
+  /// below the first of them. A row's logits, keys and values depend on its token, its position, the rows
+  /// that it follows and that past alone, bit for bit: not on other rows, the number of threads, or how the
+  /// past was cut into passes.
   ///
-  /// The rows of a sequence may be a tree. Its cache then holds the trunk, the rows up to the first branch.
+  /// The rows of a sequence may be a tree. The cache then holds its trunk, the rows up to the first branch.
   Matrix<const float> forward(std::span<const Row> rows, const PassKind& kind,
                               std::span<KvCache* const> caches, std::span<const int32_t> logits_rows,
                               DecoderWorkspace& workspace, ThreadTeam& team) const;
-  /// The same with the logits of the rows from first_logits_row on.
+  /// Evaluates rows as above, and returns the logits of all rows from first_logits_row on.
   Matrix<const float> forward(std::span<const Row> rows, const PassKind& kind,
                               std::span<KvCache* const> caches, int64_t first_logits_row,
                               DecoderWorkspace& workspace, ThreadTeam& team) const;
 
-  /// After a pass over a tree: makes the path that ends in row `last` the one that the cache holds. Sequences
-  /// of one pass may be treated by different threads.
+  /// Makes the cache of a sequence hold, after a pass over a tree, the path that ends in row `last` of that
+  /// pass. Different threads may do this for different sequences of one pass.
   void keep_path(int64_t last, KvCache& cache, DecoderWorkspace& workspace) const;
 
   const ModelConfig& config() const { return config_; }
@@ -113,7 +114,7 @@ class Decoder {
   ModelConfig config_;
   DecoderWeights weights_;
   RotaryEmbedding rope_;
-  // QuaRot's: across the heads, and of what `down` reads.
+  // The transforms of QuaRot: across the heads, and of the input of `down`.
   std::optional<Hadamard> head_transform_;
   std::optional<Hadamard> inner_transform_;
 };

@@ -8,7 +8,7 @@ namespace verbatim {
 
 namespace {
 
-/// Larger matrices of Paley's would cost as much as a small product.
+/// The largest order of a matrix by Paley's construction; larger ones would cost as much as a small product.
 constexpr int64_t kLargestPaley = 512;
 
 bool is_prime(int64_t n) {
@@ -19,8 +19,8 @@ bool is_prime(int64_t n) {
   return true;
 }
 
-/// Jacobsthal's matrix of a prime: 1 where the difference of row and column is a square, -1 where it is not,
-/// 0 on the diagonal.
+/// The Jacobsthal matrix of a prime: 1 where the difference of row and column is a square modulo the prime,
+/// -1 where it is not, 0 on the diagonal.
 std::vector<int> jacobsthal(int64_t prime) {
   std::vector<int> character(static_cast<size_t>(prime), -1);
   for (int64_t i = 1; i < prime; ++i) character[static_cast<size_t>(i * i % prime)] = 1;
@@ -34,7 +34,7 @@ std::vector<int> jacobsthal(int64_t prime) {
   return matrix;
 }
 
-/// Jacobsthal's matrix with a row of ones above it and a column of `left` beside it.
+/// The Jacobsthal matrix with a row of ones above it and a column of `left` to its left.
 std::vector<int> bordered(int64_t prime, int left) {
   const int64_t order = prime + 1;
   const std::vector<int> inner = jacobsthal(prime);
@@ -65,7 +65,8 @@ std::vector<float> paley(int64_t order) {
     return matrix;
   }
   if (order % 4 == 0 && (order / 2 - 1) % 4 == 1 && is_prime(order / 2 - 1)) {
-    // Every entry of the bordered matrix becomes a block of two by two, a zero another one than 1 or -1.
+    // Every entry of the bordered matrix becomes a block of two by two; zeros become another block than 1 and
+    // -1.
     const int64_t half = order / 2;
     const std::vector<int> core = bordered(half - 1, 1);
     constexpr std::array<std::array<int, 4>, 2> kBlocks = {{{1, -1, -1, -1}, {1, 1, 1, -1}}};
@@ -109,7 +110,8 @@ void Hadamard::forward(float* x, int64_t width) const {
   for (int64_t i = 0; i < order_ * width; ++i) x[i] *= scale_;
 }
 
-/// Sylvester's matrix, which is its own transpose, in log2(order) rounds of sums and differences.
+/// Multiplies by Sylvester's matrix, which is its own transpose, in log2(order) rounds of sums and
+/// differences.
 void Hadamard::mix_blocks(float* x, int64_t width) const {
   const int64_t end = sylvester_order_ * width;
   for (int64_t apart = width; apart < end; apart *= 2) {
@@ -126,7 +128,7 @@ void Hadamard::mix_blocks(float* x, int64_t width) const {
   }
 }
 
-/// Paley's matrix across rows of `width` numbers, a strip of columns at a time.
+/// Multiplies by Paley's matrix across rows of `width` numbers, a strip of columns at a time.
 void Hadamard::mix_across(float* x, int64_t width) const {
   constexpr int64_t kStrip = 64;
   std::array<float, kLargestPaley * kStrip> strip;  // NOLINT(cppcoreguidelines-pro-type-member-init)

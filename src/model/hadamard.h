@@ -5,22 +5,22 @@
 
 namespace verbatim {
 
-/// An orthogonal transform by a Hadamard matrix, whose entries are all 1 or all -1 but for a common factor:
-/// it spreads an outlying channel over all of them (QuaRot; QSpec §4). Sylvester's construction gives the
-/// power of two in the order, Paley's (of either kind) what is left of it, with as few powers of two as it
-/// needs. For the orders that neither reaches, the transform is one of equal blocks, as large as can be.
+/// An orthogonal transform by a Hadamard matrix, whose entries are 1 or -1 times a common factor. It spreads
+/// an outlying channel over all channels (QuaRot; QSpec §4). The order is a product of two: Sylvester's
+/// construction gives a power of two, Paley's (of either kind) the rest, with as few factors of two as it
+/// needs. For an order that this does not reach, the transform has equal blocks, as large as possible.
 ///
-/// What comes out depends on the input alone, bit for bit, whatever the machine.
+/// The result depends on the input alone, bit for bit, on every machine.
 class Hadamard {
  public:
-  /// `order` ≥ 1: how many channels are mixed.
+  /// Makes a transform of `order` ≥ 1 channels.
   explicit Hadamard(int64_t order);
 
   /// x = x · H in place, where x is [order][width]: channel i is the `width` numbers from i · width on.
   void forward(float* x, int64_t width = 1) const;
 
   int64_t order() const { return order_; }
-  /// Channels that are mixed with one another: the order, or a divisor of it.
+  /// The number of channels that are mixed with one another: the order, or a divisor of it.
   int64_t block() const { return paley_order_ * sylvester_order_; }
 
  private:

@@ -21,15 +21,16 @@ double scale_llama3(double frequency, const RopeScaling& scaling) {
   return (1.0 - smooth) * frequency / scaling.factor + smooth * frequency;
 }
 
-/// YaRN's share of the unscaled frequency in each pair's (arXiv:2309.00071, §3.2): 1 for pairs that turn
-/// often in the original context, 0 for slow ones, a ramp between. As in Transformers, whose bounds of the
-/// ramp are capped by the head's size and not by the number of pairs.
+/// The ramp of YaRN (Peng et al., arXiv:2309.00071, §3.2): the share of the unscaled frequency in the
+/// frequency of each pair. It is 1 for pairs that turn often in the original context, 0 for slow ones, and
+/// falls linearly between. As in Transformers, the bounds of the ramp are limited by the size of the head,
+/// not by the number of pairs.
 class YarnRamp {
  public:
   explicit YarnRamp(const ModelConfig& config) {
     const RopeScaling& scaling = config.rope_scaling;
     const double size = config.head_dim;
-    // The pair, not necessarily a whole one, that turns so often in the original context.
+    // The index of the pair, not necessarily an integer, that makes this many turns in the original context.
     const auto pair_of = [&](double turns) {
       return size * std::log(scaling.original_context / (turns * 2.0 * std::numbers::pi)) /
              (2.0 * std::log(static_cast<double>(config.rope_theta)));

@@ -34,7 +34,8 @@ class StackedTensors {
  public:
   void add(const WeightPart* part, const TensorView& tensor) { tensors_.push_back({part, &tensor}); }
 
-  /// Fills `row` with what becomes output column `column`; `reorder`: rows of heads in the engine's order.
+  /// Fills `row` with the weights of output column `column`. With `reorder` the rows of heads are in the
+  /// engine's order.
   void read(int64_t column, int64_t head_dim, bool reorder, std::span<float> row) const {
     for (const auto& [part, tensor] : tensors_) {
       if (column < part->rows) {
@@ -45,7 +46,7 @@ class StackedTensors {
     }
   }
 
-  /// The names of those that hold NaN or infinity.
+  /// The names of the tensors that hold NaN or infinity.
   std::vector<std::string> not_finite() const {
     std::vector<std::string> names;
     for (const auto& [part, tensor] : tensors_) {
@@ -69,7 +70,7 @@ class StackedTensors {
   std::vector<std::pair<const WeightPart*, const TensorView*>> tensors_;
 };
 
-/// The tensors that a matrix is made of, each there in its shape.
+/// Finds the tensors that a matrix is made of, and checks that each is there in its shape.
 StackedTensors stacked(const Checkpoint& checkpoint, const MatrixSpec& spec) {
   StackedTensors tensors;
   for (const WeightPart& part : spec.parts) {
@@ -78,7 +79,8 @@ StackedTensors stacked(const Checkpoint& checkpoint, const MatrixSpec& spec) {
   return tensors;
 }
 
-/// The formats to pack into. Lossless ones must be able to hold what the tensors are.
+/// The formats to pack a matrix into. Throws Error(kBadInput) if a lossless one cannot hold the type of the
+/// tensors.
 std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSpec& spec,
                                    const Checkpoint& checkpoint, const LoadOptions& options) {
   const bool bf16 = tensors.all_are(DType::kBF16);
@@ -122,7 +124,7 @@ LayerNames names_of(int32_t index) {
   return {layer + "self_attn.", layer, fmt::format("layers.{}.", index)};
 }
 
-/// The part of a name behind "layers.<index>.", and the layer.
+/// Splits a name "layers.<index>.<rest>" into the layer and the rest.
 LayerWeights* layer_of(DecoderWeights& weights, const std::string& name, std::string& member) {
   constexpr std::string_view kPrefix = "layers.";
   if (!name.starts_with(kPrefix)) return nullptr;

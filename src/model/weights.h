@@ -18,22 +18,23 @@ namespace verbatim {
 /// The weights of one transformer layer. Matrices that read the same input are packed as one.
 struct LayerWeights {
   Buffer<float> attention_norm;
-  LinearWeight qkv;        ///< queries, keys and values, one below the other
+  LinearWeight qkv;        ///< the query, key and value matrices, one below the other
   Buffer<float> qkv_bias;  ///< empty without biases
   LinearWeight output;
   Buffer<float> mlp_norm;
-  LinearWeight gate_up;  ///< gate, then up
+  LinearWeight gate_up;  ///< the gate matrix and the up matrix, one below the other
   LinearWeight down;
-  /// Where each matrix has its inputs in an order of its own: see packed_inputs().
+  // The order of each matrix's inputs, in models prepared with Atom: see packed_inputs().
   Buffer<float> qkv_order = {};
   Buffer<float> output_order = {};
   Buffer<float> gate_up_order = {};
   Buffer<float> down_order = {};
 };
 
+/// All weights of a decoder.
 struct DecoderWeights {
-  TensorView embedding;                                 ///< rows are looked up in the mapped file
-  std::vector<std::shared_ptr<const MemoryMap>> files;  ///< what is mapped from them
+  TensorView embedding;                                 ///< in the mapped file, where rows are looked up
+  std::vector<std::shared_ptr<const MemoryMap>> files;  ///< the mapped files, kept as long as the weights
   std::vector<LayerWeights> layers;
   Buffer<float> final_norm;
   LinearWeight head;  ///< the output matrix, packed from the embedding when the two are tied
@@ -52,84 +53,90 @@ void each_matrix(const DecoderWeights& weights, Visit&& visit) {
   visit(weights.head);
 }
 
-/// A tensor of the checkpoint as a run of columns of a packed matrix, or as a piece of a packed vector.
+/// The part of a packed matrix or vector that one tensor of the checkpoint makes: some of the matrix's
+/// columns, or a piece of the vector.
 struct WeightPart {
   std::string tensor;
   int64_t rows = 0;
-  bool interleaved = false;  ///< its heads' rows are in rotation pairs and must be brought into halves
+  bool interleaved = false;  ///< rotated pairs of a head are neighbours, and must be brought into two halves
 };
 
-/// A matrix of the decoder: what it is made of and where it goes.
+/// A matrix of the decoder: its name, its number of inputs and the tensors that it is made of.
 struct MatrixSpec {
   std::string name;  ///< "layers.3.gate_up"
   int64_t k = 0;
   std::vector<WeightPart> parts;
   int64_t columns() const;
 };
-/// A vector of the decoder, in floats.
+/// A vector of the decoder, in floats: its name and the tensors that it is made of.
 struct VectorSpec {
   std::string name;  ///< "layers.3.mlp_norm"
   std::vector<WeightPart> parts;
   int64_t length() const;
 };
 
-/// So many inputs of every matrix, those with the largest squares, Atom keeps in eight bits.
+/// The number of inputs of every matrix, those with the largest mean squares, that Atom keeps in eight bits.
 inline constexpr int64_t kOutlierInputs = 128;
-/// The inputs that a matrix has as it is packed. Atom's come in the order of a vector beside the matrix, of
-/// as many numbers: whole ones, which input of the model stands there, or -1 for none. The last
-/// 2 · kOutlierInputs places are the outliers twice, because a weight of eight bits is two of four: 16 · one
-/// in the first half and one in the second.
+/// The number of inputs of a matrix as it is packed. It is `inputs`, except in models prepared with Atom.
+/// There a vector beside the matrix gives the order of the packed inputs: for each place the index of the
+/// model's input, or -1 for none. The last 2 · kOutlierInputs places hold the outliers twice, because a
+/// weight of eight bits is stored as two weights of four bits: 16 · the first, in the first half of these
+/// places, plus the second, in the second half.
 int64_t packed_inputs(const ModelConfig& config, int64_t inputs);
 
-/// All matrices and all vectors of a decoder, the layers in order, those outside them last.
+/// All matrices of a decoder: those of the layers, in order, then the output matrix.
 std::vector<MatrixSpec> matrix_specs(const ModelConfig& config);
+/// All vectors of a decoder: those of the layers, in order, then all others.
 std::vector<VectorSpec> vector_specs(const ModelConfig& config);
-/// Where the weights of the given names are; `weights.layers` must have its size. Throws Error(kUsage) for an
+/// The matrix with a name (MatrixSpec); `weights.layers` must have its size. Throws Error(kUsage) for an
 /// unknown name.
 LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name);
+/// The vector with a name (VectorSpec); `weights.layers` must have its size. Throws Error(kUsage) for an
+/// unknown name.
 Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name);
 
-/// For every matrix the name of its order, where Atom's scheme wants one.
+/// The name of the vector with the order of a matrix's inputs, in models prepared with Atom.
 std::string order_name(const std::string& matrix);
-/// The inputs of the matrix that an order belongs to, as the model has them; nothing for other vectors.
+/// The number of the model's inputs of the matrix that an order vector belongs to; nothing for other vectors.
 std::optional<int64_t> ordered_inputs(const ModelConfig& config, const std::string& vector);
 
-/// Formats from their names; "full" is nullopt. Throws Error(kBadInput) for an unknown name.
+/// Turns names into formats; "full" becomes nullopt. Throws Error(kBadInput) for an unknown name.
 std::vector<std::optional<Format>> parse_formats(const std::vector<std::string>& names);
 
 struct LoadOptions {
-  /// What to pack every matrix into; nothing: its own type, `bf16`, `f16` or else `f32`. So does nullopt
-  /// among them.
+  /// The formats to pack every matrix into. nullopt stands for the format of the matrix's own type, `bf16`,
+  /// `f16` or else `f32`, and so does an empty list.
   std::vector<std::optional<Format>> formats;
-  SparseFractions sparse;                          ///< for `squeeze3` and `squeeze4`
-  const SensitivityFile* sensitivities = nullptr;  ///< likewise
-  /// For comparisons: changes the weights of an output column before they are packed, as a quantizer that is
-  /// no format would. Called from several threads and more than once for a column; must not throw. Empty:
-  /// none.
+  SparseFractions sparse;  ///< for `squeeze3` and `squeeze4`: the size of the sparse part
+  const SensitivityFile* sensitivities = nullptr;  ///< for `squeeze3` and `squeeze4`; or null
+  /// Changes the weights of an output column before they are packed, as a quantizer without a format of its
+  /// own would, for comparisons. Called from several threads and more than once for a column; must not throw.
+  /// Empty: no change.
   std::function<void(std::span<float>)> transform = {};
-  /// Called now and then while packing with the fraction done, on the loading thread.
+  /// Called repeatedly while packing, with the fraction done, on the loading thread.
   std::function<void(double)> progress;
 };
 
-/// The rows of a matrix as floats, in the engine's order. Every tensor must be there in the right shape
-/// (Error(kBadInput) otherwise). Refers to the checkpoint and to the spec.
+/// Makes a function that reads the rows of a matrix as floats, in the engine's order. It refers to the
+/// checkpoint and to the spec. Throws Error(kBadInput) unless every tensor is there in the right shape.
 MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec);
 
-/// Packs one matrix. Every tensor must be there in the right shape, and of a type that the formats can hold
-/// (Error(kBadInput) otherwise). Tensors that hold NaN or infinity are named in `warnings`.
+/// Packs one matrix. Adds a warning for each tensor that holds NaN or infinity. Throws Error(kBadInput)
+/// unless every tensor is there in the right shape, and of a type that the formats can hold.
 LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, const LoadOptions& options,
                          ThreadTeam& team, std::vector<std::string>& warnings);
-/// Reads one vector, padded with zeros so that kernels may read whole steps.
+/// Reads one vector, padded with zeros to the step of the kernels. Adds a warning for each tensor that holds
+/// NaN or infinity.
 Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
                           std::vector<std::string>& warnings);
-/// The embedding, from the checkpoint.
+/// The embedding of a checkpoint.
 TensorView embedding_of(const Checkpoint& checkpoint);
 
-/// Bits that a pass in the given reading reads of the matrices, per weight. Throws Error(kUsage) when they
-/// were packed without the reading's format.
+/// The number of bits that a pass in the given reading reads of the matrices, per weight. Throws
+/// Error(kUsage) if a matrix has no store for the reading.
 double bits_per_weight(const DecoderWeights& weights, Reading reading);
 
-/// Packs a whole checkpoint.
+/// Packs all weights of a checkpoint.
 DecoderWeights pack_weights(const Checkpoint& checkpoint, const LoadOptions& options, ThreadTeam& team,
                             std::vector<std::string>& warnings);
 

@@ -10,10 +10,10 @@ namespace verbatim {
 namespace {
 
 constexpr int kExponents = 20;
-/// Outputs of a matrix that the error is taken of.
+/// The number of outputs of a matrix over which the error is measured.
 constexpr int64_t kSampledColumns = 64;
 
-/// Some rows of a matrix, evenly over it.
+/// Chooses some rows of a matrix, evenly spread.
 DenseMatrix sampled(const MatrixSpec& spec, const MatrixRows& rows) {
   DenseMatrix some{.columns = std::min(kSampledColumns, spec.columns()), .k = spec.k, .values = {}};
   some.values.resize(static_cast<size_t>(some.columns * some.k));
@@ -21,7 +21,8 @@ DenseMatrix sampled(const MatrixSpec& spec, const MatrixRows& rows) {
   return some;
 }
 
-/// Powers of the magnitudes whose largest and smallest have a product of one.
+/// The factors of the inputs: powers of their magnitudes, scaled so that the product of the largest and the
+/// smallest is 1.
 std::vector<float> factors_of(std::span<const float> magnitudes, double exponent) {
   std::vector<float> factors;
   constexpr double kLeast = 1e-4;
@@ -71,7 +72,8 @@ double output_error(const DenseMatrix& weights, const std::vector<float>& factor
   return sum;
 }
 
-/// The factors of a model's matrices, by the name of the matrix; none where nothing could undo them.
+/// The factors of a model's matrices, by the name of the matrix. A matrix has none if no other weights could
+/// be divided by them.
 using Factors = std::map<std::string, std::vector<float>>;
 
 class AwqFactors {
@@ -85,7 +87,7 @@ class AwqFactors {
         for (size_t i = 0; i < row.size(); ++i) row[i] *= (*own)[i];
       }
     }
-    // What the matrix produces is divided by the factors of the one that reads it.
+    // The outputs of this matrix are divided by the factors of the matrix that reads them.
     const int64_t first = first_divided(spec);
     if (const std::vector<float>* const next = reader_of(spec.name)) {
       for (size_t i = 0; i < next->size(); ++i) {
@@ -137,7 +139,7 @@ Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibr
   for (size_t at = 0; at < specs.size(); ++at) {
     if (cancelled && cancelled()) break;
     const MatrixSpec& spec = specs[at];
-    // Values that several heads share cannot be divided by what each of these would want.
+    // Values that several query heads share cannot be divided by the different factors of these heads.
     const bool shared = spec.name.ends_with("output") && config.heads != config.kv_heads;
     if (!shared) {
       const InputStatistics& inputs = calibration.at(spec.name);

@@ -11,7 +11,7 @@ namespace verbatim {
 
 namespace {
 
-/// Adds up what one matrix sees.
+/// Adds up the statistics of the inputs of one matrix.
 class Gatherer {
  public:
   Gatherer(int64_t inputs, int64_t sample_rows)
@@ -29,7 +29,8 @@ class Gatherer {
         magnitudes_[static_cast<size_t>(i)] += std::fabs(value);
         squares_[static_cast<size_t>(i)] += value * value;
       }
-      // Evenly over the text: the number of samples up to a row grows by one here.
+      // Samples are spread evenly over the text: a row is taken where the wanted number of samples grows by
+      // one.
       const int64_t at = first + r;
       const int64_t wanted = std::min(sample_rows_, total);
       if ((at + 1) * wanted / total > at * wanted / total)

@@ -14,10 +14,10 @@
 
 namespace verbatim {
 
-/// A matrix in floats, a row for each of its outputs.
+/// A matrix in floats, with a row for each output.
 struct DenseMatrix {
-  int64_t columns = 0;  ///< outputs
-  int64_t k = 0;        ///< inputs
+  int64_t columns = 0;  ///< the number of outputs
+  int64_t k = 0;        ///< the number of inputs
   std::vector<float> values;
 
   std::span<float> row(int64_t column) {
@@ -25,35 +25,38 @@ struct DenseMatrix {
   }
 };
 
-/// What a scheme makes of a model before its weights are rounded. The model that comes out computes the same
-/// function, up to rounding, with what the scheme wants done to some inputs (QuantizationScheme).
+/// The changes that a scheme makes to a model before its weights are rounded. Together with the scheme's
+/// changes to the inputs of matrices (QuantizationScheme) the changed model computes the same function, up to
+/// rounding.
 struct Preparation {
-  /// Changes a matrix in place; empty: nothing.
+  /// Changes a matrix in place; empty: no matrix is changed.
   std::function<void(const MatrixSpec&, DenseMatrix&)> matrix = {};
-  /// Changes a vector in place; empty: nothing.
+  /// Changes a vector in place; empty: no vector is changed.
   std::function<void(const VectorSpec&, std::span<float>)> vector = {};
-  /// Changes a row of the embedding in place; empty: nothing.
+  /// Changes a row of the embedding in place; empty: the embedding is not changed.
   std::function<void(std::span<float>)> embedding = {};
-  /// Atom: the order of a matrix's inputs, the least squares first. By the name of the matrix.
+  /// For Atom, the order of each matrix's inputs, by ascending mean square. The key is the name of the
+  /// matrix.
   std::map<std::string, std::vector<int32_t>> orders = {};
 };
 
-/// AWQ (Lin et al.; QSpec §4, the weights of `w4a16`): inputs with large activations are multiplied by a
-/// factor before rounding, and what produces them is divided by it: a norm, the rows of `up`, and those of
-/// the values where every head has its own. The factors are powers of the mean magnitudes; of 20 exponents
-/// the one is taken that leaves the least error of a sample of outputs over the samples of the text. Where
-/// `cancelled` says so, the rest of the matrices stay as they are.
+/// Prepares for AWQ (Lin et al.; QSpec §4, the weights of `w4a16`). The weights of inputs with large
+/// activations are multiplied by a factor before rounding, and the weights that produce these inputs are
+/// divided by it: a norm, the rows of `up`, or the rows of the values if every query head has its own. The
+/// factors are powers of the mean magnitudes of the inputs; of 20 exponents the one with the smallest error
+/// of some outputs over the samples of the text is taken. When `cancelled` returns true, the remaining
+/// matrices stay unchanged.
 Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibration,
                         const std::function<void(double)>& progress, const std::function<bool()>& cancelled,
                         ThreadTeam& team);
 
-/// Atom (Zhao et al.; QSpec §4): inputs in the order of their mean squares, so that groups have numbers of
-/// like size in them, the last kOutlierInputs in eight bits.
+/// Prepares for Atom (Zhao et al.; QSpec §4). Inputs are put in the order of their mean squares, so that the
+/// inputs of a group are of similar size, and the last kOutlierInputs are kept in eight bits.
 Preparation prepare_atom(const Checkpoint& checkpoint, const MatrixInputs& calibration);
 
-/// QuaRot (Ashkboos et al.; QSpec §4): the residual stream is rotated by a Hadamard matrix with random signs,
-/// the values of every head and what `down` reads by a plain one. The gains of the norms, which would not
-/// commute with that, go into the matrices behind them.
+/// Prepares for QuaRot (Ashkboos et al.; QSpec §4). The residual stream is rotated by a Hadamard matrix with
+/// random signs, the values of every head and the input of `down` by one without. The gains of the norms,
+/// which do not commute with a rotation, are multiplied into the matrices behind the norms.
 Preparation prepare_quarot(const Checkpoint& checkpoint);
 
 }  // namespace verbatim

@@ -38,7 +38,7 @@ Preparation prepare(const Checkpoint& checkpoint, const QuantizeOptions& options
   return {};
 }
 
-/// The vector beside an Atom matrix: which input stands where (packed_inputs()).
+/// The order of the inputs of a matrix prepared for Atom, as a vector (packed_inputs()).
 std::vector<float> places(const std::vector<int32_t>& order, int64_t packed) {
   const int64_t inputs = std::ssize(order);
   const int64_t narrow = std::max<int64_t>(inputs - kOutlierInputs, 0);
@@ -55,8 +55,8 @@ std::vector<float> places(const std::vector<int32_t>& order, int64_t packed) {
   return places;
 }
 
-/// Makes two numbers of four bits of each outlier's weight, which has eight: in the first half sixteen times
-/// the step, in the second the step.
+/// Splits the weight of each outlier, which has eight bits, into two numbers of four bits: one in the first
+/// half counts sixteen steps, one in the second half single steps.
 void split_outliers(std::span<float> row) {
   constexpr float kLargest = 119.0f;  // 7 · 16 + 7
   const auto half = static_cast<size_t>(kOutlierInputs);
@@ -77,7 +77,7 @@ void split_outliers(std::span<float> row) {
   }
 }
 
-/// Packs one prepared matrix. `places` are empty but for Atom.
+/// Packs one prepared matrix. `places` is the order of its inputs for Atom, and empty for other schemes.
 PackResult pack_prepared(const DenseMatrix& dense, const std::vector<float>& places, Format format,
                          ThreadTeam& team) {
   const auto k = static_cast<size_t>(dense.k);

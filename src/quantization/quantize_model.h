@@ -14,25 +14,25 @@ namespace verbatim {
 
 struct QuantizeOptions {
   QuantizationScheme scheme = QuantizationScheme::kRtn;
-  /// The text that AWQ and Atom look at, as tokens; not looked at for the others.
+  /// The calibration text of AWQ and Atom, as tokens. Other schemes do not use it.
   std::vector<int32_t> calibration = {};
-  /// What the prepared weights are rounded to. `f32` leaves them as they are but for Atom's outliers, so that
-  /// tests can tell preparing from rounding.
+  /// The format that the prepared weights are rounded to. `f32` does not round any but Atom's outliers, so
+  /// that tests can tell preparing from rounding.
   Format format = Format::kInt4;
-  /// Told what is being done and the fraction of that done.
+  /// Called with the name of the current stage and the fraction of it that is done.
   std::function<void(const char* what, double fraction)> progress = {};
-  std::function<bool()> cancelled = {};  ///< asked between matrices: true ends the work
+  std::function<bool()> cancelled = {};  ///< called between matrices; true ends the work
 };
 
 /// Whether a scheme needs a calibration text.
 bool needs_calibration(QuantizationScheme scheme);
 
 /// Writes a container at `target` with every matrix of the model in `int4`, prepared by the scheme (QSpec
-/// §4). One matrix is in memory at a time, for QuaRot the embedding, too, and for calibration the model. The
-/// same model, scheme and text give the same bytes on the same machine, whatever the team; other instruction
-/// sets may read the calibration text with other roundings. Returns nothing after a cancellation, which
-/// leaves nothing behind, as a failure does. Throws Error(kUsage) without a calibration text where one is
-/// needed, and otherwise as pack_model() does.
+/// §4). Only one matrix is in memory at a time; for QuaRot the embedding, too, and during calibration the
+/// whole model. The same model, scheme and text give the same bytes on the same machine with any number of
+/// threads; another instruction set may round differently while it evaluates the calibration text. Returns
+/// nothing when cancelled. A cancellation or a failure leaves no file behind. Throws Error(kUsage) if a
+/// calibration text is needed and there is none, and what pack_model() throws.
 std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std::filesystem::path& target,
                                         const QuantizeOptions& options, ThreadTeam& team);
 

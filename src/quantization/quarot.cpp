@@ -31,7 +31,7 @@ class Rotations {
     }
   }
 
-  /// A row vector of the residual stream, or of weights that read it.
+  /// Rotates a row vector of the residual stream, or of weights that read it.
   void rotate_hidden(std::span<float> row) const {
     for (size_t i = 0; i < signs_.size(); ++i) row[i] *= signs_[i];
     hidden_.forward(row.data());

@@ -9,7 +9,8 @@ namespace verbatim {
 
 namespace {
 
-/// The first child of a node, or kRoot: what the rules go along that know no trees.
+/// The first child of a node, or kRoot if there is none. The rules `rejection` and `bild`, which do not
+/// handle trees, follow first children only.
 int32_t first_child(const Draft& draft, int32_t parent) {
   for (size_t i = static_cast<size_t>(parent + 1); i < draft.nodes.size(); ++i) {
     if (draft.nodes[i].parent == parent) return static_cast<int32_t>(i);

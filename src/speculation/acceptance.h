@@ -10,21 +10,22 @@
 
 namespace verbatim {
 
-/// What verification made of a draft.
+/// Which nodes of a draft acceptance kept: the path to one node.
 struct Verdict {
-  int32_t last = DraftNode::kRoot;  ///< the last node that stays
-  int64_t kept = 0;                 ///< how many stay: its depth + 1
-  bool rejected = false;            ///< it was offered more after that, and took none of it
+  int32_t last = DraftNode::kRoot;  ///< the last kept node
+  int64_t kept = 0;                 ///< the number of kept nodes: the depth of `last` + 1
+  bool rejected = false;            ///< `last` has children, and none of them was kept
 };
 
-/// Goes along a draft as far as the rule of a recipe keeps it, and appends to `tokens` what stays and the
-/// model's own next token. `logits` and `evaluator` are those of the pass that verified it; `scores` hears of
-/// every token that is appended.
+/// Applies the acceptance rule of a recipe to a draft: walks from the root along nodes that the rule keeps,
+/// and appends their tokens and one more token of the model's own to `tokens`. `logits` and `evaluator` are
+/// those of the pass that verified the draft. `scores` is called for every token that is appended. The rules are:
 ///
-///   exact      a token stays that is the sampler's choice: plain decoding's bytes
-///   rejection  Leviathan et al. §2.3: plain decoding's distribution
-///   bild       a token stays whose -log probability is at most recipe.rollback (thesis §4.3, eq. 4.3, with
-///              the cross-entropy of appendix C.1): lossy
+///   exact      keeps the sampler's choice: the text has plain decoding's bytes
+///   rejection  keeps a token by chance (Leviathan et al. §2.3): the text has plain decoding's distribution
+///   bild       keeps a token whose -log probability is at most recipe.rollback: lossy (thesis §4.3, eq. 4.3)
+///
+/// The distance of the rule `bild` is the cross-entropy of the thesis' appendix C.1.
 Verdict accept(const Recipe& recipe, const Draft& draft, Matrix<const float> logits,
                const Evaluator& evaluator, Sampler& sampler, std::vector<int32_t>& tokens,
                const ScoreSink& scores = {});

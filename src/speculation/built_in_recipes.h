@@ -11,7 +11,7 @@ struct BuiltInRecipe {
   std::string_view toml;
 };
 
-/// All of them, in no particular order.
+/// All built-in recipes, in no particular order.
 std::span<const BuiltInRecipe> built_in_recipes();
 
 }  // namespace verbatim

@@ -7,17 +7,18 @@ namespace verbatim {
 
 namespace {
 
-/// How much one observation changes the running mean.
+/// The weight of one observation in the running mean.
 constexpr float kRate = 1.0f / 64;
-/// Observations fade with this factor, so that a bucket remembers about a hundred of them.
+/// The factor by which older observations fade with each new one: a bucket remembers about a hundred.
 constexpr float kFade = 0.99f;
-/// What is expected counts as so many observations.
+/// The number of observations that the expectation of a bucket counts as.
 constexpr float kPrior = 4.0f;
 
 }  // namespace
 
 int Calibration::bucket_of(float confidence) {
-  // By how unlikely the token is not to be kept: drafts live between 0.9 and 1, where halves matter.
+  // Buckets halve 1 - confidence from one to the next: most confidences lie between 0.9 and 1, where such
+  // differences matter.
   const float doubt = std::clamp(1.0f - confidence, 0.0f, 1.0f);
   if (doubt < 1.0f / 128) return kBuckets - 1;
   return std::clamp(static_cast<int>(-std::log2(doubt)), 0, kBuckets - 2);
@@ -25,8 +26,9 @@ int Calibration::bucket_of(float confidence) {
 
 float Calibration::kept(int32_t rank, float confidence) const {
   const Bucket& bucket = buckets_[rank > 0 ? 1 : 0][static_cast<size_t>(bucket_of(confidence))];
-  // What is not doubted of the first choice is missing from the others, so that together they stay below one.
-  // More doubt than a confidence has room for still leaves half of it.
+  // With a factor below 1 the first child is expected to be kept more often than its confidence says, and the
+  // siblings as much more rarely, so that the probabilities of all still add up to 1 at most. A factor above
+  // 1 takes away half of a confidence at most.
   const float first = 1.0f - doubt_ * (1.0f - confidence);
   const float expected =
       rank == 0 || doubt_ > 1.0f ? std::max(first, 0.5f * confidence) : doubt_ * confidence;

@@ -5,20 +5,22 @@
 
 namespace verbatim {
 
-/// What a drafter's confidence is worth: how often verification kept tokens of about that confidence whose
-/// parent it kept, lately. First children and their siblings count apart.
+/// Turns a drafter's confidences into probabilities: it measures how often verification lately kept tokens of
+/// about a given confidence, counting only tokens whose parent was kept. First children and later siblings
+/// are counted apart.
 class Calibration {
  public:
-  /// Until something is known, so many times a confidence's doubt (one less the confidence) is believed: less
-  /// than 1 for drafters that know better than they think, more for those that think they know.
+  /// `doubt` is the factor on 1 - confidence that gives the expected probability of rejection until there are
+  /// observations: below 1 for drafters that are surer than their confidence says, above 1 for overconfident
+  /// ones.
   explicit Calibration(float doubt = 1.0f) : doubt_(doubt), mean_(1.0f - doubt * kUsualDoubt) {}
 
   /// The probability that a child of this rank and confidence is kept.
   float kept(int32_t rank, float confidence) const;
-  /// Takes in what became of one whose parent was kept.
+  /// Takes in one drafted token whose parent was kept: its rank, its confidence and whether it was kept.
   void observe(int32_t rank, float confidence, bool was_kept);
 
-  /// The fraction of first children that was kept, lately.
+  /// The fraction of first children that was kept lately.
   float mean() const { return mean_; }
 
  private:

@@ -11,7 +11,7 @@ namespace verbatim {
 
 namespace {
 
-/// What a token is for a draft.
+/// The role of a token in a reduced vocabulary, by which it is chosen.
 enum class Role : uint8_t {
   kPiece,      ///< several characters, or bytes that are no whole one
   kCharacter,  ///< one character
@@ -76,7 +76,7 @@ std::vector<int32_t> draft_vocabulary(const Tokenizer* tokenizer, int32_t tokens
   const size_t alphabet = alphabet_begin(*tokenizer, roles);
   std::vector<uint8_t> chosen(roles.size());
   int32_t left = count;
-  /// Takes tokens in order, at most so many, that are wanted and not yet chosen.
+  /// Chooses, in order and up to a number, tokens that are wanted and not chosen yet.
   const auto take = [&](size_t first, int32_t most, auto wanted) {
     for (size_t token = first; token < roles.size() && left > 0 && most > 0; ++token) {
       if (chosen[token] != 0 || !wanted(token)) continue;

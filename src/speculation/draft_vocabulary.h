@@ -23,8 +23,8 @@ namespace verbatim {
 /// Where there is no tokenizer (null), the choice is the first tokens.
 std::vector<int32_t> draft_vocabulary(const Tokenizer* tokenizer, int32_t tokens, int32_t count);
 
-/// An output matrix for these tokens alone, column i for tokens[i] < head.columns: the store that the reading
-/// reads, packed anew. Memory of its own. Throws Error(kUsage) when the store is not there.
+/// Makes an output matrix for `tokens` alone: column i is that of tokens[i] < head.columns. It packs the
+/// store that `reading` reads anew, into memory of its own. Throws Error(kUsage) if `head` has no such store.
 LinearWeight draft_head(const LinearWeight& head, Reading reading, std::span<const int32_t> tokens,
                         ThreadTeam& team);
 

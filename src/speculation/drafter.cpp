@@ -7,12 +7,13 @@ namespace verbatim {
 
 namespace {
 
-/// How much of its doubt to believe a drafter that reads all layers of the model's own weights: where it is
-/// unsure the model is so too, of the same tokens, and with the same random numbers they choose alike. Of
-/// what it thought one chance in three nine of ten came true, of what it thought better than even nearly all.
+/// The initial factor on the doubt (Calibration) of a drafter that reads all layers of the model's own
+/// weights. Where such a drafter is unsure, the model is unsure of the same tokens, and with the same random
+/// numbers both choose alike. Of its tokens of confidence 1/3, nine of ten were kept; of those above 1/2,
+/// nearly all.
 constexpr float kSelfDoubt = 0.3f;
-/// N-grams go by how often such guesses were right, which they have not measured at first; outside of code it
-/// is less often than they suppose.
+/// The initial factor on the doubt of n-grams. Their confidence is how often such guesses were right, which
+/// they have not measured at first; outside of code their guesses are right less often than they assume.
 constexpr float kNgramDoubt = 1.4f;
 
 }  // namespace
@@ -56,7 +57,7 @@ void Draft::merge(const Draft& other) {
       kept = std::max(kept, node.kept);
     }
   }
-  // Two drafters may promise more than there is to share among the children of a node.
+  // After merging two drafts, the probabilities of a node's children may add up to more than 1.
   std::vector<float> promised(nodes.size() + 1, 0.0f);
   for (const DraftNode& node : nodes) promised[static_cast<size_t>(node.parent + 1)] += node.kept;
   for (DraftNode& node : nodes) {

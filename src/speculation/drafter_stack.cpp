@@ -13,7 +13,8 @@ namespace verbatim {
 
 namespace {
 
-/// Below so many bytes of weights a pass is over before a second thread has woken up.
+/// The largest size of a draft model, in bytes of weights, that one thread evaluates alone: such a pass is
+/// over before a second thread has woken up.
 constexpr int64_t kOneThreadBytes = int64_t{8} << 20;
 
 int64_t weight_bytes(const DecoderWeights& weights, Reading reading) {
@@ -33,8 +34,8 @@ bool needs_translation(const Recipe& recipe, const TextModel& model, const TextM
   return !same_vocabulary(*model.tokenizer, *draft_model.tokenizer);
 }
 
-/// The positions that a draft model needs for sequences of so many tokens of another vocabulary. Longer
-/// texts lose their beginning.
+/// The number of positions that a draft model needs for sequences of `capacity` tokens of another vocabulary.
+/// A text that takes more loses its beginning.
 int64_t translated_capacity(int64_t capacity, const ModelConfig& config) {
   constexpr int64_t kTokensPerToken = 4;
   constexpr int64_t kLeast = 256;
@@ -86,7 +87,8 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     decoder.weights().head.resolve(kind.reading);  // throws now, not in the middle of a text
     const bool translated = !self && needs_translation(recipe, model, draft_model);
     const int64_t positions = translated ? translated_capacity(capacity, decoder.config()) : capacity;
-    // Rows that fill a vocabulary up are no tokens; and the model may have fewer of them than its drafter.
+    // An output matrix can have more columns than the vocabulary has tokens, for padding, and these must
+    // never be drafted; nor may a draft model propose tokens beyond the vocabulary of the model.
     const int32_t tokens =
         std::min(translated ? draft_model.tokenizer->vocab_size() : model.decoder->config().vocab_size,
                  decoder.config().vocab_size);

@@ -17,39 +17,40 @@ struct TextModel {
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null when it has none
 };
 
-/// How a network of a level (of kind self or model) evaluates, but for what belongs to its drafter: a head
-/// for fewer tokens, a narrower view of the past. Throws Error(kBadInput), naming `where`, for an unknown
-/// reading.
+/// The pass kind of a level of kind self or model: its reading, layers and part of the cache. A head for
+/// fewer tokens or a narrower view of the past are added by its drafter, which owns them. Throws
+/// Error(kBadInput), naming `where`, for an unknown reading.
 PassKind pass_kind(const DraftLevel& level, const std::string& where);
 
-/// What several stacks of one recipe have in common: the first to be made leaves it for the others.
+/// The output matrices for fewer tokens that all stacks of one recipe share: the stack that is made first
+/// packs them.
 struct SharedHeads {
   struct Head {
     std::shared_ptr<const LinearWeight> weight;
-    std::vector<int32_t> tokens;  ///< by column; empty: the first ones
+    std::vector<int32_t> tokens;  ///< the token of each column; empty: column i is token i
   };
-  std::vector<std::optional<Head>> levels;  ///< the heads for fewer tokens of levels that have one
+  std::vector<std::optional<Head>> levels;  ///< by level; none for levels that draft among all tokens
 };
 
-/// The drafters of a recipe, one per level, each drafting for the one before. Drafts of a model whose
-/// vocabulary is another are translated.
+/// The drafters of a recipe, one per level, each drafting for the level before it. The drafts of a model with
+/// another vocabulary are translated.
 class DrafterStack {
  public:
-  /// `target` evaluates `model`, whose sequences grow to at most `capacity` tokens. `draft_model` is what
-  /// levels of another model draft with, or without decoder. Both outlive the stack. Throws Error(kUsage)
-  /// when a level needs what is not there, drafts for one that is translated, or reads a cache of another
-  /// kind. `team` packs heads for fewer tokens, unless `heads`, if given, has them: there
-  /// they are left for other stacks of the recipe.
+  /// `target` evaluates `model`, whose sequences grow to at most `capacity` tokens. Levels of kind `model`
+  /// draft with `draft_model`, which has no decoder if there is none. `target` and both models outlive the
+  /// stack. `team` packs output matrices for fewer tokens; with `heads` they are taken from there, or left
+  /// there for other stacks of the recipe. Throws Error(kUsage) if a level needs a model or weights that are
+  /// not there, drafts for a level that is translated, or reads a cache of another kind.
   DrafterStack(const Recipe& recipe, Evaluator& target, const TextModel& model, const TextModel& draft_model,
                int64_t capacity, ThreadTeam& team, SharedHeads* heads = nullptr);
 
   size_t size() const { return drafters_.size(); }
   Drafter& level(size_t i) { return *drafters_[i]; }
-  /// The level as a network, or null for n-grams and for a model that is translated.
+  /// The drafter of a level as a network; null for n-grams and for a model whose drafts are translated.
   NeuralDrafter* network(size_t i) { return networks_[i]; }
-  /// Starts the statistics of all levels anew.
+  /// Sets the statistics of all levels to zero.
   void reset_stats();
-  /// Tells all of them that every token of the sequence is verified.
+  /// Calls Drafter::observe() of every level.
   void observe(const Sequence& sequence);
 
  private:

@@ -9,11 +9,12 @@
 
 namespace verbatim {
 
-/// What it takes to evaluate tokens of one sequence with one model.
+/// Evaluates tokens of one sequence with one model: makes the rows of a pass from tokens and a draft, and
+/// knows which row of logits belongs to which node.
 class Evaluator {
  public:
   explicit Evaluator(std::unique_ptr<PassRunner> runner) : runner_(std::move(runner)) {}
-  /// Runs every pass by itself. Both outlive the evaluator.
+  /// Makes an evaluator that runs every pass by itself. `decoder` and `team` outlive it.
   Evaluator(const Decoder& decoder, ThreadTeam& team)
       : runner_(std::make_unique<SingleRunner>(decoder, team)) {}
 
@@ -22,15 +23,16 @@ class Evaluator {
   Matrix<const float> evaluate(std::span<const int32_t> tokens, int64_t first, int64_t logits_count,
                                const PassKind& kind, KvCache& cache);
 
-  /// Likewise tokens[first ..] and the nodes of a draft that follows them. Returns the logits of the last
-  /// token, in row 0, and of the nodes, in row row_of(node).
+  /// Evaluates tokens[first ..] and the nodes of a draft that follows them in one pass. Returns the logits of
+  /// the last token in row 0 and those of a node in row row_of(node), valid until the next call.
   Matrix<const float> evaluate(std::span<const int32_t> tokens, int64_t first, const Draft& draft,
                                const PassKind& kind, KvCache& cache);
-  /// A node's row in the logits; 0 for DraftNode::kRoot.
+  /// The row of the logits that belongs to a node; 0 for DraftNode::kRoot.
   int64_t row_of(int32_t node) const {
     return node == DraftNode::kRoot ? 0 : row_of_[static_cast<size_t>(node)] - root_row_;
   }
-  /// Makes the cache hold the path to this node. Its length is left to the caller.
+  /// Makes the cache hold the path from the root to `node` behind the tokens. The caller sets the cache's
+  /// length.
   void keep(int32_t node, KvCache& cache);
 
   const Decoder& decoder() const { return runner_->decoder(); }

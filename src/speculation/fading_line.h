@@ -4,9 +4,9 @@
 
 namespace verbatim {
 
-/// A line y = begin + slope · x, neither of them below zero, through observations of which older ones count
-/// less and less, fitted by least squares. Learns what something takes that consists of a varying number of
-/// equal parts and of what comes with the first.
+/// A line y = begin + slope · x, begin and slope not negative, fitted by least squares to observations, of
+/// which older ones count less and less. It learns the time of work that consists of a fixed part and of a
+/// varying number of equal parts.
 class FadingLine {
  public:
   /// Until something is observed, y = slope · x.
@@ -38,11 +38,11 @@ class FadingLine {
     xy_ += x * y;
   }
 
-  double weight_ = 0.0;  // of all observations,
-  double x_ = 0.0;       // and weighted sums of x,
-  double xx_ = 0.0;      // x²,
-  double y_ = 0.0;       // y
-  double xy_ = 0.0;      // and x · y
+  double weight_ = 0.0;  // the sum of the weights of all observations
+  double x_ = 0.0;       // the weighted sum of x
+  double xx_ = 0.0;      // the weighted sum of x²
+  double y_ = 0.0;       // the weighted sum of y
+  double xy_ = 0.0;      // the weighted sum of x · y
 };
 
 }  // namespace verbatim

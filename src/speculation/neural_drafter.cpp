@@ -15,10 +15,10 @@ int64_t catch_up_rows(const KvCache& cache) {
   return std::min<int64_t>(512, cache.most_rows());
 }
 
-/// The share of its tokens that verification keeps, while it is not known.
+/// The share of drafted tokens that verification is assumed to keep while no calibration says.
 constexpr double kUsuallyKept = 0.7;
 
-/// Brings a sequence back to what is verified of it.
+/// Restores the verified tokens and cache length of a sequence at the end of a scope.
 class Verified {
  public:
   explicit Verified(Sequence& sequence)
@@ -79,8 +79,8 @@ void NeuralDrafter::propose(Sequence& sequence, Sampler& sampler, const DraftLim
   stats.drafted += draft.size();
 }
 
-/// Whether its model has all the tokens that it must evaluate: the model that it drafts for may have more
-/// rows than this one, which fill its vocabulary up.
+/// Whether this drafter's model has all tokens that it would have to evaluate. The model that it drafts for
+/// may have a larger vocabulary, padded with tokens that this one lacks.
 bool NeuralDrafter::knows(const Sequence& sequence) {
   const auto first = sequence.tokens.begin() + cache_.first_unknown(sequence);
   const int32_t vocabulary = evaluator_->decoder().config().vocab_size;
@@ -88,7 +88,7 @@ bool NeuralDrafter::knows(const Sequence& sequence) {
 }
 
 void NeuralDrafter::observe(const Sequence& sequence) {
-  // A prompt is taken in now, so that it is no part of the price of the first draft.
+  // A prompt is evaluated now, so that the first draft does not take the time of it.
   KvCache* const own = cache_.own();
   const std::span<const int32_t> tokens(sequence.tokens.data(), sequence.tokens.size() - 1);
   if (view_ != nullptr) show(tokens, *sequence.cache);
@@ -99,8 +99,8 @@ void NeuralDrafter::observe(const Sequence& sequence) {
   cache_.hold_own(sequence.tokens);
 }
 
-/// Tells the view what the cache holds and, if it asks, shows it the last queries. What is evaluated for that
-/// again writes the same bits again.
+/// Tells the view which tokens the cache holds and, if the view asks for them, shows it the queries of the
+/// last tokens. Evaluating these tokens again writes the bits into the cache that are there already.
 void NeuralDrafter::show(std::span<const int32_t> tokens, KvCache& cache) {
   const int64_t rows = view_->follow(tokens, cache);
   if (rows == 0) return;
@@ -124,8 +124,8 @@ void NeuralDrafter::take_in(std::span<const int32_t> tokens, int64_t first, KvCa
   }
 }
 
-/// Evaluates the tokens from `first` on and a draft after them; a long prompt in several passes. Without
-/// logits the pass was declined, and drafting ends.
+/// Evaluates the tokens from `first` on and a draft after them, a long prompt in several passes. Returns no
+/// logits if the pass was declined; drafting then ends.
 Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, const Draft& following) {
   const std::span<const int32_t> tokens = sequence.tokens;
   KvCache& cache = cache_.of(sequence);
@@ -153,7 +153,8 @@ void NeuralDrafter::own_head(std::shared_ptr<const LinearWeight> head, std::vect
   token_logits_.assign(size, -std::numeric_limits<float>::infinity());
 }
 
-/// Puts the logits of the head's columns where their tokens are: noise, penalties and ties go by token.
+/// Turns logits by column of the smaller output matrix into logits by token, since noise, penalties and ties
+/// go by token.
 std::span<const float> NeuralDrafter::by_token(std::span<const float> logits) {
   if (head_tokens_.empty()) return logits;
   for (size_t i = 0; i < head_tokens_.size(); ++i) {
@@ -162,19 +163,20 @@ std::span<const float> NeuralDrafter::by_token(std::span<const float> logits) {
   return token_logits_;
 }
 
-/// Says what the pass that evaluates a node, and the inner draft after it, may bring.
+/// Tells the runner the expected gain of the pass that evaluates a node and the inner draft after it.
 void NeuralDrafter::announce_gain(const Draft& draft, int32_t node, const DraftLimits& limits) const {
   if (limits.decline == DraftLimits::Decline::kNever) return evaluator_->runner().expect_gain({});
   const double kept = draft.calibration != nullptr ? draft.calibration->mean() : kUsuallyKept;
   double tokens = 1.0;
-  // Those that this drafter agrees with, the model still has to keep.
+  // A token of the inner draft counts only if this drafter keeps it and the model keeps it, too.
   for (const DraftNode& inner : inner_draft_.nodes) tokens += inner.path * std::pow(kept, inner.depth + 1);
   const double path = node == DraftNode::kRoot ? 1.0 : draft.nodes[static_cast<size_t>(node)].path;
   const bool others_waiting = limits.decline == DraftLimits::Decline::kWhileOthersWait;
   evaluator_->runner().expect_gain({path * kept * tokens, others_waiting});
 }
 
-/// What may follow the sequence's tokens, given the logits after them: fills guesses_ and returns how many.
+/// Fills guesses_ with the best guesses for the token after the sequence, whose logits are given. Returns how
+/// many there are.
 size_t NeuralDrafter::guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler,
                             int32_t breadth, Draft& draft) {
   logits = by_token(logits);
@@ -212,8 +214,9 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
   add_leaves(limits, draft);
 }
 
-/// Goes along the inner draft as far as it is what this drafter would say, appends that to the sequence and
-/// to the draft, with one token more, and keeps siblings as candidates. Returns how many tokens may follow.
+/// Walks along the inner draft as far as its tokens are those that this drafter would propose. Appends these
+/// tokens and one more to the sequence and to the draft, and keeps siblings as candidates. Returns how many
+/// tokens may follow.
 int64_t NeuralDrafter::verify_inner(Sequence& sequence, Sampler& sampler, const DraftLimits& limits,
                                     int64_t most, Draft& draft, Matrix<const float> logits) {
   int32_t at = DraftNode::kRoot;
@@ -256,7 +259,8 @@ int64_t NeuralDrafter::verify_inner(Sequence& sequence, Sampler& sampler, const 
   return most;
 }
 
-/// Tells the calibration of the inner drafter what became of the children of a node that was kept.
+/// Takes the children of a kept node into the calibration of the inner drafter: `token` is the one that was
+/// kept.
 void NeuralDrafter::observe_inner(int32_t parent, int32_t token) {
   if (inner_calibration_ == nullptr) return;
   for (const DraftNode& node : inner_draft_.nodes) {
@@ -294,8 +298,8 @@ void NeuralDrafter::propose_tree(Sequence& sequence, Sampler& sampler, const Dra
   }
 }
 
-/// Evaluates a node, after those before it whose keys and values another path has overwritten, and makes its
-/// children candidates. False when the pass was declined.
+/// Evaluates a node and makes its best guesses candidates. Ancestors whose keys and values another path has
+/// overwritten are evaluated again in the same pass. Returns false if the pass was declined.
 bool NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler,
                            const DraftLimits& limits, Draft& draft) {
   path_.clear();

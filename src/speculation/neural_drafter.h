@@ -12,23 +12,22 @@
 
 namespace verbatim {
 
-/// Where a drafter's keys and values go, and what of them still holds.
+/// The cache that a drafter writes its keys and values into, and how much of it is valid.
 class DraftCache {
  public:
-  /// The cache of the model that is drafted for. Drafting continues from its verified positions, and writes
-  /// into the slots after them, which verification overwrites (QSpec §3.1).
+  /// Drafts over the cache of the model that is drafted for. Drafting continues from the verified positions
+  /// and writes into the slots after them, which verification overwrites (QSpec §3.1).
   DraftCache() = default;
-  /// A cache of the drafter's own.
+  /// Drafts over a cache of the drafter's own.
   explicit DraftCache(const CacheShape& shape, int64_t capacity) : own_(std::in_place, shape, capacity) {}
 
   KvCache& of(Sequence& sequence) { return own_ ? *own_ : *sequence.cache; }
   /// The first of the sequence's tokens that must be evaluated before the next can be drafted.
   int64_t first_unknown(const Sequence& sequence);
-  /// Hears that the cache holds the sequence's tokens but the last. A shared cache is as long as that from
-  /// then on, so that a drafter inside this one goes on from here and leaves alone what lies before; its
-  /// length is left for the caller to put back.
+  /// Notes that the cache holds all of the sequence's tokens but the last. The length of a shared cache is
+  /// set to that, so that a drafter inside this one continues from there; the caller must restore the length.
   void hold(Sequence& sequence);
-  /// The same for a cache of the drafter's own.
+  /// Notes that the drafter's own cache holds all of `tokens` but the last.
   void hold_own(const std::vector<int32_t>& tokens);
   /// The drafter's own cache, or null.
   KvCache* own() { return own_ ? &*own_ : nullptr; }
@@ -38,36 +37,37 @@ class DraftCache {
   std::vector<int32_t> held_;  // the tokens that an own cache holds, from position 0
 };
 
-/// Drafts with a neural network: another reading of the model it drafts for, all of its layers or the first
-/// (ML-SpecQD §III-B, QSpec §3.1, thesis §4.3), or another model.
+/// Drafts with a neural network: with another reading of the model that it drafts for, all of its layers or
+/// the first few (ML-SpecQD §III-B, QSpec §3.1, thesis §4.3), or with another model.
 ///
-/// With a drafter inside it is a speculator of its own: it verifies that one's drafts in its reading, several
-/// in one pass, and proposes what it finds, exactly what it would propose alone (ML-SpecQD §III-C).
+/// It may have an inner drafter. Then it works as a speculator: it verifies the inner drafter's nodes in its
+/// own reading, several in one pass, and proposes exactly what it would propose alone (ML-SpecQD §III-C).
 class NeuralDrafter : public Drafter {
  public:
-  /// `evaluator` outlives the drafter. `grow_trees`: every node of a tree may be evaluated and branch, the
-  /// likeliest first; otherwise siblings are leaves beside a chain, which costs no passes.
+  /// `evaluator` outlives the drafter. With `grow_trees` every node of a tree may be evaluated and have
+  /// children, the likeliest nodes first. Otherwise the draft is a chain with siblings as leaves, which take
+  /// no passes.
   NeuralDrafter(Evaluator& evaluator, PassKind kind, DraftCache cache, bool grow_trees)
       : evaluator_(&evaluator), kind_(kind), cache_(std::move(cache)), grow_trees_(grow_trees) {}
 
   Evaluator& evaluator() { return *evaluator_; }
   const PassKind& kind() const { return kind_; }
 
-  /// Drafts with another drafter from now on, which outlives this one; null: alone. `worth`, if given, learns
-  /// what that one's confidence is worth and is used to weigh it.
+  /// Sets the inner drafter, which outlives this one; null: none. `calibration`, if given, learns from the
+  /// inner drafter's drafts and calibrates their confidences.
   void set_inner(Drafter* inner, const DraftLimits& limits, Calibration* calibration = nullptr) {
     inner_ = inner;
     inner_limits_ = limits;
     inner_calibration_ = calibration;
   }
-  /// Compares its passes with this table from now on, in its statistics.
+  /// Sets the costs with which the statistics compare the times of this drafter's passes.
   void set_table(const PassCosts& table) { table_ = table; }
-  /// Drafts with a head for fewer tokens, which its PassKind points to from now on: column i is tokens[i], in
-  /// ascending order or, without `tokens`, token i.
+  /// Makes the drafter use an output matrix for fewer tokens, which it shares the ownership of: column i is
+  /// tokens[i], in ascending order, or token i if `tokens` is empty.
   void own_head(std::shared_ptr<const LinearWeight> head, std::vector<int32_t> tokens = {});
 
-  /// Keeps the narrower view of the shared cache that its PassKind points to. `verifying`: the reading that
-  /// has filled that cache.
+  /// Makes the drafter see the shared cache through a narrower view, which it owns. `verifying` is the
+  /// reading whose keys and values the cache holds.
   void own_view(std::unique_ptr<SparseCache> view, Reading verifying = Reading::kFull) {
     view_ = std::move(view);
     verifying_ = verifying;
@@ -78,7 +78,8 @@ class NeuralDrafter : public Drafter {
                Draft& draft) override;
   void observe(const Sequence& sequence) override;
 
-  /// How many rows each pass of the last propose() had: the first one takes in what was accepted since.
+  /// The number of rows of each pass of the last propose(). The first pass also has the tokens that were
+  /// accepted since the propose() before.
   const std::vector<int64_t>& pass_rows() const { return pass_rows_; }
 
  private:
@@ -115,7 +116,7 @@ class NeuralDrafter : public Drafter {
   DraftCache cache_;
   bool grow_trees_;
   std::shared_ptr<const LinearWeight> head_;
-  std::vector<int32_t> head_tokens_;  // by column of head_; empty where they are the first
+  std::vector<int32_t> head_tokens_;  // by column of head_; empty: column i is token i
   std::vector<float> token_logits_;   // by token, minus infinity for those that head_ lacks
   std::unique_ptr<SparseCache> view_;
   Reading verifying_ = Reading::kFull;

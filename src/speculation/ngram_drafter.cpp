@@ -13,11 +13,11 @@ namespace {
 
 using Followers = NgramTable::Followers;
 
-/// The most recent follower counts so much more, and so many unseen tokens are expected beside those seen.
+/// The weight added to the most recent follower, and the number of unseen followers that is assumed.
 constexpr float kRecentBonus = 1.0f;
 constexpr float kUnseen = 0.5f;
 
-/// The part of what followed that falls to the i-th follower.
+/// The share of the i-th follower among all that followed.
 float share(const Followers& followers, size_t i) {
   const float seen = static_cast<float>(followers.counts[i]) + (i == 0 ? kRecentBonus : 0.0f);
   return seen / (static_cast<float>(followers.total()) + kRecentBonus + kUnseen);
@@ -105,7 +105,7 @@ size_t NgramDrafter::guess(std::span<const int32_t> context, std::span<Guessed> 
       }
     }
   }
-  // Where tables and orders disagree, they promise more than there is to share.
+  // Where tables and orders disagree, the confidences can add up to more than 1.
   float left = 1.0f;
   for (Guessed& guessed : out.first(count)) {
     guessed.confidence = std::min(guessed.confidence, left);
@@ -153,7 +153,8 @@ void NgramDrafter::propose(std::span<const int32_t> tokens, const DraftLimits& l
     tail_.push_back(guesses[0].token);
   }
 
-  // The likeliest are taken. What precedes a node is at least as likely and, among equals, earlier.
+  // The likeliest nodes are taken. The ancestors of a node are at least as likely and, among equals, come
+  // earlier, so they are taken, too.
   const auto nodes = static_cast<size_t>(std::max(limits.nodes, 0));
   if (picks_.size() > nodes) {
     std::sort(picks_.begin(), picks_.end(), [](const Pick& a, const Pick& b) {
@@ -179,8 +180,8 @@ void NgramDrafter::observe(const Sequence& sequence) {
 }
 
 size_t NgramDrafter::common_length(std::span<const int32_t> tokens) const {
-  // A sequence grows at its end; so where the last tokens of what was seen are still the same, so is the
-  // rest.
+  // A sequence grows at its end: where the last tokens seen before are unchanged, all tokens before them are
+  // assumed to be unchanged, too.
   constexpr size_t kChecked = 32;
   const size_t known = std::min({seen_, tokens.size(), learnt_.size()});
   const size_t from = known - std::min(known, kChecked);

@@ -12,33 +12,36 @@
 
 namespace verbatim {
 
-/// Drafts what followed the same tokens before, in the sequence or in a table counted beforehand: prompt
-/// lookup and a statistical model at once, for no pass of any model. What is verified is learnt at once, in a
-/// table of its own: the little that the sequence says about itself weighs more than much from elsewhere.
+/// Drafts tokens that followed the same context before, in the sequence itself or in a table counted
+/// beforehand. It is prompt lookup and a statistical model in one, and takes no pass of any model. Verified
+/// tokens are learnt at once, in a table of the sequence's own, because the little that a text says about
+/// itself weighs more than much that other texts say.
 ///
-/// A guess's confidence is measured, not assumed. Before a verified token is learnt, the best guess of either
-/// table and every order is compared with it; so for each of these, and each share that the guess had of what
-/// was counted, it is known how often such a guess was right lately. Of all that know the context, each token
-/// takes the highest confidence that one of them gives it.
+/// The confidence of a guess is measured. Before a verified token is learnt, the best guess of each table and
+/// each order is compared with it. So the drafter knows, by table, order and the guess's share of the counted
+/// followers, how often such guesses were right lately. A token's confidence is the highest that any table
+/// and order gives it.
 class NgramDrafter : public Drafter {
  public:
-  /// Loads level.table if there is one; its own orders count, not the level's. Throws Error(kBadInput) when
-  /// that is malformed or was counted with a vocabulary of another size.
+  /// Makes the drafter of a level and loads the file level.table, if that is named. The file's longest and
+  /// shortest orders replace the level's. Throws Error(kBadInput) if the file is malformed or was counted
+  /// with a vocabulary of another size.
   NgramDrafter(const DraftLevel& level, int32_t vocabulary);
   NgramDrafter(const NgramDrafter&) = delete;
   NgramDrafter& operator=(const NgramDrafter&) = delete;
 
-  /// Neither learns anything nor asks for noise; a chain of the best guesses, and the next best beside them
-  /// as leaves where limits.breadth allows. Of all these the draft keeps those that are likeliest to be
-  /// reached.
+  /// Proposes a chain of best guesses, with the next best ones as leaves if limits.breadth allows them. If
+  /// there are more than limits.nodes, those most likely to be reached stay. It learns nothing and does not
+  /// use the noise.
   void propose(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t room,
                Draft& draft) override;
-  /// Learns the tokens that are new since the last call; those of a prompt, too, if it hears of them. A
-  /// sequence that became shorter, or another one, is learnt from where it differs.
+  /// Learns the tokens that are new since the last call, those of a prompt included. A sequence that became
+  /// shorter, or is another one, is learnt from the first token that differs.
   void observe(const Sequence& sequence) override;
 
-  /// The same for plain lists of tokens.
+  /// Does what propose() does, for a plain list of tokens.
   void propose(std::span<const int32_t> tokens, const DraftLimits& limits, int64_t room, Draft& draft);
+  /// Does what observe() does, for a plain list of tokens.
   void observe(std::span<const int32_t> tokens);
 
   /// A guess for the token after `context`.
@@ -46,19 +49,19 @@ class NgramDrafter : public Drafter {
     int32_t token;
     float confidence;
   };
-  /// The best guesses, best first, at most out.size() of them; their confidences sum up to at most 1. Returns
-  /// how many.
+  /// Writes the best guesses for the token after `context` to `out`, best first, at most out.size() of them.
+  /// Their confidences add up to at most 1. Returns the number of guesses.
   size_t guess(std::span<const int32_t> context, std::span<Guessed> out) const;
 
-  /// What it learnt.
+  /// The table of what was learnt from sequences.
   const NgramTable& table() const { return *own_; }
 
  private:
   static constexpr size_t kBuckets = 12;
-  /// How often guesses were right: an average over some 100 of them.
+  /// The share of guesses that were right: an average over about the last 100.
   struct HitRate {
     float rate = 0.0f;
-    float weight = 0.0f;  ///< guesses that it stands for
+    float weight = 0.0f;  ///< the number of guesses that the average is made of
   };
   struct Pick {
     int32_t token;
@@ -68,7 +71,7 @@ class NgramDrafter : public Drafter {
     float reached;  ///< the product of the confidences up to here
   };
 
-  /// A table and how well it did, by order.
+  /// A table and its hit rates, by order and by the share of the guess.
   struct Source {
     std::shared_ptr<const NgramTable> table;
     std::vector<std::array<HitRate, kBuckets>> hit_rates;
@@ -78,7 +81,7 @@ class NgramDrafter : public Drafter {
   size_t common_length(std::span<const int32_t> tokens) const;
   void learn(std::span<const int32_t> context, int32_t token);
 
-  std::shared_ptr<NgramTable> own_;  ///< what the sequence taught
+  std::shared_ptr<NgramTable> own_;  ///< the table learnt from sequences
   std::vector<Source> sources_;      ///< own_ and perhaps the one counted beforehand
   int32_t longest_;
   std::vector<int32_t> learnt_;  ///< the sequence as far as it was learnt

@@ -76,8 +76,8 @@ const NgramTable::Followers* NgramTable::find(int32_t index, uint64_t key) const
 }
 
 NgramTable::Entry& NgramTable::place_for(Set& set, uint32_t tag) const {
-  // A context is worth its count, less one for every round of learning as long as the table is large that it
-  // went unused: what was frequent long ago does not stay forever.
+  // The value of a context is its count, less one for every `contexts` tokens that were learnt while it went
+  // unused, so that a context which was frequent long ago is replaced at last.
   Entry* worst = &set.entries[0];
   int64_t least = std::numeric_limits<int64_t>::max();
   for (Entry& entry : set.entries) {

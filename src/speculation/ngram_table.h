@@ -9,10 +9,10 @@
 
 namespace verbatim {
 
-/// Which tokens followed which: for every order n from `shortest` to `longest`, a table from the last n
-/// tokens of a context to what came after it. Its memory is fixed: a context that is new takes the place of
-/// one that was of little use. Contexts are told apart by a hash, so that once in a while two of them are
-/// mixed up; what is counted here is only ever a guess.
+/// Counts which tokens followed which contexts: for every order n from `shortest` to `longest`, a table from
+/// the last n tokens of a context to the tokens that came after it. The memory is fixed, so a new context
+/// takes the place of one that was of little use. Contexts are told apart by a hash alone, and once in a
+/// while two are mixed up, which is harmless: the counts only make guesses.
 class NgramTable {
  public:
   static constexpr int32_t kLongest = 32;
@@ -23,13 +23,13 @@ class NgramTable {
     int32_t shortest = 2;  ///< at least 1
     int32_t longest = 6;   ///< at least `shortest`, at most kLongest
     int64_t contexts =
-        kDefaultContexts;    ///< of each order, 32 bytes each: a power of two, 4 to kMostContexts
-    int32_t vocabulary = 0;  ///< the tokens are below it
+        kDefaultContexts;    ///< the entries of each order, 32 bytes each: a power of two, 4 to kMostContexts
+    int32_t vocabulary = 0;  ///< the number of tokens in the vocabulary
 
     bool operator==(const Shape&) const = default;
   };
 
-  /// What came after a context: up to four tokens, the most recent first. All zero: nothing did.
+  /// The tokens that came after a context, up to four, the most recent first. All zero if none did.
   struct Followers {
     static constexpr size_t kMost = 4;
     std::array<int32_t, kMost> tokens;
@@ -42,39 +42,40 @@ class NgramTable {
   /// The hashes of the end of a context: keys[i] of its last shortest + i tokens.
   using Keys = std::array<uint64_t, kLongest>;
 
-  /// Throws Error(kUsage) for a shape outside these ranges.
+  /// Makes an empty table. Throws Error(kUsage) if the shape is outside the ranges that Shape states.
   explicit NgramTable(const Shape& shape);
 
   const Shape& shape() const { return shape_; }
   int32_t orders() const { return shape_.longest - shape_.shortest + 1; }
 
-  /// Hashes the end of `context` and returns for how many orders it is long enough. Asks for the memory that
-  /// looking them up will need.
+  /// Hashes the end of `context` for each order. Returns the number of orders that the context is long enough
+  /// for. Also prefetches the memory that find() will read for these keys.
   int32_t hash(std::span<const int32_t> context, Keys& keys) const;
-  /// What followed the context of keys[index], or null.
+  /// The followers of the context of keys[index], or null if it is not in the table.
   const Followers* find(int32_t index, uint64_t key) const;
   /// Counts that `token` followed the context of the first `orders` keys.
   void learn(const Keys& keys, int32_t orders, int32_t token);
-  /// Counts all of a text from the beginning.
+  /// Counts all tokens of a text, each after the tokens before it.
   void learn(std::span<const int32_t> tokens);
 
-  /// The contexts that are in use, of all orders.
+  /// The number of entries in use, of all orders.
   int64_t size() const;
 
-  /// A file that save() made. Throws Error(kBadInput) with one line on what is wrong with it.
+  /// Reads a file that save() made. Throws Error(kBadInput) if it is malformed.
   static NgramTable load(const std::filesystem::path& path);
-  /// Writes what is in use to a file that does not exist yet. Throws Error(kBadInput) or Error(kMachine).
+  /// Writes the entries in use to a file that does not exist yet. Throws Error(kBadInput) if the file exists
+  /// and Error(kMachine) if it cannot be written.
   void save(const std::filesystem::path& path) const;
 
  private:
   struct Entry {
     uint32_t tag;   ///< the part of the key that does not say where the entry lies
-    uint32_t used;  ///< the tick of the last learning
+    uint32_t used;  ///< the tick at which it was last learnt from
     Followers followers;
 
     bool empty() const { return followers.counts[0] == 0; }
   };
-  static constexpr size_t kWays = 4;  ///< entries that a context may lie in
+  static constexpr size_t kWays = 4;  ///< the number of entries that a context may lie in
   struct alignas(kWays * 32) Set {
     std::array<Entry, kWays> entries;
   };

@@ -22,15 +22,16 @@ namespace verbatim {
 
 namespace {
 
-/// Raised when costs kept by an earlier program say something else, or its kernels took other times.
+/// The version of the files of costs, raised when their contents change or the kernels take other times.
 constexpr int kVersion = 3;
 
-/// The context that passes are timed after, in tokens, and how long one number of rows may take in all.
+/// The number of tokens of the context that passes are timed after, and the most seconds that measuring one
+/// number of rows may take.
 constexpr int64_t kContext = 128;
 constexpr double kSecondsPerSize = 0.25;
 constexpr int kMostRounds = 5;
 
-/// How much one pass changes the idea of how busy the machine is, but for the first ones, which count more:
+/// The weight of one pass in the estimate of how busy the machine is. The first passes weigh more, because
 /// the costs may have been measured long ago.
 constexpr double kScaleRate = 0.1;
 

@@ -8,52 +8,54 @@
 
 namespace verbatim {
 
-/// Runs the passes that one sequence wants of a model: alone, or together with those of other sequences.
+/// Runs the passes of one sequence with one model, each alone or together with those of other sequences.
 class PassRunner {
  public:
   virtual ~PassRunner() = default;
 
-  /// Evaluates rows of the sequence, which all have the number 0, as Decoder::forward() does. What it returns
-  /// holds until the sequence wants its next pass. A pass that drafts may be declined, where it
-  /// promises less than its time is worth: then nothing is evaluated, and there are no logits.
+  /// Evaluates rows of the sequence as Decoder::forward() does; they all have the sequence number 0. The
+  /// logits are valid until the next run(). A drafting pass may be declined if its expected gain is not worth
+  /// its time: then nothing is evaluated, and no logits are returned.
   virtual Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,
                                   int64_t first_logits_row) = 0;
-  /// After a pass over a tree: makes the path that ends in row `last` the one that the cache holds.
+  /// Makes the cache hold, after a pass over a tree, the path that ends in row `last` of that pass.
   virtual void keep_path(int64_t last, KvCache& cache) = 0;
 
-  /// The last pass that run() was part of: the rows of all sequences, and how long it took by itself.
+  /// The size and the time of a pass: the rows of all sequences in it, and its seconds without waiting.
   struct PassTiming {
     int64_t rows = 0;
     double seconds = 0;
   };
+  /// The size and time of the pass that the last run() was part of.
   virtual PassTiming last_pass() const = 0;
-  /// How many tokens the next passes that draft are expected to bring: by that they may be declined.
+  /// The number of tokens that a drafting pass is expected to gain, by which it may be declined.
   struct ExpectedGain {
     double tokens = std::numeric_limits<double>::infinity();
-    bool others_waiting = false;  ///< only while others wait to verify already
+    bool others_waiting = false;  ///< the pass may be declined only while other sequences wait to verify
   };
+  /// Sets the expected gain of the drafting passes that follow.
   virtual void expect_gain(const ExpectedGain& /*gain*/) {}
-  /// The probabilities of being kept below which it is not worth what it takes in passes that are shared: to
-  /// draft after a token, and to verify one that takes no drafting. 0 while nothing is known.
+  /// The smallest probabilities of being kept with which a token is worth its time in shared passes.
   struct KeepThresholds {
-    double path = 0.0;
-    double leaf = 0.0;
+    double path = 0.0;  ///< for drafting on after a token
+    double leaf = 0.0;  ///< for verifying a token that takes no drafting pass
   };
+  /// The keep thresholds that are best for the batch now; 0 while nothing is known.
   virtual KeepThresholds keep_thresholds() const { return {}; }
-  /// Hears how many tokens of a draft were kept, and whether the next was not.
+  /// Takes in a verified draft: `kept` of its tokens were kept; `cut`: the next one was rejected.
   virtual void observe_draft(int64_t /*kept*/, bool /*cut*/) {}
 
   virtual const Decoder& decoder() const = 0;
   virtual int threads() const = 0;
-  /// Runs the sequence's passes of another model, which outlives it. `small`: with one thread, because a
-  /// second would come too late.
+  /// Makes a runner for the sequence's passes of a draft model, which outlives it. A `small` model is
+  /// evaluated by one thread, because its passes end before a second thread has woken up.
   virtual std::unique_ptr<PassRunner> runner_for_draft_model(const Decoder& other, bool small) = 0;
 };
 
-/// Runs each pass as it comes.
+/// Runs the passes of a sequence that shares none: each at once and by itself.
 class SingleRunner : public PassRunner {
  public:
-  /// Both outlive the runner.
+  /// `decoder` and `team` outlive the runner.
   SingleRunner(const Decoder& decoder, ThreadTeam& team) : decoder_(&decoder), team_(&team) {}
 
   Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,

@@ -9,35 +9,38 @@ namespace verbatim {
 
 namespace {
 
-/// How much a step changes the averages of the plan that it used.
+/// The weight of one step in the averages of the plan that it used.
 constexpr double kRate = 0.15;
-/// A plan is measured so often before n-grams may draft in its stead: where its drafts are long it is worth
-/// more than is expected at first, and while n-grams win, nobody learns better.
+/// The number of steps in which a plan is measured before n-grams may draft in its stead. Where its drafts
+/// are long, the plan is faster than is expected at first, and no step would show it while n-grams win.
 constexpr int64_t kFirstUses = 6;
-/// Steps between trials of a losing plan: at first, and at last, doubling in between.
+/// The number of steps between two trials of a losing plan: it begins at the smaller value and doubles up to
+/// the larger.
 constexpr int64_t kOftenest = 16;
 constexpr int64_t kRarest = 256;
-/// Trials may take so much of the time, and no more.
+/// The largest share of all time that trials of losing plans may cost.
 constexpr double kTrialShare = 0.02;
-/// Another plan must promise so much more than plain decoding, whose rate is better known.
+/// The factor by which another plan's rate must exceed that of plain decoding, whose rate is better known.
 constexpr double kMargin = 1.03;
-/// N-grams alone must promise so much more than a network, which may have them inside: it would find out
-/// what is wrong with them for the price of a draft pass.
+/// The factor by which the expected rate of n-grams alone must exceed that of a network. A network that has
+/// them inside finds their mistakes for the price of a draft pass.
 constexpr double kNgramMargin = 1.25;
-/// A step that took much longer than it should was interrupted; it counts as so many.
+/// The factor to which the time of a step is limited, relative to the expected time: a step that took longer
+/// was interrupted.
 constexpr double kLongestStep = 4.0;
 
-/// The most nodes that draft for a draft.
+/// The most nodes of a draft by which an inner drafter helps an outer one.
 constexpr int32_t kMostInnerNodes = 7;
 
-/// A draft model's pass against the model's, while it is not known.
+/// The time of a draft model's pass relative to a pass of the model, while it is not known.
 constexpr double kUnknownShare = 0.03;
 
-/// How many rows verification is likely to have: where the price of one more is taken.
+/// The usual number of rows of a verification of one sequence, at which the cost of one more row is looked
+/// up.
 constexpr int64_t kUsualRows = 12;
 
-/// What to expect before anything is known: tokens per step, and how much an inner drafter speeds its outer
-/// up.
+/// Guesses until a plan has been measured: the tokens of a step, and the factor by which an inner drafter
+/// speeds up the outer one.
 constexpr double kFirstTokens = 3.5;  // rather too much: a plan that is never used cannot disappoint
 constexpr double kInnerGain = 1.6;
 
@@ -142,7 +145,8 @@ void Planner::set_batch(int64_t sequences) {
   for (Plan& plan : plans_) expect(plan, plan.outer ? before[*plan.outer] : 0.0);
 }
 
-/// Puts what a step would take if all sequences took one like it in place of what it took.
+/// Replaces the measured times of a step by the costs of a batch in which every sequence takes a step like
+/// it. A measured time would include waiting for the drafts of other sequences.
 void Planner::use_batch_costs(double& seconds_draft, double& seconds_verify, int64_t rows,
                               const PassRunner::PassTiming& verified) {
   if (verified.rows > 0) costs_.target.observe_pass(verified.rows, verified.seconds);
@@ -156,7 +160,7 @@ void Planner::use_batch_costs(double& seconds_draft, double& seconds_verify, int
   seconds_draft = seconds_ngrams_ + seconds_outer_;
 }
 
-/// How many rows a verification has where the price of one more is taken.
+/// The number of rows of a verification at which the cost of one more row is looked up.
 int64_t Planner::usual_rows(const Plan& plan) const {
   return batch_ == 1 ? kUsualRows : std::lround(plan.rows);
 }
@@ -171,7 +175,7 @@ void Planner::begin() {
 }
 
 double Planner::pass_seconds(size_t level) const {
-  // N-grams are free. What a model of another vocabulary takes is not measured beforehand but as it is used.
+  // N-grams are free. The passes of a model with another vocabulary are not measured beforehand, but in use.
   if (recipe_.levels[level].kind == DraftLevel::Kind::kNgram) return 0.0;
   return costs_.levels[level] ? costs_.levels[level]->of(1) : costs_.target.of(1) * kUnknownShare;
 }
@@ -212,25 +216,27 @@ DraftLimits Planner::outer_limits(const Plan& plan) const {
 }
 
 DraftLimits Planner::inner_limits(const Plan& plan) const {
-  // What a row more costs among the first few, against what a token costs this way.
+  // The cost of one more row among the first few, relative to the cost of a drafted token of this plan.
   const PassCosts& outer = *costs_.levels[*plan.outer];
   const double row = (outer.of(4) - outer.of(2)) / 2.0;
   DraftLimits limits = limits_of(recipe_.levels[*plan.inner]);
   limits.path_threshold = threshold((pass_seconds(*plan.inner) + row) / plan.draft_seconds);
   limits.leaf_threshold = threshold(row / plan.draft_seconds);
-  // Passes of the outer over few rows cost little more than over one; those over many do not.
+  // A pass of the outer drafter over a few rows costs little more than one over a single row; a pass over
+  // many rows does cost more.
   limits.nodes = std::min(limits.nodes, kMostInnerNodes);
   return limits;
 }
 
-/// Whether there is nothing to learn from using a plan although n-grams promise more.
+/// Whether a plan is known well enough, so that nothing is learnt from using it where n-grams are expected to
+/// be faster.
 bool Planner::known(const Plan& plan) const {
   if (!plan.outer) return true;
   if (plan.uses < kFirstUses) return false;
   return plan.unused < kOftenest || lost_ > kTrialShare * seconds_;
 }
 
-/// Asks the n-grams, whose answer is free and teaches what their confidence is worth.
+/// Asks the n-grams for their draft. It costs nothing and, used or not, it trains the calibration of n-grams.
 void Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate) {
   ngram_draft_.clear();
   if (!ngrams_) return;
@@ -242,7 +248,7 @@ void Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room,
   drafters_->level(*ngrams_).propose(sequence, sampler, limits, room, ngram_draft_);
 }
 
-/// Makes their answer the draft of this step.
+/// Makes the draft of the n-grams the draft of this step.
 void Planner::take_ngrams(double rate, Draft& draft) {
   current_ = plans_.size();
   ngrams_offered_ = true;
@@ -290,7 +296,7 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   passes_before_ = drafter.stats.passes;
   DraftLimits limits = outer_limits(plan);
   limits.decline = DraftLimits::Decline::kWhileOthersWait;
-  // What nobody has measured yet must not cost much to find out.
+  // The first use of a plan that was never measured must not cost much.
   if (model && network == nullptr && plan.uses == 0) limits.length = std::min(limits.length, 2);
   {
     const Stopwatch watch(seconds_outer_);
@@ -303,8 +309,8 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   prune(draft, rate);
 }
 
-/// Leaves out the last nodes, the least likely ones, if they cost more than they promise: a row may be dear
-/// where it takes one more tile.
+/// Leaves out the last nodes, which are the least likely ones, if their rows cost more than they are expected
+/// to gain: a row is dear where it takes one more tile.
 void Planner::prune(Draft& draft, double rate) const {
   draft.order_by_path();
   double tokens = 1.0;
@@ -320,7 +326,7 @@ void Planner::prune(Draft& draft, double rate) const {
   draft.nodes.resize(keep);
 }
 
-/// Plain decoding is known from its steps, or else from the cost of one row.
+/// Learns the rate of plain decoding: from a step of it, or else from the cost of a pass over one row.
 void Planner::learn_plain(int64_t rows, double seconds_verify) {
   Plan& plain = plans_.front();
   if (rows == 1) {
@@ -332,7 +338,7 @@ void Planner::learn_plain(int64_t rows, double seconds_verify) {
   }
 }
 
-/// Counts for each level what came true of what it offered.
+/// Counts in the statistics of each level how many of its drafted tokens were appended.
 void Planner::credit(std::span<const int32_t> appended) {
   const auto matched = [&](const Draft& draft) {
     int64_t count = 0;
@@ -401,7 +407,7 @@ double Planner::passes_of(size_t level) const {
   return seconds / costs.of(1);
 }
 
-/// What the plan's drafter took, for its passes and for each token.
+/// Learns the time that the plan's drafter took, per pass and per drafted token.
 void Planner::learn_drafting(Plan& plan, double rate) {
   const double passes = passes_of(*plan.outer);
   if (passes == 0) return;
@@ -416,18 +422,18 @@ void Planner::learn_drafting(Plan& plan, double rate) {
 }
 
 void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double seconds_step) {
-  // The first steps count more: what is expected before them is a guess.
+  // The first steps count more, since the averages before them are guesses.
   const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 1));
   learn_drafting(plan, rate);
   plan.rows += rate * (static_cast<double>(draft.size() + 1) - plan.rows);
   plan.passes += rate * (passes_of(*plan.outer) - plan.passes);
-  // Half of what was expected and half of what came: the first is less noisy, the second true.
+  // The average of the expected and of the appended tokens: the expectation is less noisy, the count is true.
   const double tokens = 0.5 * expected_tokens(draft) + 0.5 * static_cast<double>(appended);
   const double seconds = std::min(seconds_step, kLongestStep * plan.seconds);
   plan.tokens += rate * (tokens - plan.tokens);
   plan.seconds += rate * (seconds - plan.seconds);
-  // Plans with the same outer drafter say the same; only what they take differs. Without n-grams inside, it
-  // would have taken a pass for each token.
+  // Plans with the same outer drafter propose the same tokens and differ in their time alone. Without n-grams
+  // inside, the outer drafter would have needed one pass for each token.
   for (Plan& other : plans_) {
     if (other.outer != plan.outer || other.uses > 0) continue;
     other.tokens = plan.tokens;

@@ -11,65 +11,71 @@
 
 namespace verbatim {
 
-/// The costs that a planner weighs.
+/// The pass costs by which a planner decides.
 struct PlanningCosts {
-  PassCosts target;                              ///< the model, verifying
-  std::vector<std::optional<PassCosts>> levels;  ///< of the recipe's levels; none for n-grams
+  PassCosts target;  ///< the costs of verification
+  std::vector<std::optional<PassCosts>>
+      levels;  ///< the costs of drafting, by level of the recipe; none for n-grams
 };
 
-/// Chooses for each step what drafts, how deep and how broad, for the most tokens per second: SPEQ's eq. 1
-/// and 2 (accepted tokens over the time of drafting and verifying) for trees and nested levels.
+/// Chooses for each step which levels draft, how deep and how broad, for the most tokens per second: SPEQ's
+/// eq. 1 and 2 (accepted tokens over the time of drafting and verifying), applied to trees and nested levels.
 ///
-/// A plan is a drafter, perhaps with another inside. Its rate is measured as it is used, an average that
-/// fades; others are tried again now and then, ever more rarely while they lose. Within a plan the stop rule
-/// is marginal: another token is drafted while what it is expected to bring, at the best rate there is, takes
-/// longer than its cost. N-grams cost nothing to ask, so they are asked first at every step and win where
-/// they promise clearly more than the best plan; that is measured first, and again now and then. Plain
-/// decoding is a plan too, whose rate is known from its cost.
+/// A plan is a drafter, perhaps with another inside, or plain decoding. The rate of a plan, in tokens per
+/// second, is measured while it is used, as an average in which older steps fade. Losing plans are tried
+/// again now and then, ever more rarely. Within a plan the stop rule is marginal: another token is drafted
+/// while its expected gain, at the rate of the best plan, is worth more time than it costs. N-grams cost
+/// nothing, so they are asked first at every step, and replace the best plan where their expected rate is
+/// clearly higher. The rate of plain decoding is known from its pass cost.
 ///
-/// What is chosen never changes the text.
+/// The choice never changes the text.
 class Planner {
  public:
   /// `drafters` has the levels of `recipe` and outlives the planner.
   Planner(const Recipe& recipe, DrafterStack& drafters, PlanningCosts costs);
 
-  /// Chooses and drafts: adds to the empty draft.
+  /// Chooses a plan and drafts with it: adds nodes to the empty `draft`. The sequence may grow by `room`
+  /// tokens.
   void propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft& draft);
-  /// Hears how long that draft and its verification took and which tokens the step appended. `verified`: the
-  /// pass that verified it, where it is shared.
+  /// Learns from a step: the draft of the last propose(), the tokens that the step appended, and the seconds
+  /// that drafting and verification took. In a batch `verified` is the shared pass that verified the draft.
   void learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
              double seconds_verify, const PassRunner::PassTiming& verified = {});
 
-  /// From now on so many sequences share passes. What a plan takes is then not measured, since a sequence
-  /// also waits for the drafts of others, but reckoned from the costs, as if all of them did the same.
+  /// Sets the number of sequences that share passes. From two on the time of a step is not measured, since it
+  /// would include waiting for the drafts of other sequences; it is computed from the pass costs, as if all
+  /// sequences took the same step.
   void set_batch(int64_t sequences);
 
-  /// How often each plan was chosen, and what the costs promised. Starts anew with begin().
+  /// Sets the statistics to zero.
   void begin();
+  /// How often each plan was chosen since begin().
   const std::vector<PlanStats>& chosen() const { return chosen_; }
-  /// What of the last propose() the drafters took; the rest was planning.
+  /// The seconds of the last propose() that the drafters took; the rest was planning.
   double seconds_drafting() const { return seconds_ngrams_ + seconds_outer_; }
+  /// The seconds that all drafting since begin() was expected to take.
   double expected_draft() const { return expected_draft_; }
+  /// The seconds that all verification since begin() was expected to take.
   double expected_verify() const { return expected_verify_; }
-  /// What the costs as they were measured say of the verifications. Those of drafts are in the statistics of
-  /// their levels.
+  /// The seconds of all verification since begin() by the table of measured pass costs. The same for drafting
+  /// is in the statistics of the levels.
   double table_verify() const { return table_verify_; }
 
  private:
   struct Plan {
     std::string name;
-    std::optional<size_t> outer;  // a level; none: plain decoding
-    std::optional<size_t> inner;  // the level that drafts for it
-    double tokens = 0;            // per step, averaged
-    double seconds = 0;           // likewise
-    double draft_seconds = 0;     // per drafted token deep, averaged
-    double rows = 0;              // of verification, averaged
-    double passes = 0;            // of the outer drafter, in passes over one row, averaged
-    FadingLine step_seconds{0};   // of drafting, by passes of the outer drafter
-    int64_t unused = 0;           // steps since it was chosen
-    int64_t uses = 0;
-    int64_t interval = 16;  // steps between trials while it loses
-    bool measured = false;  // plain decoding: whether a step of it has been timed
+    std::optional<size_t> outer;  // the level that drafts; none: plain decoding
+    std::optional<size_t> inner;  // the level that drafts for `outer`, if any
+    double tokens = 0;            // the average number of tokens of a step
+    double seconds = 0;           // the average seconds of a step
+    double draft_seconds = 0;     // the average seconds of drafting, per token of depth
+    double rows = 0;              // the average number of rows of a verification
+    double passes = 0;            // the average number of passes of `outer` in a step, in passes over one row
+    FadingLine step_seconds{0};   // the seconds of drafting in a step, by the passes of `outer`
+    int64_t unused = 0;           // the number of steps since the plan was chosen
+    int64_t uses = 0;             // the number of steps in which the plan was chosen
+    int64_t interval = 16;        // the number of steps between trials while the plan loses
+    bool measured = false;        // of plain decoding: whether a step of it has been timed
     Calibration inner_calibration{};
     double rate() const { return tokens / seconds; }
   };
@@ -99,20 +105,20 @@ class Planner {
   DrafterStack* drafters_;
   PlanningCosts costs_;
   std::vector<Plan> plans_;                // plans_[0] is plain decoding
-  std::vector<Calibration> calibrations_;  // of each level's drafts to the model
-  std::optional<size_t> ngrams_;           // the level that is asked first
-  Draft ngram_draft_;                      // its answer
-  Draft outer_draft_;   // what the plan's drafter said, before anything was merged or left out
-  int64_t batch_ = 1;   // sequences that share passes
-  size_t current_ = 0;  // the plan of this step; plans_.size(): n-grams
-  int64_t passes_before_ = 0;
-  double passed_over_ = 0;       // tokens per second that n-grams promised where the plan was to be measured
-  bool ngrams_offered_ = false;  // whether the draft of this step has what they said
-  double seconds_ngrams_ = 0;    // of the last propose(): asking n-grams,
-  double seconds_outer_ = 0;     // and drafting with a network
-  double ngram_seconds_ = 0;     // of a step, averaged
-  double seconds_ = 0;           // of all steps
-  double lost_ = 0;              // of these, what trials of losing plans took too long
+  std::vector<Calibration> calibrations_;  // by level: of drafts that the model verifies
+  std::optional<size_t> ngrams_;           // the level of n-grams, if there is one
+  Draft ngram_draft_;                      // the draft of the n-grams in this step
+  Draft outer_draft_;            // the draft of the plan's drafter, before merging and leaving out nodes
+  int64_t batch_ = 1;            // the number of sequences that share passes
+  size_t current_ = 0;           // the plan of this step; plans_.size(): n-grams
+  int64_t passes_before_ = 0;    // the passes of the outer drafter before this step
+  double passed_over_ = 0;       // the expected rate of n-grams that gave way to measuring a plan
+  bool ngrams_offered_ = false;  // whether the draft of this step includes that of the n-grams
+  double seconds_ngrams_ = 0;    // the seconds of n-grams in the last propose()
+  double seconds_outer_ = 0;     // the seconds of a network in the last propose()
+  double ngram_seconds_ = 0;     // the average seconds of n-grams in a step
+  double seconds_ = 0;           // the seconds of all steps
+  double lost_ = 0;              // the seconds that trials of losing plans cost more than the best plan
   double expected_draft_ = 0;
   double expected_verify_ = 0;
   double table_verify_ = 0;

@@ -10,7 +10,7 @@ namespace verbatim {
 
 namespace {
 
-// In tokens of the followed sequence.
+// These lengths count tokens of the followed sequence.
 constexpr size_t kShortestBlock = 16;
 constexpr size_t kLongestBlock = 64;  // beyond it a block ends anywhere: some scripts have no spaces
 constexpr size_t kOpen = 16;          // so many at the end are in no block
@@ -41,7 +41,8 @@ void ShadowSequence::follow(std::span<const Token> tokens) {
   followed_.erase(differs, followed_.end());
   const size_t same = followed_.size();
   followed_.insert(followed_.end(), from, tokens.end());
-  // As if all had been followed from the beginning: where a block ends depends on what comes after it.
+  // Blocks are made anew, as if the sequence had been followed from its beginning: where a block ends depends
+  // on the tokens after it.
   while (!blocks_.empty() && blocks_.back().end + kOpen > same) blocks_.pop_back();
   if (same <= origin_) origin_ = 0;
   encode_all();
@@ -59,7 +60,7 @@ void ShadowSequence::follow(std::span<const Token> tokens) {
   shadow_.tokens.clear();
 }
 
-/// Encodes what is in no block.
+/// Encodes the followed tokens that are in no block.
 void ShadowSequence::encode_all() {
   size_t begin = origin_;
   if (blocks_.empty()) {
@@ -79,7 +80,7 @@ void ShadowSequence::encode_all() {
   encode(begin, followed_.size());
 }
 
-/// Where a block that starts at `begin` ends, or `begin` if there is no such place yet.
+/// The end of the block that starts at `begin`, or `begin` if there is no place yet where it may end.
 size_t ShadowSequence::find_cut(size_t begin) const {
   const std::span<const Token> tokens = followed_;
   for (size_t cut = begin + kShortestBlock; cut + kOpen <= tokens.size(); ++cut) {
@@ -91,7 +92,7 @@ size_t ShadowSequence::find_cut(size_t begin) const {
   return begin;
 }
 
-/// Appends what the followed tokens from `begin` to `end` say.
+/// Appends the translation of the followed tokens `begin` .. `end` - 1 to the shadow.
 void ShadowSequence::encode(size_t begin, size_t end) {
   pending_.clear();
   std::string text;
@@ -104,7 +105,8 @@ void ShadowSequence::encode(size_t begin, size_t end) {
     }
     encode_text(std::move(text), false);
     text.clear();
-    // What begins the shadow is up to its own vocabulary.
+    // The followed vocabulary's begin-of-text token is not translated: the shadow begins with its own
+    // vocabulary's, if that has one.
     if (i == 0 && token == from_->bos()) continue;
     if (const auto same = same_control(*from_, token, *to_)) shadow_.tokens.push_back(*same);
   }

@@ -10,36 +10,36 @@
 
 namespace verbatim {
 
-/// The tokens that say in one vocabulary what a sequence says in another, kept in step with it: what is far
-/// from the sequence's end is encoded once, in blocks that end between words, and the rest again and again,
-/// so that most tokens stay what they were and a cache of them stays of use.
+/// A copy of a sequence in another vocabulary: the shadow has tokens for the same text, and is kept in step
+/// with the sequence. Text far from the end is encoded once, in blocks that end between words, and the rest
+/// anew each time, so that most tokens stay the same and a cache of them remains valid.
 ///
-/// The shadow of a text is only like it where its vocabulary cannot write the text. When it becomes longer
-/// than it may, it forgets the older half.
+/// Where the other vocabulary cannot write the text, the shadow's text only resembles it. A shadow that
+/// becomes longer than `most` tokens forgets its older half.
 class ShadowSequence {
  public:
   /// Follows sequences of the vocabulary `from` in the vocabulary `to`, with at most `most` tokens.
   ShadowSequence(std::shared_ptr<const Tokenizer> from, std::shared_ptr<const Tokenizer> to, int64_t most);
 
-  /// Takes in a sequence that went on, became shorter or is another one.
+  /// Brings the shadow up to date with a sequence, which may have grown, become shorter, or be another one.
   void follow(std::span<const Token> tokens);
 
-  /// The shadow; empty when there is nothing yet that its vocabulary has tokens for.
+  /// The shadow; empty if the sequence has no text yet that the other vocabulary has tokens for.
   Sequence& sequence() { return shadow_; }
-  /// The bytes at the end of the text that the shadow leaves out: a UTF-8 character that is not complete.
+  /// The bytes at the end of the text that the shadow leaves out: an incomplete UTF-8 character.
   const std::string& pending() const { return pending_; }
-  /// Whether the shadow has any text; control tokens are none.
+  /// Whether the shadow has any text; control tokens have none.
   bool has_text() const { return has_text_; }
-  /// Tokens of the shadow for a token of the sequence, on average.
+  /// The average number of tokens of the shadow for one token of the sequence.
   double ratio() const;
 
  private:
-  /// Where an encoding that stays ends.
+  /// The end of a part of the text whose encoding is final.
   struct Block {
-    size_t end;            ///< in the followed sequence
-    size_t shadow_tokens;  ///< in the shadow
-    bool has_text;         ///< as of here
-    bool begun;            ///< likewise
+    size_t end;            ///< the number of followed tokens up to here
+    size_t shadow_tokens;  ///< the number of tokens of the shadow up to here
+    bool has_text;         ///< has_text_ as it was here
+    bool begun;            ///< begun_ as it was here
   };
 
   void encode_all();

@@ -9,19 +9,20 @@
 
 namespace verbatim {
 
-/// Whether a level drafts from parts of the past alone.
+/// Whether a level is sparse: whether its drafts see parts of the past alone (`window`, `snapkv`).
 bool is_sparse(const DraftLevel& level);
 
-/// What is wrong with the sparse levels of a recipe, as a sentence without its subject; or empty. They read
-/// keys and values as they are stored, so there must be no codes; and the planner does not know what they
-/// cost.
+/// The mistake in the sparse levels of a recipe, as a sentence without its subject; empty if there is none.
+/// Sparse levels read keys and values as numbers, so the cache must not store codes; and the planner does not
+/// know their costs.
 std::string sparse_mistake(const Recipe& recipe);
 
-/// What such a level sees of sequences that grow to `capacity` tokens, or null if the level is not sparse.
+/// Makes the view through which a sparse level sees sequences that grow to `capacity` tokens. Returns null if
+/// the level is not sparse.
 std::unique_ptr<SparseCache> make_view(const DraftLevel& level, const CacheOptions& cache,
                                        const CacheShape& shape, int64_t capacity);
 
-/// How many positions of a prompt of so many tokens a level copies for itself.
+/// The number of positions that a level copies for its own use, of a prompt of `prompt` tokens.
 int64_t copied_positions(const DraftLevel& level, int64_t prompt);
 
 }  // namespace verbatim

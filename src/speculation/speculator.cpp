@@ -27,7 +27,8 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
   if (recipe_.planned && costs) {
     planner_.emplace(recipe_, *drafters_, std::move(*costs));
   } else if (recipe_.levels.front().breadth == 1) {
-    // A tree would have other siblings by it, even when it is alone.
+    // Only chains are calibrated. Calibrated probabilities would change which siblings a tree has even while
+    // its sequence decodes alone, where the stop rule of the recipe should hold as it is.
     calibration_ = initial_calibration(recipe_.levels.front());
   }
   limits_ = limits_of(recipe_.levels.front());
@@ -46,7 +47,8 @@ void Speculator::set_batch(int64_t sequences) {
   if (planner_) planner_->set_batch(sequences);
 }
 
-/// The stop rule of the next step. Where it decides what is said, it is the recipe's.
+/// The stop rule of the next step: the recipe's, or in a batch one made from the pace of the batch. Under a
+/// lossy rule of acceptance the drafts decide the text, so there the recipe's stop rule always holds.
 DraftLimits Speculator::limits() const {
   DraftLimits limits = limits_;
   if (!shared_ || !recipe_.lossless()) return limits;
@@ -62,8 +64,8 @@ DraftLimits Speculator::limits() const {
 bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
   const Stopwatch watch(stats.seconds_prefill);
   const auto length = static_cast<int64_t>(sequence.tokens.size());
-  // Where everything is known already (a sequence that was truncated), the last token gives the logits once
-  // more.
+  // Where the cache holds all tokens already (a sequence that was truncated), the last token is evaluated
+  // once more for its logits.
   const int64_t first = std::min(sequence.cache->length(), length - 1);
   const int64_t end = std::min({length, first + chunk, first + sequence.cache->most_rows()});
   const bool last = end == length;
@@ -127,7 +129,7 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   count(verdict, stats);
 }
 
-/// Adds a step to the statistics.
+/// Adds the outcome of a step to the statistics.
 void Speculator::count(const Verdict& verdict, Stats& stats) const {
   ++stats.target_passes;
   stats.drafted += draft_.size();

@@ -7,32 +7,35 @@
 
 namespace verbatim {
 
-/// Advances a sequence step by step: propose, verify in one pass, keep what the acceptance rule keeps, and
-/// add the model's own next token. Without drafters a step is a step of plain decoding.
+/// Decodes a sequence step by step. A step drafts, verifies the draft in one pass, keeps the tokens that the
+/// acceptance rule keeps, and adds one token of the model's own. Without drafters a step is a step of plain
+/// decoding.
 class Speculator {
  public:
-  /// `evaluator` evaluates the model and outlives the speculator. A recipe that is planned needs `costs`.
+  /// `evaluator` evaluates the model and outlives the speculator. `costs` are needed by a recipe with a
+  /// planner.
   Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator,
              std::optional<PlanningCosts> costs = std::nullopt);
 
-  /// Starts a generation with these settings, this constraint and new statistics. What drafters have learnt
-  /// stays.
+  /// Starts a generation with these settings, this constraint and new statistics. Drafters keep what they have
+  /// learnt.
   void begin(const SamplingOptions& sampling, Constraint constraint = {});
-  /// Says where the score of every token that is appended goes from now on; an empty sink: nowhere.
+  /// Sets the sink that is called with the score of every token that is appended; an empty sink ends the calls.
   void score_into(const ScoreSink& scores) { scores_ = scores; }
 
-  /// Says how many sequences share its passes from now on. A planner weighs that; without one a stop rule
-  /// made for one sequence gives way, from two on, to what a row of the batch's passes is worth.
+  /// Sets the number of sequences that share passes with this one. A planner plans for that number. Without a
+  /// planner the keep thresholds of the batch replace, from two sequences on, the recipe's stop rule.
   void set_batch(int64_t sequences);
 
-  /// Evaluates up to `chunk` of the prompt's pending tokens. Returns true when these were the last and the
-  /// first token after them has been appended.
+  /// Evaluates the next `chunk` tokens of the prompt, or the rest of it. Returns true once the whole prompt
+  /// is evaluated and the first token after it has been appended.
   bool prefill(Sequence& sequence, int64_t chunk, Stats& stats);
 
-  /// Appends between 1 and budget ≥ 1 tokens. The cache must have room for the sequence and budget - 1 more.
+  /// Takes one step, which appends between 1 and `budget` ≥ 1 tokens. The cache must have room for budget - 1
+  /// tokens beyond the sequence.
   void step(Sequence& sequence, int64_t budget, Stats& stats);
 
-  /// Adds what drafters and planner have counted since begin() to the statistics.
+  /// Adds the counts of the drafters and the planner since begin() to the statistics.
   void end(Stats& stats) const;
 
   const Recipe& recipe() const { return recipe_; }
@@ -49,9 +52,9 @@ class Speculator {
   Sampler sampler_{SamplingOptions{}};
   ScoreSink scores_;
   std::optional<Planner> planner_;
-  DraftLimits limits_;                      // by the recipe
+  DraftLimits limits_;                      // the recipe's stop rule
   bool shared_ = false;                     // whether other sequences share its passes
-  std::optional<Calibration> calibration_;  // of the drafts, where there is no planner to know
+  std::optional<Calibration> calibration_;  // of drafts without a planner, which has its own
   Draft draft_;
 };
 

@@ -11,12 +11,12 @@ namespace verbatim {
 
 namespace {
 
-/// Tokens before the end of the sequence that are encoded again with a draft, at most.
+/// The most tokens at the end of the sequence that are encoded again together with a draft.
 constexpr size_t kLongestContext = 24;
-/// Tokens that the inner drafter drafts, at most.
+/// The most tokens of an inner draft.
 constexpr int64_t kLongestInnerDraft = 128;
 
-/// The room for drafts after a shadow.
+/// The number of positions that are kept free behind a shadow, for drafts.
 int64_t draft_room(int64_t capacity) {
   return std::min<int64_t>(kLongestInnerDraft / 2, capacity / 4);
 }
@@ -65,7 +65,7 @@ void TranslatingDrafter::draft_text(const DraftLimits& limits, int64_t most, Sam
   stats.passes += inner_->stats.passes - passes;
 }
 
-/// Turns the inner draft into text. False if it does not go on where the sequence ends.
+/// Turns the inner draft into text. Returns false if that text does not continue the sequence.
 bool TranslatingDrafter::read_inner_draft() {
   text_.clear();
   marks_.clear();
@@ -87,7 +87,8 @@ bool TranslatingDrafter::read_inner_draft() {
   return text_.starts_with(shadow_.pending()) && (!text_.empty() || last_);
 }
 
-/// The first of the tokens to encode again with what follows them: the last word, where that can be told.
+/// The first of the tokens that are encoded again together with the drafted text: the beginning of the last
+/// word, if that can be found.
 size_t TranslatingDrafter::context_of(const std::vector<Token>& tokens) const {
   size_t i = tokens.size();
   const size_t first = i - std::min(i, kLongestContext);
@@ -98,7 +99,8 @@ size_t TranslatingDrafter::context_of(const std::vector<Token>& tokens) const {
   return i;
 }
 
-/// Fills found_ with what the text is in our vocabulary after these tokens. False if it cannot be told.
+/// Fills found_ with the tokens of text_ in our vocabulary, as they follow `tokens`. Returns false if they
+/// cannot be determined.
 bool TranslatingDrafter::encode_after(const std::vector<Token>& tokens) {
   const size_t from = context_of(tokens);
   // Only control tokens before: a beginning.
@@ -121,8 +123,8 @@ bool TranslatingDrafter::encode_after(const std::vector<Token>& tokens) {
   return !found_.empty() || ended_;
 }
 
-/// Fills found_ with the tokens after the first `known` bytes of a text. False if there is a token across
-/// that place, or the text cannot be encoded exactly.
+/// Encodes a text and fills found_ with the tokens after its first `known` bytes. Returns false if a token
+/// lies across that place, or if the text cannot be encoded exactly.
 bool TranslatingDrafter::encode_from(std::string_view text, bool begins, size_t known) {
   encoded_.clear();
   if (begins) {
@@ -142,8 +144,8 @@ bool TranslatingDrafter::encode_from(std::string_view text, bool begins, size_t 
   return whole;
 }
 
-/// Adds what was found to the draft. Of the tokens of the inner draft, each counts for the token that it
-/// begins in.
+/// Adds the tokens in found_ to the draft. The confidence of a token is made of those of the inner draft's
+/// tokens that begin in it.
 void TranslatingDrafter::add_found(const DraftLimits& limits, int64_t most, Draft& draft) const {
   int32_t parent = DraftNode::kRoot;
   const auto add = [&](Token token, float confidence) {

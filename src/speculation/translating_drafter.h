@@ -8,28 +8,30 @@
 
 namespace verbatim {
 
-/// Drafts with a drafter of another vocabulary, by way of the text (ML-SpecQD §III-E): keeps a shadow of the
-/// sequence in the other vocabulary, lets the other drafter go on from there, and encodes what it says as it
-/// would stand in the sequence.
+/// Drafts with a drafter of another vocabulary, by way of text (ML-SpecQD §III-E). It keeps a shadow of the
+/// sequence in the other vocabulary, lets the inner drafter continue the shadow, and encodes the drafted text
+/// in the vocabulary of the sequence.
 ///
-/// The draft is a chain. The other drafter takes its likeliest tokens at every temperature: the sampler's
-/// noise belongs to tokens of the sequence's vocabulary, and of all tokens the likeliest is kept most often.
-/// Hence a token of the draft counts as certain for the rejection rule, which then keeps the distribution.
+/// The draft is a chain. The inner drafter takes its likeliest tokens at every temperature, because the
+/// sampler's noise belongs to tokens of the sequence's vocabulary, and without it the likeliest token is kept
+/// most often. For the rejection rule a token of the draft therefore counts as certain, which keeps the
+/// model's distribution.
 class TranslatingDrafter : public Drafter {
  public:
-  /// `inner` drafts in the vocabulary `theirs`, for sequences of at most `capacity` tokens; `ours` is that of
-  /// the sequences drafted for.
+  /// `inner` drafts in the vocabulary `theirs`, for shadows of at most `capacity` tokens. `ours` is the
+  /// vocabulary of the sequences that are drafted for.
   TranslatingDrafter(std::unique_ptr<Drafter> inner, std::shared_ptr<const Tokenizer> theirs,
                      std::shared_ptr<const Tokenizer> ours, int64_t capacity);
 
-  /// Of the limits, the thresholds hold for tokens of either vocabulary. Where only its length ended the
-  /// inner draft, the last token is left out: with more text it might have become another, longer one.
+  /// Proposes tokens as Drafter::propose() does. The thresholds of `limits` hold for tokens of either
+  /// vocabulary. If only its length ended the inner draft, the last token is left out, because with more text
+  /// it might have been a longer one.
   void propose(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t room,
                Draft& draft) override;
   void observe(const Sequence&) override {}
 
  private:
-  /// Where a token of the inner draft begins in its text.
+  /// A token of the inner draft: the place in text_ where it begins, and its confidence.
   struct Mark {
     size_t begin;
     float confidence;
@@ -37,7 +39,7 @@ class TranslatingDrafter : public Drafter {
   /// A token that may join the draft.
   struct Found {
     Token token;
-    size_t end;  ///< of its bytes in the text
+    size_t end;  ///< the end of its bytes in text_
   };
 
   void draft_text(const DraftLimits& limits, int64_t most, Sampler& sampler);
@@ -50,18 +52,18 @@ class TranslatingDrafter : public Drafter {
   std::unique_ptr<Drafter> inner_;
   std::shared_ptr<const Tokenizer> theirs_;
   std::shared_ptr<const Tokenizer> ours_;
-  ContinuationEncoder encoder_;  // of ours
+  ContinuationEncoder encoder_;  // of the vocabulary ours_
   int64_t capacity_;
   ShadowSequence shadow_;
   Sampler greedy_{SamplingOptions{}};
   Draft inner_draft_;
-  std::string text_;           // what the inner draft says
-  std::vector<Mark> marks_;    // its tokens with text
-  std::optional<Token> last_;  // in our vocabulary, the control token that ends it
-  float last_confidence_ = 0.0f;
-  bool ended_ = false;          // nothing can follow its text but last_
-  std::vector<Token> encoded_;  // scratch
-  std::vector<Found> found_;    // ends count from the beginning of text_
+  std::string text_;              // the text of the inner draft
+  std::vector<Mark> marks_;       // the tokens of the inner draft that have text
+  std::optional<Token> last_;     // the control token at the end of the inner draft, in our vocabulary
+  float last_confidence_ = 0.0f;  // the confidence of last_
+  bool ended_ = false;            // whether nothing can follow text_ but last_
+  std::vector<Token> encoded_;    // scratch
+  std::vector<Found> found_;      // the tokens of text_ in our vocabulary
 };
 
 }  // namespace verbatim

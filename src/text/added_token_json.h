@@ -7,8 +7,8 @@
 
 namespace verbatim {
 
-/// An added token as tokenizer.json and tokenizer_config.json describe it. Throws Error(kBadInput) naming
-/// `where`.
+/// Reads the description of an added token in tokenizer.json or tokenizer_config.json. Throws
+/// Error(kBadInput), naming `where`, if it is malformed.
 AddedToken parse_added_token(const Json& json, int64_t id, const std::string& where);
 
 }  // namespace verbatim

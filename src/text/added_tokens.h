@@ -9,15 +9,15 @@
 
 namespace verbatim {
 
-/// A token that is found in the text as it stands, before the vocabulary's own rules apply.
+/// A token that is searched for in the text before the vocabulary's own rules apply.
 struct AddedToken {
   std::string content;
   Token id = -1;
-  bool special = false;      ///< only where the caller allows special tokens
-  bool strip_left = false;   ///< swallows the white space before it
-  bool strip_right = false;  ///< swallows the white space after it
-  bool single_word = false;  ///< only where no letter or digit touches it
-  bool normalized = false;   ///< looked for after normalization
+  bool special = false;      ///< found only if the caller allows special tokens
+  bool strip_left = false;   ///< white space before it belongs to it
+  bool strip_right = false;  ///< white space after it belongs to it
+  bool single_word = false;  ///< found only where no letter or digit touches it
+  bool normalized = false;   ///< searched for after normalization, not before
 };
 
 /// A stretch of text, or an added token found in it.
@@ -26,15 +26,15 @@ struct TextSegment {
   Token token = -1;  ///< -1: plain text
 };
 
-/// A set of added tokens to look for.
+/// A set of added tokens that is searched for.
 class AddedTokens {
  public:
-  /// Tokens without content are left out. A later token replaces an earlier one of the same content.
+  /// Adds a token, unless its content is empty. A later token replaces an earlier one of the same content.
   void add(AddedToken token);
   bool empty() const { return tokens_.empty(); }
 
-  /// Cuts `text` (valid UTF-8) at the added tokens: leftmost first, and the longest where several begin.
-  /// Special tokens are text like any other unless `special`.
+  /// Cuts `text` (valid UTF-8) at the added tokens: the leftmost first, and the longest where several begin.
+  /// Unless `special` is set, special tokens are treated as ordinary text.
   std::vector<TextSegment> split(std::string_view text, bool special) const;
 
  private:

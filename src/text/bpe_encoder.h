@@ -14,15 +14,16 @@ namespace verbatim {
 struct BpeModel {
   std::shared_ptr<const Vocabulary> vocabulary;
   Normalizer normalizer;
-  AddedTokens normalized_added;  ///< looked for after normalization
+  AddedTokens normalized_added;  ///< added tokens that are searched for after normalization
   PreTokenizer pre_tokenizer;
   MergeTable merges;
-  bool byte_level = false;     ///< words are bytes, written in GPT-2's way
+  bool byte_level = false;     ///< words are sequences of bytes, each written as GPT-2's character for it
   bool byte_fallback = false;  ///< a character without a token is written as byte tokens
   bool fuse_unknown = false;   ///< neighbouring characters without any token give one unknown token
   bool ignore_merges = false;  ///< a word that is a token as a whole is not built by merges
 };
 
+/// Makes the encoder of a byte-pair vocabulary.
 std::unique_ptr<SegmentEncoder> make_bpe_encoder(BpeModel model);
 
 }  // namespace verbatim

@@ -7,7 +7,7 @@
 
 namespace verbatim {
 
-/// What two neighbouring tokens may become. Lower ranks go first.
+/// A merge: the token that two neighbouring tokens may become. Merges of lower rank come first.
 struct Merge {
   int32_t rank = 0;
   Token result = -1;
@@ -18,9 +18,9 @@ class MergeTable {
  public:
   /// Makes room for `count` pairs.
   void reserve(size_t count);
-  /// A later merge of the same pair replaces the earlier one.
+  /// Adds the merge of a pair. It replaces an earlier one of the same pair.
   void add(Token left, Token right, Merge merge);
-  /// nullptr when the pair does not merge.
+  /// The merge of a pair; nullptr if the pair does not merge.
   const Merge* find(Token left, Token right) const;
 
  private:
@@ -35,13 +35,13 @@ class MergeTable {
   size_t count_ = 0;
 };
 
-/// Merges the tokens of one word in place: always the pair of the lowest rank, the leftmost of equals, until
-/// none is left. Takes O(n log n) time. An object keeps its working memory for the next word, and serves one
-/// thread.
+/// Merges the tokens of one word in place: repeatedly the pair of the lowest rank, the leftmost of equals,
+/// until no pair merges. Takes O(n log n) time for n tokens. A PairMerger keeps its buffers for the next
+/// word, and may be used by one thread at a time.
 class PairMerger {
  public:
   explicit PairMerger(const MergeTable& table) : table_(&table) {}
-  /// The tokens from `begin` to the end of `tokens` are the word.
+  /// Merges the word that is tokens[begin] to the end of `tokens`.
   void merge(std::vector<Token>& tokens, size_t begin);
 
  private:

@@ -6,11 +6,12 @@
 
 namespace verbatim {
 
-/// GPT-2's way to write bytes in a vocabulary: every byte is one printable character, its own where it has
-/// one ('a', 'é') and one from U+0100 upwards where not (a space is "Ġ").
+/// Writes bytes as a GPT-2 vocabulary does: every byte is one printable character, its own if it has one
+/// ('a', 'é'), else one from U+0100 upwards (a space is "Ġ").
 std::string byte_level_text(std::string_view bytes);
 
-/// The inverse: nullopt when `text` has a character that stands for no byte.
+/// Turns such characters back into bytes, the inverse of byte_level_text(). nullopt if `text` has a character
+/// that stands for no byte.
 std::optional<std::string> byte_level_bytes(std::string_view text);
 
 /// The pattern by which GPT-2 cuts a text into words.

@@ -8,13 +8,13 @@
 
 namespace verbatim {
 
-/// The chat format that the special tokens of a vocabulary belong to: "chatml", "llama-3", "mistral", or else
-/// "plain".
+/// Finds the chat format that the vocabulary's special tokens suggest: "chatml", "llama-3" or "mistral", or
+/// else "plain".
 ChatFormat detect_chat_format(const Tokenizer& tokenizer);
 
-/// The text of the user's turn: everything between the model's last reply and its next one. `system` is used
-/// in the first turn only, and may be empty. The text is to be encoded with special tokens recognized, and
-/// with a beginning-of-sequence token in the first turn only.
+/// Renders the user's turn: the text that the model reads between its last reply and its next one. `system`,
+/// which may be empty, is used in the first turn only. The result must be encoded with special tokens
+/// recognised, and with a beginning-of-sequence token in the first turn only.
 std::string render_user_turn(const ChatFormat& format, std::string_view system, std::string_view user,
                              bool first_turn);
 

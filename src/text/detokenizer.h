@@ -15,9 +15,9 @@ class StreamingDetokenizer {
   StreamingDetokenizer(const Tokenizer& tokenizer, bool at_start)
       : tokenizer_(&tokenizer), first_(at_start) {}
 
-  /// The text that `token` completes.
+  /// Takes in a token and returns the text that it completes.
   std::string push(Token token);
-  /// What is still held back, at the end of the stream.
+  /// Ends the stream and returns the bytes that are still held back.
   std::string finish();
 
  private:

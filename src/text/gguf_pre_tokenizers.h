@@ -6,13 +6,14 @@
 
 namespace verbatim {
 
+/// The way in which a byte-level vocabulary of a GGUF file cuts a text into words.
 struct GgufPreTokenizer {
   PreTokenizer steps;
-  bool ignore_merges = false;  ///< see BpeModel
+  bool ignore_merges = false;  ///< see BpeModel::ignore_merges
 };
 
-/// What a GGUF file names in tokenizer.ggml.pre: how a byte-level vocabulary cuts a text into words. Throws
-/// Error(kBadInput), naming `where` and the names that are known, for any other.
+/// The pre-tokenizer with a name, which a GGUF file states in tokenizer.ggml.pre. Throws Error(kBadInput),
+/// naming `where` and the known names, for any other name.
 GgufPreTokenizer gguf_pre_tokenizer(const std::string& name, const std::string& where);
 
 }  // namespace verbatim

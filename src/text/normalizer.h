@@ -8,7 +8,7 @@
 
 namespace verbatim {
 
-/// One change that a vocabulary makes to a text before anything else.
+/// One step of normalization, which changes a text before it is encoded.
 struct NormalizerStep {
   enum class Kind {
     kNfc,
@@ -17,8 +17,8 @@ struct NormalizerStep {
     kNfkd,
     kReplace,     ///< every match of `pattern` becomes `content`
     kPrepend,     ///< `content` goes before a text that is not empty
-    kStripLeft,   ///< white space at the start goes
-    kStripRight,  ///< white space at the end goes
+    kStripLeft,   ///< white space at the start is removed
+    kStripRight,  ///< white space at the end is removed
   };
   Kind kind = Kind::kNfc;
   Pattern pattern;
@@ -27,7 +27,7 @@ struct NormalizerStep {
 
 using Normalizer = std::vector<NormalizerStep>;
 
-/// `text` (valid UTF-8) after all steps.
+/// Applies all steps to `text` (valid UTF-8).
 std::string normalize(const Normalizer& normalizer, std::string_view text);
 
 }  // namespace verbatim

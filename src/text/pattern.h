@@ -8,9 +8,9 @@
 
 namespace verbatim {
 
-/// What a tokenizer.json looks for in a text: a string or a regular expression.
+/// A pattern of a tokenizer.json, which is searched for in a text: a string or a regular expression.
 struct Pattern {
-  std::string literal;  ///< used when there is no regex; must not be empty then
+  std::string literal;  ///< the string, not empty, if there is no regex
   std::optional<Regex> regex;
 
   /// The matches from left to right; they do not overlap.

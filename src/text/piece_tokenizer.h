@@ -12,13 +12,13 @@ namespace verbatim {
 class SegmentEncoder {
  public:
   virtual ~SegmentEncoder() = default;
-  /// Appends the tokens of `segment`, which is valid UTF-8 and not empty. `first` says that it begins the
-  /// text.
+  /// Appends the tokens of `segment`, which is valid UTF-8 and not empty, to `tokens`. `first` says that the
+  /// segment begins the text.
   virtual void encode(std::string_view segment, bool first, std::vector<Token>& tokens) const = 0;
 };
 
-/// A tokenizer made of its parts: the vocabulary, the tokens to find in the raw text, and what encodes the
-/// rest. `kind` is its name for `inspect`.
+/// Makes a tokenizer of its parts: the vocabulary, the added tokens that are searched for in the raw text,
+/// and the encoder of the text between them. `kind` is the result of Tokenizer::kind().
 std::shared_ptr<const Tokenizer> make_tokenizer(std::shared_ptr<const Vocabulary> vocabulary,
                                                 AddedTokens added, std::unique_ptr<SegmentEncoder> encoder,
                                                 std::string kind);

@@ -8,16 +8,16 @@
 
 namespace verbatim {
 
-/// What becomes of the matches when a text is split.
+/// How the matches are treated when a text is split.
 enum class SplitBehavior {
-  kIsolated,            ///< each is a word of its own
-  kRemoved,             ///< they go
-  kMergedWithPrevious,  ///< each ends the word before it
-  kMergedWithNext,      ///< each begins the word after it
-  kContiguous,          ///< neighbouring ones form one word
+  kIsolated,            ///< each match is a word of its own
+  kRemoved,             ///< matches are removed
+  kMergedWithPrevious,  ///< each match ends the word before it
+  kMergedWithNext,      ///< each match begins the word after it
+  kContiguous,          ///< neighbouring matches form one word
 };
 
-/// One step on the way from a text to words.
+/// One step of cutting a text into words.
 struct PreTokenizerStep {
   enum class Kind {
     kSplit,        ///< cuts every word at the matches of `pattern`
@@ -29,14 +29,14 @@ struct PreTokenizerStep {
   Kind kind = Kind::kSplit;
   Pattern pattern;
   SplitBehavior behavior = SplitBehavior::kIsolated;
-  bool invert = false;  ///< what lies between the matches counts as the matches
+  bool invert = false;  ///< the stretches between the matches are treated as the matches
   std::string mark;
   MarkFirst mark_first = MarkFirst::kNever;
 };
 
 using PreTokenizer = std::vector<PreTokenizerStep>;
 
-/// A text and the ranges of it that are words.
+/// The words of a text, as they are encoded one by one: the text and the ranges of its words.
 struct PreTokens {
   std::string text;
   std::vector<TextRange> ranges;
@@ -46,7 +46,8 @@ struct PreTokens {
 /// text.
 PreTokens pre_tokenize(const PreTokenizer& pre_tokenizer, std::string text, bool first);
 
-/// The step that cuts at a regular expression. Throws Error(kBadInput), naming `where`, if it is malformed.
+/// Makes the step that cuts at a regular expression. Throws Error(kBadInput), naming `where`, if that is
+/// malformed.
 PreTokenizerStep split_step(const std::string& pattern, SplitBehavior behavior, const std::string& where);
 
 }  // namespace verbatim

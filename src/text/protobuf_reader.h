@@ -10,8 +10,8 @@ namespace verbatim {
 struct ProtobufField {
   uint32_t number = 0;
   uint32_t wire_type = 0;  ///< 0 varint, 1 eight bytes, 2 length-delimited, 5 four bytes
-  uint64_t value = 0;      ///< of a number, its bits
-  std::string_view bytes;  ///< of a length-delimited field
+  uint64_t value = 0;      ///< the bits of a number
+  std::string_view bytes;  ///< the contents of a length-delimited field
 };
 
 /// Walks through the fields of a message.
@@ -19,7 +19,8 @@ class ProtobufReader {
  public:
   /// `bytes` must outlive the reader; `where` names them in errors.
   ProtobufReader(std::string_view bytes, const std::string& where) : rest_(bytes), where_(&where) {}
-  /// False at the end. Throws Error(kBadInput) for anything malformed.
+  /// Reads the next field. Returns false at the end of the message. Throws Error(kBadInput) if the message is
+  /// malformed.
   bool next(ProtobufField& field);
 
  private:

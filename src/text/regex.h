@@ -17,15 +17,15 @@ struct TextRange {
 /// memory are limited, since patterns come from files. Immutable and safe to share between threads.
 class Regex {
  public:
-  /// Throws Error(kBadInput), naming `where`, for a malformed or absurdly large pattern.
+  /// Compiles a pattern. Throws Error(kBadInput), naming `where`, if it is malformed or absurdly large.
   Regex(const std::string& pattern, const std::string& where);
 
-  /// The matches in one text, from left to right; empty ones are passed over. Uses `text` (valid UTF-8) in
-  /// place.
+  /// The matches in one text (valid UTF-8), from left to right, without empty ones. The text is not copied.
   class Matches {
    public:
     Matches(const Regex& regex, std::string_view text);
-    /// nullopt when there are no more. Throws Error(kBadInput) when the search exceeds its limits.
+    /// The next match, or nullopt if there are no more. Throws Error(kBadInput) if the search exceeds its
+    /// limits.
     std::optional<TextRange> next();
 
    private:

@@ -8,8 +8,8 @@
 
 namespace verbatim {
 
-/// A SentencePiece tokenizer.model from its contents. Throws Error(kBadInput), naming `where`, if it is
-/// malformed.
+/// Makes a tokenizer of the contents of a SentencePiece tokenizer.model. Throws Error(kBadInput), naming
+/// `where`, if it is malformed.
 std::shared_ptr<const Tokenizer> parse_sentencepiece(std::string_view bytes, const std::string& where,
                                                      const TokenizerConfig& config);
 

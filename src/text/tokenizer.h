@@ -19,19 +19,20 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   struct EncodeOptions {
-    bool add_bos = true;        ///< put the beginning-of-sequence token first if the model wants one
+    bool add_bos = true;  ///< begin with the beginning-of-sequence token, if the vocabulary asks for one
     bool parse_special = true;  ///< recognise special tokens written out in the text ("<|im_start|>")
   };
 
-  /// `text` must be valid UTF-8: throws Error(kBadInput) with the offset of the first bad byte otherwise.
+  /// Turns a text into tokens. Throws Error(kBadInput) with the offset of the first bad byte if it is not
+  /// valid UTF-8.
   virtual std::vector<Token> encode(std::string_view text, const EncodeOptions& options) const = 0;
 
-  /// The bytes that a token adds to a text. Not always whole UTF-8 characters; empty for control tokens.
-  /// `first` says that the token begins the text (SentencePiece vocabularies that add a leading space then
-  /// drop it).
+  /// The bytes that a token adds to a text. They need not be whole UTF-8 characters, and control tokens add
+  /// none. `first` says that the token begins the text: SentencePiece vocabularies that add a space there
+  /// drop it again.
   virtual std::string piece_bytes(Token token, bool first) const = 0;
 
-  /// The whole text of a token sequence, control tokens left out. Bytes that are not UTF-8 stay as they are.
+  /// The text of tokens, without control tokens. Bytes that are not UTF-8 stay as they are.
   std::string decode(const std::vector<Token>& tokens) const;
 
   virtual int32_t vocab_size() const = 0;
@@ -40,18 +41,18 @@ class Tokenizer {
   virtual bool is_control(Token token) const = 0;
   /// The id of a token by its exact vocabulary text ("<|im_end|>"), for chat formats and stop tokens.
   virtual std::optional<Token> find(std::string_view text) const = 0;
-  /// The reverse: a token's exact vocabulary text, valid as long as the tokenizer; empty if there is no such
-  /// token.
+  /// The exact vocabulary text of a token, the inverse of find(), valid as long as the tokenizer; empty if
+  /// there is no such token.
   virtual std::string_view vocabulary_text(Token token) const = 0;
-  /// One word for `inspect`: "sentencepiece", "byte-level bpe", ...
+  /// The kind of vocabulary for people: "sentencepiece", "byte-level bpe", ...
   virtual std::string kind() const = 0;
 };
 
-/// Loads the vocabulary a checkpoint names. Throws Error(kBadInput) if it has none or it is malformed.
+/// Loads the vocabulary of a checkpoint. Throws Error(kBadInput) if there is none, or if it is malformed.
 std::shared_ptr<const Tokenizer> load_tokenizer(const TokenizerSource& source);
 
-/// Throws Error(kBadInput) with the offset of the first byte that is not valid UTF-8, naming `what` ("the
-/// prompt").
+/// Checks that a text is valid UTF-8. Throws Error(kBadInput) with the offset of the first bad byte
+/// otherwise; `what` names the text ("the prompt").
 void require_utf8(std::string_view text, std::string_view what);
 
 }  // namespace verbatim

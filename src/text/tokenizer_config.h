@@ -11,7 +11,8 @@
 
 namespace verbatim {
 
-/// What the settings beside a vocabulary (tokenizer_config.json, special_tokens_map.json) add to it.
+/// The settings of a vocabulary that are in files of their own (tokenizer_config.json,
+/// special_tokens_map.json).
 struct TokenizerConfig {
   std::optional<bool> add_bos;
   std::optional<bool>
@@ -23,14 +24,14 @@ struct TokenizerConfig {
   std::vector<AddedToken> added;     ///< added_tokens_decoder
 };
 
-/// The settings among the files; those that are absent stay unset. Throws Error(kBadInput) for a malformed
-/// file.
+/// Reads the settings from the files of a vocabulary; absent settings stay unset. Throws Error(kBadInput) if
+/// a file is malformed.
 TokenizerConfig tokenizer_config_of(const TokenizerFiles& files);
 
-/// The same from the contents of a tokenizer_config.json.
+/// Reads the settings from the contents of a tokenizer_config.json.
 TokenizerConfig parse_tokenizer_config(std::string_view json, const std::string& where);
 
-/// Adds the tokens that the settings name to the vocabulary, and says which are special.
+/// Adds the tokens that the settings name to the vocabulary and to `added`, and marks special ones.
 void apply_tokenizer_config(const TokenizerConfig& config, const std::string& where, Vocabulary& vocabulary,
                             AddedTokens& added);
 

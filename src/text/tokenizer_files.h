@@ -8,23 +8,23 @@
 
 namespace verbatim {
 
-/// The files that a vocabulary is loaded from, whole: those of a folder, or those inside a packed file.
+/// The contents of the files that a vocabulary is loaded from: files of a folder, or inside a packed file.
 struct TokenizerFiles {
   std::filesystem::path place;                  ///< the folder or the packed file
-  std::string vocabulary;                       ///< the name of the one that holds it
-  std::map<std::string, std::string> contents;  ///< by name; of a GGUF file the metadata, as a GGUF file
+  std::string vocabulary;                       ///< the name of the file that holds the vocabulary
+  std::map<std::string, std::string> contents;  ///< by name; a GGUF file is there without its tensors
 
-  /// nullptr when absent.
+  /// The contents of a file; nullptr if it is absent.
   const std::string* find(const std::string& name) const;
-  /// Throws Error(kBadInput) when absent.
+  /// The contents of a file. Throws Error(kBadInput) if it is absent.
   const std::string& at(const std::string& name) const;
-  /// Names the file in errors.
+  /// The name of a file for errors.
   std::string where(const std::string& name) const { return (place / name).string(); }
 };
 
-/// Reads all that load_tokenizer() wants of a source, settings beside the vocabulary included, where there
-/// are any. What they hold as TokenizerSource::embedded loads as the source itself does. Throws
-/// Error(kBadInput) when a file cannot be read; not for Kind::kNone.
+/// Reads all files that load_tokenizer() needs of a source, those with settings included. Given as
+/// TokenizerSource::embedded, the contents load as the source itself does. Throws Error(kBadInput) if a file
+/// cannot be read. Must not be called for Kind::kNone.
 TokenizerFiles read_tokenizer_files(const TokenizerSource& source);
 
 }  // namespace verbatim

@@ -14,12 +14,13 @@ struct TokenizerJsonOptions {
   TokenizerConfig config;                ///< the settings beside it
 };
 
-/// A Hugging Face tokenizer.json whose model is BPE. Throws Error(kBadInput) for any other model, for a step
-/// that is not supported, and for whatever is malformed.
+/// Makes a tokenizer of a Hugging Face tokenizer.json whose model is BPE. Throws Error(kBadInput) if it has
+/// another model or a step that is not supported, or is malformed.
 std::shared_ptr<const Tokenizer> parse_tokenizer_json(std::string_view json,
                                                       const TokenizerJsonOptions& options);
 
-/// A byte-level vocabulary in GPT-2's two files: the contents of vocab.json and merges.txt.
+/// Makes a tokenizer of a byte-level vocabulary in GPT-2's two files, the contents of vocab.json and
+/// merges.txt.
 std::shared_ptr<const Tokenizer> parse_vocab_json(std::string_view vocab, std::string_view merges,
                                                   const TokenizerJsonOptions& options);
 

@@ -10,18 +10,18 @@
 
 namespace verbatim {
 
-// The parts of a tokenizer.json that say what happens around the model. Each throws Error(kBadInput), naming
-// `where`, for a step that is malformed or not supported.
+// The parts of a tokenizer.json around its model. Each function throws Error(kBadInput), naming `where`, if a
+// step is malformed or not supported.
 
 Normalizer parse_normalizer(const Json& tokenizer, const std::string& where);
 
 struct PreTokenizerDescription {
   PreTokenizer steps;
-  bool byte_level = false;  ///< the words end up as bytes
+  bool byte_level = false;  ///< words become sequences of bytes
 };
 PreTokenizerDescription parse_pre_tokenizer(const Json& tokenizer, const std::string& where);
 
-/// How a piece of the vocabulary turns back into text.
+/// Turns a piece of the vocabulary back into text.
 struct PieceDecoder {
   bool byte_level = false;
   bool byte_fallback = false;

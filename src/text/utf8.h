@@ -10,11 +10,11 @@ namespace verbatim {
 /// surrogates and values above U+10FFFF are invalid), or npos if all is valid.
 size_t find_invalid_utf8(std::string_view text);
 
-/// How many bytes at the end of `text` are a UTF-8 character cut short that further bytes could still
-/// complete: 0 to 3.
+/// The number of bytes, 0 to 3, at the end of `text` that are an incomplete UTF-8 character, which further
+/// bytes could complete.
 size_t incomplete_utf8_suffix(std::string_view text);
 
-/// The bytes that a character of valid UTF-8 occupies, by its first byte.
+/// The number of bytes of a character of valid UTF-8, by its first byte.
 inline size_t utf8_length(char lead) {
   const auto byte = static_cast<unsigned char>(lead);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;

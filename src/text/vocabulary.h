@@ -11,7 +11,7 @@
 
 namespace verbatim {
 
-/// What a token is for.
+/// The role of a token.
 enum class PieceKind : uint8_t {
   kAbsent,   ///< a gap: no token has this id
   kNormal,   ///< stands for the text it spells
@@ -19,9 +19,10 @@ enum class PieceKind : uint8_t {
   kControl,  ///< steers the model and adds nothing to the text
 };
 
+/// A token of a vocabulary.
 struct Piece {
-  std::string text;   ///< as the vocabulary writes it: "▁the", "Ġthe", "<s>"
-  std::string bytes;  ///< what it adds to a text: " the"
+  std::string text;   ///< its text as the vocabulary writes it: "▁the", "Ġthe", "<s>"
+  std::string bytes;  ///< the bytes that it adds to a text: " the"
   PieceKind kind = PieceKind::kAbsent;
 };
 
@@ -31,7 +32,7 @@ struct TextHash {
   size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
 };
 
-/// The tokens of a model by id and by text, and what frames a text.
+/// The tokens of a model by id and by text, and the tokens that frame a text.
 struct Vocabulary {
   std::vector<Piece> pieces;
   std::unordered_map<std::string, Token, TextHash, std::equal_to<>> ids;
@@ -41,7 +42,7 @@ struct Vocabulary {
   bool add_bos = false;
   bool drop_first_space = false;  ///< encoding puts a space before the text, which decoding takes away again
 
-  /// Gives `id` that text (valid UTF-8) and kind; `bytes` is what it adds to a text.
+  /// Sets the token `id`: its text (valid UTF-8), its kind and the bytes that it adds to a text.
   void set(Token id, const std::string& text, PieceKind kind, std::string bytes);
   std::optional<Token> find(std::string_view text) const;
   bool has(int64_t id) const {
@@ -58,11 +59,11 @@ std::string byte_token_text(unsigned char byte);
 /// `text` with every `from` replaced by `to`. `from` must not be empty.
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to);
 
-/// SentencePiece writes a space inside a piece as this character, U+2581.
+/// The character as which SentencePiece writes a space inside a piece, U+2581.
 inline constexpr std::string_view kSpaceMark = "\u2581";
 
-/// Throws Error(kBadInput), naming `where`, unless `id` is one that a vocabulary of `entries` tokens may use.
-/// Gaps are allowed, but not so many that a small file could demand a huge table.
+/// Checks a token id. Throws Error(kBadInput), naming `where`, unless a vocabulary of `entries` tokens may
+/// use it: gaps are allowed, but not so many that a small file could demand a huge table.
 void require_plausible_id(int64_t id, size_t entries, const std::string& where);
 
 }  // namespace verbatim

@@ -6,8 +6,8 @@
 
 namespace verbatim::amx {
 
-// Blocks of BF16 products. An output is a chain of tile products over k in order whatever the block, and the
-// hardware computes each row of a tile on its own, so the choice of block never changes a bit.
+// Blocks of products in BF16. An output is a chain of tile products over k in order in every kind of block,
+// and the hardware computes each row of a tile on its own, so the choice of block never changes a bit.
 //
 // Register use: `wide` blocks have sums in 0 and 1, activations in 4, weights in 5 and 6; `pair` blocks sums
 // in 0..3, activations in 4 and 5, weights in 6 and 7; `tall` blocks sums in 0..4, weights in 5, activations
@@ -23,7 +23,7 @@ VERBATIM_INLINE void prefetch_lines(const void* from, int lines) {
   for (int i = 0; i < lines; ++i) _mm_prefetch(static_cast<const char*>(from) + i * 64, _MM_HINT_T0);
 }
 
-/// Rows of a block of up to `tiles` row tiles: all full but the last.
+/// The rows of a block of up to `tiles` row tiles, of which all but the last are full.
 struct RowTiles {
   int64_t tiles;
   int last_rows;
@@ -55,8 +55,8 @@ VERBATIM_INLINE void configure_tall(RowTiles rows) {
   config.load();
 }
 
-/// Up to sixteen rows in the order of tiles, [tile][rows][32]: rows far apart would each be in a page, and
-/// sets of the cache, of their own.
+/// Copies up to sixteen rows into the order of tiles, [tile][rows][32]: rows far apart would each take a
+/// page, and sets of the cache, of their own.
 VERBATIM_INLINE BFloat16* gather_rows(const TileProduct& p) {
   BFloat16* out = reinterpret_cast<BFloat16*>(p.scratch);
   for (int64_t t = 0; t < p.weights.tiles; ++t) {
@@ -67,7 +67,7 @@ VERBATIM_INLINE BFloat16* gather_rows(const TileProduct& p) {
   return reinterpret_cast<BFloat16*>(p.scratch);
 }
 
-/// Sums that start from what c holds, or from zero.
+/// Loads the sums that a block starts from: the contents of c, or zeros.
 template <int kTile>
 VERBATIM_INLINE void begin(const float* c, int64_t c_bytes, bool accumulate) {
   if (accumulate) {
@@ -77,7 +77,7 @@ VERBATIM_INLINE void begin(const float* c, int64_t c_bytes, bool accumulate) {
   }
 }
 
-/// A step of a wide block: one tile of activations against a tile of each of kPanels panels, one or two.
+/// A step of a wide block: one tile of activations times a tile of each of kPanels panels, one or two.
 template <int kPanels>
 VERBATIM_INLINE void step_wide(const BFloat16* a, int64_t a_bytes, const BFloat16* w, int64_t panel_stride) {
   tile_load<4>(a, a_bytes);
@@ -99,7 +99,7 @@ VERBATIM_INLINE void end_wide(float* c, int64_t c_bytes) {
   if constexpr (kPanels > 1) tile_store<1>(c + 16, c_bytes);
 }
 
-/// Two row tiles against two panels.
+/// A pair block: two row tiles times two panels.
 VERBATIM_INLINE void step_pair(const BFloat16* a, int64_t a_bytes, const BFloat16* w, int64_t panel_stride) {
   tile_load<4>(a, a_bytes);
   tile_load<6>(w, 64);
@@ -123,7 +123,7 @@ VERBATIM_INLINE void end_pair(float* c, int64_t c_stride) {
   tile_store<3>(c + kTileRows * c_stride + 16, c_stride * 4);
 }
 
-/// kTiles row tiles against one panel.
+/// A tall block: kTiles row tiles times one panel.
 template <int kTiles>
 VERBATIM_INLINE void step_tall(const BFloat16* a, int64_t a_stride, const BFloat16* w) {
   tile_load<5>(w, 64);

@@ -4,27 +4,27 @@
 
 namespace verbatim::amx {
 
-/// A product of up to 16 rows with weights that are BF16 in memory, whose tiles are loaded from where they
-/// are. What matters is in which order lines are asked for: a core that reads four places side by side gets
-/// five sixths of what eight would give it, and the registers leave room for the sums of six. Before each
-/// tile product a share of the lines of every stream's tile after the next is asked for, and each stream is a
-/// tile behind the one before it, so that their pages do not end, and the hardware's prefetchers do not start
-/// anew, all at once.
+/// A product of up to 16 rows with weights in BF16, whose tiles are loaded from where they lie in memory. Its
+/// speed depends on the order in which cache lines are requested: a core that reads four places side by side
+/// gets five sixths of the bandwidth of eight, and the registers have room for the sums of six. Before each
+/// tile product a share of the lines of every stream's tile after the next is requested. Each stream is one
+/// tile behind the stream before it, so that their pages do not end, and the hardware's prefetchers do not
+/// start anew, all at the same time.
 ///
-/// An output is the same chain of tile products over k in order as everywhere (bf16_blocks.h).
+/// An output is the same chain of tile products over k in order as in all other products (bf16_blocks.h).
 class Bf16Streams {
  public:
   struct Product {
     const BFloat16* a;       ///< [tile][rows][32]
     int64_t rows;            ///< up to 16
-    const uint8_t* weights;  ///< of panel 0
-    int64_t tiles;           ///< per panel
-    float* c;                ///< of panel 0
+    const uint8_t* weights;  ///< the weights of panel 0
+    int64_t tiles;           ///< the number of tiles in a panel
+    float* c;                ///< the results of panel 0
     int64_t c_stride;
   };
   explicit Bf16Streams(const Product& product) : product_(product) {}
 
-  /// Panels first .. first + count - 1. Leaves the tile registers configured.
+  /// Multiplies with panels first .. first + count - 1. Leaves the tile registers configured.
   void run(int64_t first, int64_t count) const {
     configure();
     const int64_t share = count / kStreams;
@@ -57,11 +57,11 @@ class Bf16Streams {
   static constexpr int64_t kPrefetchBytes = 2048;
   static constexpr int64_t kLag = 1;
 
-  /// Where one of the streams is.
+  /// The state of one stream.
   struct Stream {
     const uint8_t* weights;
-    float* c;      ///< of the panel
-    int64_t tile;  ///< of the panel
+    float* c;      ///< the results of the current panel
+    int64_t tile;  ///< the current tile of the panel
   };
 
   void configure() const {
@@ -71,7 +71,7 @@ class Bf16Streams {
     config.load();
   }
 
-  /// kCount streams of `share` panels each, one after the other.
+  /// Runs kCount streams side by side, each over `share` neighbouring panels.
   template <int kCount>
   void side_by_side(int64_t first, int64_t share) const {
     Stream streams[kCount];
@@ -94,7 +94,7 @@ class Bf16Streams {
     for (; round < steps + kAllBegun; ++round) some(streams, round, steps);
   }
 
-  /// A round of those streams that have begun and not ended.
+  /// Runs one round: a tile of every stream that has begun and not ended.
   template <int kCount>
   void some(Stream (&streams)[kCount], int64_t round, int64_t steps) const {
     each_stream<kCount>([&]<int kStream>() __attribute__((always_inline)) {
@@ -118,8 +118,8 @@ class Bf16Streams {
     stream.tile = 0;
   }
 
-  /// The lines of every stream's tile that are asked for before stream kStream's turn. Those before it in the
-  /// round have moved on to the next tile already.
+  /// Requests a share of the lines of every stream's tile, before the turn of stream kStream. Streams before
+  /// it in the round have moved on to their next tile already.
   template <int kStream, int kCount>
   VERBATIM_INLINE static void prefetch(const Stream (&streams)[kCount]) {
     constexpr int kFirst = kStream * kTileLines / kCount;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kTileBytes = 1024;
 
-/// Brings the tiles of a storage into bytes.
+/// Unpacks the tiles of a storage of codes to bytes.
 template <int kStorage>
 struct CodeTiles {
   /// Tiles of bytes are multiplied where they lie.
@@ -26,9 +26,9 @@ struct CodeTiles {
   }
   VERBATIM_INLINE void unpack(int64_t panel, int64_t tile, uint8_t* out) const {
     const int64_t at = place(panel, tile);
-    p.ahead.beside(at, kBytes);
+    p.ahead.fetch_with(at, kBytes);
     if constexpr (kStorage == kCodesBytes) return;
-    if constexpr (kStorage == kCodesBoth) p.ahead_lower.beside(at, kBytes);
+    if constexpr (kStorage == kCodesBoth) p.ahead_lower.fetch_with(at, kBytes);
     const uint8_t* const codes = p.codes + at;
     const uint8_t* const lower = kStorage == kCodesBoth ? p.lower + at : nullptr;
     for (int64_t block = 0; block < 8; ++block) {
@@ -45,14 +45,15 @@ struct CodeTiles {
       _mm512_store_si512(out + block * 128 + 64, second);
     }
   }
-  /// Where a tile of bytes is: the stage it was unpacked to, or its own place.
+  /// The place of a tile as bytes: the stage that it was unpacked to or, if it is stored as bytes, its own
+  /// place.
   VERBATIM_INLINE const uint8_t* bytes(int64_t panel, int64_t tile, const uint8_t* stage) const {
     if constexpr (kUnpacked) return stage;
     return p.codes + place(panel, tile);
   }
 };
 
-/// c = 256 · upper + lower for `rows` rows of a panel.
+/// Computes c = 256 · upper + lower for `rows` rows of a panel.
 VERBATIM_INLINE void combine(const int32_t* sums, int64_t rows, int32_t* c, int64_t c_stride) {
   for (int64_t r = 0; r < rows; ++r) {
     const __m512i upper = _mm512_load_si512(sums + r * 32);
@@ -107,7 +108,7 @@ void few_rows(const CodeProduct& p, int64_t row, int64_t rows, int64_t first, in
   }
 }
 
-/// kTiles tiles of rows by one panel after the other.
+/// Multiplies kTiles tiles of rows with one panel after the other.
 template <int kStorage, int kTiles>
 void many_rows(const CodeProduct& p, int64_t row, int64_t rows) {
   const CodeTiles<kStorage> codes{p};

@@ -6,23 +6,23 @@
 
 namespace verbatim::amx {
 
-/// The escaped weights of one tile after the other, each tile's read while the one before is unpacked: places
-/// and values go from vectors through memory to as many scalar stores, which otherwise would wait there for
-/// all the arithmetic before them.
+/// Puts escaped weights in place, tile after tile. Those of a tile are read while the tile before is
+/// unpacked: places and values go from vectors through memory to scalar stores, which would otherwise wait
+/// for all arithmetic before them.
 ///
-/// A loop over them ends where no branch prediction expects it, which costs some twenty cycles each time. So
-/// there are always kUsual stores, of which those that are one too many go to a spare place.
+/// A loop over the entries of a tile would end unpredictably, and a wrong branch prediction costs some twenty
+/// cycles. So there are always kUsual stores, of which surplus ones go to a spare place.
 class EscapedWeightReader {
  public:
   static constexpr int64_t kSpareWords = 32;
 
   EscapedWeightReader() = default;
-  /// Of the tiles from `index` on, the entries of the first of which begin at `entry`.
+  /// Begins at the tile with this index, whose entries begin at `entry`.
   EscapedWeightReader(const EscapedWeights& lists, int64_t index, uint64_t entry) : entry_(entry) {
     read(lists, index);
   }
 
-  /// Goes on to the tile with this index, which follows the last one.
+  /// Reads the entries of the tile with this index, which must follow the last one.
   VERBATIM_INLINE void read(const EscapedWeights& lists, int64_t index) {
     entry_ += listed_;
     index_ = index;
@@ -42,7 +42,8 @@ class EscapedWeightReader {
     _mm256_store_si256(reinterpret_cast<__m256i*>(values_), values);
   }
 
-  /// Writes what was read last into the tile at `out`, which kSpareWords words follow that do not matter.
+  /// Writes the escaped weights that were read last into the tile at `out`. The kSpareWords words after the
+  /// tile are overwritten with arbitrary values.
   VERBATIM_INLINE void write(const EscapedWeights& lists, uint16_t* out) const {
     if (count_ == 0) return;
     if (count_ > kUsual) {

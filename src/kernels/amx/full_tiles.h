@@ -13,7 +13,8 @@ namespace verbatim::amx {
 // byte of the second) is what vpternlog and vpshldw join with a word of two pairs' other bytes in one
 // operation each.
 
-/// By pairs: index of the first of two.
+/// Calls two.template operator()<index>() for every two pairs of a tile, with the index of the first of the
+/// two.
 template <typename Two>
 VERBATIM_INLINE void for_each_two_pairs(Two&& two) {
   two.template operator()<0>();

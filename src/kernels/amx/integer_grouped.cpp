@@ -16,8 +16,8 @@ constexpr int64_t kHalfBytes = 512;   // a tile of codes, unpacked
 constexpr int64_t kTileBytes = 1024;  // two of them: what a tile product takes
 constexpr int64_t kRows = 16;
 constexpr int64_t kSums = kRows * kPanelWidth;
-/// Codes that all rows pass by, sixteen at a time, before the next are brought from memory: they stay in the
-/// second-level cache.
+/// The bytes of codes that are multiplied with all rows, sixteen at a time, before the next are read from
+/// memory: they stay in the second-level cache.
 constexpr int64_t kKeptBytes = 512 * 1024;
 
 // Sums are in tiles 0 to 2. Weights of all streams go through one, for the fewer are in use, the more can be
@@ -25,7 +25,7 @@ constexpr int64_t kKeptBytes = 512 * 1024;
 constexpr int kActivations = 4;
 constexpr int kWeights = 6;
 
-/// Up to sixteen rows.
+/// Up to sixteen rows of a product.
 struct Rows {
   const int8_t* codes;
   int64_t stride;
@@ -45,7 +45,7 @@ struct Group {
   int64_t tiles;  ///< 4, or what is left
 };
 
-/// How the exponents of a group of MXFP4 are brought to one of each column. Other weights need nothing of it.
+/// The levels of a group of MXFP4 (generic/shared_exponents.h). Other kinds of weights have none.
 template <int kKind>
 struct Levels {};
 template <>
@@ -69,7 +69,7 @@ class Streams {
   Streams(const Rows& rows, const IntegerPanels& weights, int64_t tiles)
       : rows_(rows), weights_(weights), tiles_(tiles), groups_((tiles + kGroupTiles - 1) / kGroupTiles) {}
 
-  /// Panels first .. first + kStreams · share - 1.
+  /// Multiplies with panels first .. first + kStreams · share - 1.
   void run(int64_t first, int64_t share) {
     const int64_t groups = groups_;
     const int64_t panels_apart = share;
@@ -93,7 +93,7 @@ class Streams {
         }
         multiply(now[0], step, more ? next : nullptr);
         if (step == 0) continue;
-        // Those of the last group are added under the next panel.
+        // The products of a panel's last group are added while the next panel is multiplied.
         if (group > 0) {
           add(before, step - 1, nullptr, panels_apart);
         } else {
@@ -119,7 +119,7 @@ class Streams {
             weights_.zeros + (panel * groups_ + group) * kPanelWidth, group * kGroupTiles,
             left < kGroupTiles ? left : kGroupTiles};
   }
-  /// To the next group, which is the next panel's first after the `last`.
+  /// Advances to the next group; after the `last` one to the first of the next panel.
   VERBATIM_INLINE void advance(Group& at, bool last) const {
     at.codes += at.tiles * kCodeBytes;
     at.scales += scale_bytes(at.tiles);
@@ -129,7 +129,8 @@ class Streams {
     at.tiles = left < kGroupTiles ? left : kGroupTiles;
   }
 
-  /// Tiles 2 `pair` and 2 `pair` + 1 of a group, and before the first what the sums will be scaled by.
+  /// Unpacks tiles 2 `pair` and 2 `pair` + 1 of a group. With the first pair it also finds the levels of the
+  /// group.
   VERBATIM_INLINE void unpack_pair(const Group& at, int stream, int64_t step, int64_t pair) {
     if (pair == 0) __builtin_prefetch(at.scales + 2 * generic::kScalePrefetchBytes);
     uint8_t* const out = stage_.bytes[step % 2][stream][pair];
@@ -152,7 +153,7 @@ class Streams {
           at, pair, out, [](int64_t) __attribute__((always_inline)) { return LookUp<kKind>(); });
     }
   }
-  /// `look_up` says with what the codes of a tile become bytes.
+  /// Unpacks two tiles; `look_up` makes the look-up by which the codes of a tile become bytes.
   template <typename LookUpOf>
   VERBATIM_INLINE static void unpack_tiles(const Group& at, int64_t pair, uint8_t* out,
                                            const LookUpOf& look_up) {
@@ -168,7 +169,7 @@ class Streams {
     }
   }
 
-  /// The products of a step, while the next one is unpacked.
+  /// Computes the products of a step while the next step is unpacked.
   VERBATIM_INLINE void multiply(const Group& now, int64_t step, const Group* next) {
     const int8_t* const a = rows_.codes + now.first_tile * kInnerStep;
     const int64_t stride = rows_.stride;
@@ -223,7 +224,8 @@ class Streams {
     return avx512::F32x16::from_exponents(reinterpret_cast<const uint8_t*>(&exponents)).lanes;
   }
 
-  /// sums += float(dots) · scales of the columns · scale of the row's group, from zero on if it is the first.
+  /// Computes sums += float(dots) · scales of the columns · scale of the row's group; the first group begins
+  /// from zero.
   template <bool kFirst>
   VERBATIM_INLINE void add_scaled(const Group& at, const int32_t* dots, __m512 scales, float* sums) const {
     const float* row_scales = rows_.scales + at.first_tile;
@@ -262,7 +264,8 @@ class Streams {
     return _mm512_sub_epi32(dot, _mm512_mullo_epi32(zeros, _mm512_set1_epi32(sum)));
   }
 
-  /// What tiles contribute that are far below others of their group.
+  /// Adds the products of tiles whose exponents are far below others of their group, which belong to further
+  /// levels.
   [[gnu::noinline]] void add_further_levels(const Group& at, generic::SharedExponents level, float* sums) {
     while (level.more) {
       level.advance();

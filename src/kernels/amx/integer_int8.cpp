@@ -21,7 +21,7 @@ class Block {
   Block(const Int8Rows& a, const IntegerPanels& weights, int64_t row, int64_t rows)
       : a_(a), weights_(weights), row_(row), rows_(rows) {}
 
-  /// Panels `panel`, `panel` + apart, ...
+  /// Multiplies with the panels `panel`, `panel` + apart, ...
   void multiply(int64_t panel, int64_t apart, float* c, int64_t c_stride) {
     __m512 sums[kPanels][kRows];
     for (auto& panel_sums : sums) {
@@ -62,7 +62,7 @@ class Block {
     tile_store<kPanel>(stage_.dots[t % kDots][kPanel], 64);
   }
 
-  /// sums += float(dots) · scales of the columns · scale of the row's group
+  /// Computes sums += float(dots) · scales of the columns · scale of the row's group.
   VERBATIM_INLINE void add_scaled(int64_t panel, int64_t t, int j, __m512 (&sums)[kRows]) const {
     const uint8_t* const scales =
         weights_.scales + (panel * tiles_ + t) * generic::integer_scale_bytes(kIntegerInt8);

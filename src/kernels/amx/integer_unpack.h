@@ -8,8 +8,8 @@
 
 namespace verbatim::amx {
 
-/// The bytes that a look-up by six bits finds: by the four of a code, and where weights are shifted before
-/// they are added up (generic/shared_exponents.h), by how far in the two above.
+/// The table of a look-up by six bits: the lower four are a code, and the upper two say by how much the
+/// weight is shifted before weights are added up (generic/shared_exponents.h).
 struct alignas(64) ByteTable {
   int8_t bytes[64];
 };
@@ -28,7 +28,7 @@ inline constexpr ByteTable byte_table(int kind) {
 template <int kKind>
 inline constexpr ByteTable kByteTable = byte_table(kKind);
 
-/// Spreads bytes of columns over their quads: the sixteen of one of four tiles, each four times.
+/// The permutations that repeat the sixteen bytes of one of four tiles, a byte per column, four times each.
 inline constexpr ByteTable spreading(int tile) {
   ByteTable table{};
   for (int i = 0; i < 64; ++i) table.bytes[i] = static_cast<int8_t>(tile * 16 + i / 4);
@@ -37,7 +37,7 @@ inline constexpr ByteTable spreading(int tile) {
 inline constexpr ByteTable kSpreading[generic::SharedExponents::kTiles] = {spreading(0), spreading(1),
                                                                            spreading(2), spreading(3)};
 
-/// Makes bytes of the codes in the low nibbles; what is in the high ones does not matter.
+/// Turns the codes in low nibbles into bytes; high nibbles are ignored.
 template <int kKind>
 struct LookUp {
   __m512i table = _mm512_load_si512(kByteTable<kKind>.bytes);
@@ -54,7 +54,7 @@ struct FirstLevel {
   bool whole;        ///< no exponent is further than kStep below its column's top; else quarters are void
 
   FirstLevel() = default;
-  /// Of up to four tiles, whose exponents are [tiles][16].
+  /// Makes the level of up to four tiles, whose exponents are [tiles][16].
   VERBATIM_INLINE FirstLevel(const uint8_t* exponents, int64_t tiles) {
     const __m512i furthest = _mm512_set1_epi8(generic::SharedExponents::kStep);
     const __m512i all = load(exponents, tiles);
@@ -67,7 +67,7 @@ struct FirstLevel {
   }
 
  private:
-  /// Tiles that are not there have the exponents of the first.
+  /// Loads the exponents; missing tiles get the exponents of the first.
   VERBATIM_INLINE static __m512i load(const uint8_t* exponents, int64_t tiles) {
     if (tiles == generic::SharedExponents::kTiles) [[likely]]
       return _mm512_loadu_si512(exponents);
@@ -77,7 +77,7 @@ struct FirstLevel {
   }
 };
 
-/// Codes of MXFP4 to bytes that are shifted, in a group without other levels.
+/// Turns codes of MXFP4 into shifted bytes, in a group that has a single level.
 struct ShiftedLookUp {
   __m512i table = _mm512_load_si512(kByteTable<kIntegerMxfp4>.bytes);
   __m512i quarter;
@@ -93,11 +93,12 @@ struct ShiftedLookUp {
   }
 
  protected:
-  /// `shifts`: of each byte, and 255 where it does not matter what comes out.
+  /// `shifts` has the shift of each byte, or 255 where the result does not matter.
   VERBATIM_INLINE explicit ShiftedLookUp(__m512i shifts) : quarter(_mm512_slli_epi16(shifts, 4)) {}
 };
 
-/// In one of several levels: zeros where a column of the tile is not in it.
+/// Turns codes of MXFP4 into shifted bytes for one of several levels: zeros where a column's tile is not of
+/// the level.
 struct LevelLookUp : ShiftedLookUp {
   __mmask64 here;
 
@@ -116,7 +117,8 @@ struct LevelLookUp : ShiftedLookUp {
   }
 };
 
-/// A tile of codes to 512 bytes in quads, as a tile product wants them, and fetches codes further on.
+/// Turns a tile of codes into 512 bytes in quads, the operand of a tile product, and prefetches codes further
+/// on.
 template <typename ToBytes>
 VERBATIM_INLINE void unpack_bytes(const uint8_t* codes, const ToBytes& to_bytes, uint8_t* out) {
   generic::prefetch_ahead<generic::kCodeBytes>(codes, generic::kCodePrefetchBytes);

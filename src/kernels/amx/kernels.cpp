@@ -8,12 +8,12 @@ namespace {
 
 using IntegerProduct = void (*)(const Int8Rows&, const IntegerPanels&, float*, int64_t);
 
-/// Up to so many rows, integer products are quicker on vectors.
+/// The largest number of rows for which integer products are faster on vectors than on tiles.
 constexpr int64_t integer_vector_rows(int kind) {
   return kind == kIntegerInt8 ? 4 : 2;
 }
 
-/// Few rows through the vector unit, more through tiles: the bits are the same.
+/// The product in integers: on vectors for few rows, on tiles for more, with the same bits.
 template <int kKind, IntegerProduct kTiles>
 void integer_by_rows(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
   if (a.rows > integer_vector_rows(kKind)) return kTiles(a, weights, c, c_stride);
@@ -27,7 +27,7 @@ void integer_by_rows(const Int8Rows& a, const IntegerPanels& weights, float* c, 
   }
 }
 
-/// Up to so many rows, products with codes from memory are quicker on vectors.
+/// The largest number of rows for which products with codes from memory are faster on vectors than on tiles.
 constexpr int64_t code_vector_rows(int storage) {
   return storage == kCodesBytes ? 2 : 1;
 }
@@ -41,7 +41,7 @@ void codes_by_rows(const CodeProduct& p) {
   }
 }
 
-/// Four chains of tile products, as a block of 32 rows by two panels has them.
+/// KernelTable::multiply_registers: four chains of tile products, as in a block of 32 rows by two panels.
 int64_t multiply_registers(int64_t steps, float* out) {
   TileConfig config;
   for (int tile = 0; tile < 8; ++tile) config.set(tile, 16, 64);

@@ -24,7 +24,8 @@ constexpr int64_t ceil_div(int64_t value, int64_t step) {
   return (value + step - 1) / step;
 }
 
-/// The weights of the next piece, which are fetched while the rows pass by this one, a few lines a step.
+/// Prefetches the weights of the next piece, a few lines per step, while the rows are multiplied with this
+/// one.
 template <int kPanels>
 struct NextPiece {
   const BFloat16* weights;
@@ -40,7 +41,7 @@ struct NextPiece {
   }
 };
 
-/// Where a product of a row tile and one or two panels over a piece of k finds things.
+/// The operands of a product of a row tile and one or two panels over a piece of k.
 struct PieceBlock {
   const BFloat16* a;  ///< tiles one after the other
   const BFloat16* weights;
@@ -83,7 +84,7 @@ class RowBlock {
   RowBlock(const ManyRowsProduct& p, int64_t first, int64_t count)
       : p_(p), first_(first), count_(count), row_tiles_(ceil_div(p.rows, kTileRows)) {}
 
-  /// Panels panel .. panel + panels - 1, up to kManyRowsPanels.
+  /// Multiplies with panels panel .. panel + panels - 1, up to kManyRowsPanels.
   void group(int64_t panel, int64_t panels) const {
     for (int64_t block = 0; block < p_.tiles; block += kBlockTiles) {
       const int64_t end = least(block + kBlockTiles, p_.tiles);
@@ -101,7 +102,7 @@ class RowBlock {
     return p_.sums + (j * kRowTiles + row_tile) * kTileRows * kPanelWidth;
   }
 
-  /// Tiles block .. end - 1 of k against kPanels panels of the group, from the j-th on.
+  /// Multiplies tiles block .. end - 1 of k with kPanels panels of the group, from the j-th on.
   template <int kPanels>
   void pieces(int64_t panel, int64_t j, int64_t block, int64_t end) const {
     const BFloat16* const weights = p_.panels + (panel + j) * p_.panel_stride;

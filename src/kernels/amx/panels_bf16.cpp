@@ -7,10 +7,12 @@ namespace {
 
 using Product = PanelProduct<BFloat16, BFloat16>;
 
-/// How far ahead of use weights are fetched, in each of the panels that are read side by side.
+/// The distance, in bytes, at which weights are prefetched before their use, in each of the panels that are
+/// read side by side.
 constexpr int64_t kPrefetchElements = 2048;
 
-/// Up to 16 rows by kPanels panels. kAhead: what to fetch is given; otherwise it is the panels themselves.
+/// Multiplies up to 16 rows with kPanels panels. With kAhead it prefetches p.ahead, otherwise these panels
+/// further on.
 template <int kPanels, bool kAhead>
 void wide_block(const Product& p, int64_t row, int64_t panel) {
   float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
@@ -21,7 +23,7 @@ void wide_block(const Product& p, int64_t row, int64_t panel) {
     const BFloat16* const w = weights + k * kPanelWidth;
     if constexpr (kAhead) {
       constexpr int64_t kBytes = kPanelWidth * int64_t{sizeof(BFloat16)};
-      p.ahead.beside((panel * p.k + k * kPanels) * kBytes, kInnerStep * kPanels * kBytes);
+      p.ahead.fetch_with((panel * p.k + k * kPanels) * kBytes, kInnerStep * kPanels * kBytes);
     } else {
       for (int j = 0; j < kPanels; ++j) prefetch_lines(w + j * p.panel_stride + kPrefetchElements, 16);
     }
@@ -45,7 +47,7 @@ void tall_blocks(const Product& p, int64_t row) {
   }
 }
 
-/// 17 to 32 rows by two panels.
+/// Multiplies 17 to 32 rows with two panels.
 void pair_block(const Product& p, int64_t row, int64_t panel) {
   float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
   const BFloat16* const a = p.a + row * p.a_stride;
@@ -67,7 +69,7 @@ void wide_blocks(const Product& p, int64_t row, int64_t first) {
   for (; panel < p.panel_count; ++panel) wide_block<1, kAhead>(p, row, panel);
 }
 
-/// Up to 16 rows by the panels from `first` on.
+/// Multiplies up to 16 rows with the panels from `first` on.
 void wide(const Product& p, int64_t row, int64_t rows, int64_t first) {
   configure_wide(static_cast<int>(rows));
   if (p.ahead.from != nullptr) {
@@ -77,7 +79,7 @@ void wide(const Product& p, int64_t row, int64_t rows, int64_t first) {
   }
 }
 
-/// Up to 80 rows, the weights read once but for an odd last panel.
+/// Multiplies up to 80 rows. Weights are read once, except for an odd last panel.
 void few_rows(const Product& p, int64_t row, int64_t count) {
   const RowTiles rows = row_tiles(count);
   switch (rows.tiles) {

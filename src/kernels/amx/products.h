@@ -21,14 +21,15 @@ struct ManyRowsProduct {
 void many_rows_bf16(const ManyRowsProduct& product);
 void tile_product(const TileProduct& product);
 void scaled_product(const ScaledProduct& product);
-/// Its part for rows that lie in tiles.
+/// The part of a product of many rows that reads rows laid out as tiles.
 void scaled_many_rows(const ScaledProduct& product);
 
-/// On vectors, for few rows.
+/// The product in integers on vectors, for few rows.
 void few_rows_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void few_rows_bsfp(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 
-/// On tiles, for more rows: the same bits (the products are integers, the scaling is in the same order).
+/// The product in integers on tiles, for more rows. The bits are the same, since sums are of integers and
+/// scaling is done in the same order.
 void integer_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_bsfp(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_int4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);

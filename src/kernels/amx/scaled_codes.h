@@ -7,8 +7,8 @@
 
 namespace verbatim::amx {
 
-/// The bytes of magnitudes up to 128 in BF16, by their lower seven bits: the first place is that of 128, and
-/// zero is told from it by what it is.
+/// The bytes of the magnitudes 1 to 128 in BF16, by the lower seven bits of the magnitude. The first place is
+/// that of 128, so zero must be recognized separately.
 struct Int8Bytes {
   alignas(64) uint8_t upper[128];
   alignas(64) uint8_t lower[128];
@@ -24,14 +24,14 @@ inline constexpr Int8Bytes int8_bytes() {
 }
 inline constexpr Int8Bytes kInt8Bf16 = int8_bytes();
 
-/// The codes of a reading, as BF16.
+/// Unpacks the codes of a reading to BF16.
 template <TileReading kReading>
 struct Codes {
   static constexpr bool kZeros = kReading == kTileInt4Asymmetric;
   static constexpr int64_t kGroupTiles = kReading == kTileInt8 ? 1 : generic::kTilesPerScale;
   static constexpr int64_t kBytes = (kReading == kTileInt8 ? 2 : 1) * generic::kCodeBytes;
 
-  /// A tile, and fetches one further on.
+  /// Unpacks a tile, and prefetches one further on.
   VERBATIM_INLINE static void unpack(const uint8_t* codes, uint16_t* out) {
     generic::prefetch_ahead<kBytes>(codes, kPrefetchBytes);
     if constexpr (kReading == kTileInt8) {

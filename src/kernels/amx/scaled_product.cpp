@@ -13,7 +13,7 @@ struct GroupPlace {
   int64_t group;
 };
 
-/// Products of up to 80 rows: what all ways of taking rows and panels share.
+/// The common part of products of up to 80 rows, for all ways of blocking rows and panels.
 template <typename Weights>
 class Scaling {
  public:
@@ -25,7 +25,8 @@ class Scaling {
     return p_.tiles.weights.codes + (panel * tiles() + tile) * Weights::kBytes;
   }
 
-  /// Takes the products [rows][16] of a group into `sums`, [rows][16], and writes them to c after the last.
+  /// Scales the products [rows][16] of a group and adds them to `sums`, [rows][16]; after the last group
+  /// writes the sums to c.
   VERBATIM_INLINE void add(GroupPlace at, const float* products, float* sums) const {
     const int64_t index = at.panel * groups() + at.group;
     const Float16* const scales = reinterpret_cast<const Float16*>(p_.tiles.weights.scales);
@@ -66,7 +67,7 @@ class Wide {
   /// `a` is [tile][rows][32].
   Wide(const ScaledProduct& p, const BFloat16* a) : scaling_(p), a_(a), a_tile_(p.tiles.rows * kInnerStep) {}
 
-  /// Panels first .. first + kStreams · share - 1.
+  /// Multiplies with panels first .. first + kStreams · share - 1.
   void run(int64_t first, int64_t share) {
     const int64_t tiles = scaling_.tiles();
     for (int j = 0; j < kStreams; ++j) codes_[j] = scaling_.codes(first + j * share, 0);
@@ -135,7 +136,8 @@ class Wide {
   Stage stage_;
 };
 
-/// Up to 80 rows by one panel after the other; in time, as above.
+/// Multiplies up to 80 rows with one panel after the other. Unpacking is ahead of multiplying, and scaling
+/// behind it, as in the class above.
 template <typename Weights, int kTiles>
 class Tall {
  public:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kMostRows = 32;
 
-/// Up to 32 rows of activations as [k/2][rows][2], each 16 rows a second operand.
+/// Lays up to 32 rows of activations out as [k/2][rows][2], where each 16 rows are a second operand.
 void transpose_pairs(const SqueezeProduct& p, int64_t row, int64_t rows, int64_t k, uint32_t* out) {
   for (int64_t r = 0; r < rows; ++r) {
     const BFloat16* const from = p.a + (row + r) * p.a_stride;
@@ -57,7 +57,7 @@ class Streams {
   Streams(const SqueezeProduct& p, int64_t row, int64_t rows, const uint32_t* pairs)
       : p_(p), row_(row), rows_(rows), pairs_(pairs) {}
 
-  /// Panels first .. first + kPanels · share - 1.
+  /// Multiplies with panels first .. first + kPanels · share - 1.
   void run(int64_t first, int64_t share) {
     int half = 0;
     begin(first, share);
@@ -100,7 +100,7 @@ class Streams {
     if constexpr (kPanels > 1) work.template operator()<1>();
   }
 
-  /// Panels panel + j · share are what is unpacked from now on.
+  /// Begins to unpack the panels panel + j · share.
   void begin(int64_t panel, int64_t share) {
     for (int j = 0; j < kPanels; ++j) {
       const int64_t at = panel + j * share;
@@ -113,7 +113,8 @@ class Streams {
   VERBATIM_INLINE void next_group() {
     for (int j = 0; j < kPanels; ++j) codes_[j] += kGroupBytes;
   }
-  /// Those of the panel's columns that are unpacked beside subtile t of another group.
+  /// Unpacks the share of the panel's columns that belongs to subtile t of the group that is being
+  /// multiplied.
   VERBATIM_INLINE void unpack_columns(int j, int64_t t, int half) {
 #pragma GCC unroll 8
     for (int64_t column = t * kColumnsAtATime; column < (t + 1) * kColumnsAtATime; ++column) {

@@ -5,18 +5,18 @@
 
 namespace verbatim::amx {
 
-/// A place in one of the streams, and what the Source has to remember of it.
+/// The state of one stream: a place, and the Source's own state for it.
 template <typename Source>
 struct Stream {
   generic::TilePlace place;
   typename Source::Position position;
 };
 
-/// A product of up to 16 rows with weights that a Source brings into BF16 tile by tile:
-///   kSpareWords                 words after each tile that it may write to as well
-///   start(place)                a Position, that of the panel's first tile
-///   unpack(stream, out)         the tile at a stream's place, but for
-///   finish(stream, out)         what is done to it after the next product
+/// A product of up to 16 rows with weights that a Source unpacks to BF16 tile by tile:
+///   kSpareWords                 the number of words after each tile that the Source may overwrite
+///   start(place)                makes the Source's Position for the first tile of a panel
+///   unpack(stream, out)         unpacks the tile at a stream's place
+///   finish(stream, out)         completes that tile, after the next product
 /// Two streams take equal shares of the panels, each its panels one after the other, and each panel its tiles
 /// in order, so an output is the same chain of products as ever. A core that reads one place after the other
 /// waits for the memory most of the time; but readings of several planes have several places in each stream,
@@ -33,7 +33,8 @@ class PanelStreams {
   };
   PanelStreams(const Source& source, const Product& product) : source_(source), product_(product) {}
 
-  /// Panels first .. first + count - 1; the tile registers are configured as for wide blocks.
+  /// Multiplies with panels first .. first + count - 1. The tile registers must be configured as for wide
+  /// blocks.
   void run(int64_t first, int64_t count) {
     const int64_t share = count / kSideBySide;
     if (share > 0) side_by_side<kSideBySide>(first, share);
@@ -44,8 +45,8 @@ class PanelStreams {
  private:
   static constexpr int kSideBySide = 2;
 
-  /// kCount streams of `share` panels each. While one set of tiles is multiplied the next is unpacked, so
-  /// that no tile is loaded right after it was written.
+  /// Runs kCount streams side by side, each over `share` panels. While one set of tiles is multiplied the
+  /// next is unpacked, so that no tile is loaded right after it was written.
   template <int kCount>
   void side_by_side(int64_t first, int64_t share) {
     Stream<Source> streams[kCount];
@@ -106,8 +107,9 @@ class PanelStreams {
     tile_dot_bf16<kStream, 4, kWeights>();
   }
 
-  /// Sets of tiles that are unpacked and multiplied in turn. Wherever else they lie, their stores are taken
-  /// for what the loads of weights wait for (whose addresses agree in the last twelve bits) more often.
+  /// The two sets of tiles that are unpacked and multiplied in turn. They lie here because loads of weights
+  /// falsely wait for stores whose addresses agree in the last twelve bits, which would happen more often
+  /// elsewhere.
   struct Stage {
     alignas(64) uint16_t words[kSideBySide][kTileElements + Source::kSpareWords];
   };

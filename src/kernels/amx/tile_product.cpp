@@ -13,7 +13,7 @@ namespace verbatim::amx {
 
 namespace {
 
-/// The tiles of a reading, for panels side by side.
+/// A Source (streams.h) of the tiles of a reading.
 template <typename Tile, bool kEscaped>
 struct TileSource {
   static constexpr int64_t kSpareWords = kEscaped ? EscapedWeightReader::kSpareWords : 0;
@@ -50,11 +50,12 @@ struct TileSource {
   }
 };
 
-/// Tiles of each panel that are unpacked at a time for more than sixteen rows. While one set is multiplied
-/// the next is being unpacked into the other half of the buffer.
+/// The number of tiles of each panel that are unpacked at a time for more than sixteen rows. While one set is
+/// multiplied the next is unpacked into the other half of the buffer.
 constexpr int64_t kTilesAtOnce = 4;
 
-/// Walks the tiles of a panel: calls multiply(first tile, count, words) for every set, unpacked in time.
+/// Walks the tiles of a panel: calls multiply(first tile, count, words) for every set of unpacked tiles, each
+/// unpacked while the set before it is multiplied.
 template <typename Source, typename Multiply>
 VERBATIM_INLINE void for_each_set(const Source& source, int64_t tiles, int64_t panel, Multiply&& multiply) {
   alignas(64) uint16_t words[2][kTilesAtOnce * kTileElements];
@@ -100,7 +101,8 @@ void one_row_tile(const Source& source, const TileProduct& p) {
       .run(p.first_panel, p.panel_count);
 }
 
-/// Up to 32 rows: every tile is unpacked once and used by all rows while it is in the first-level cache.
+/// Multiplies up to 32 rows: every tile is unpacked once and used by all rows while it is in the first-level
+/// cache.
 template <typename Source>
 void few_rows(const Source& source, const TileProduct& p) {
   const RowTiles rows = row_tiles(p.rows);
@@ -109,7 +111,7 @@ void few_rows(const Source& source, const TileProduct& p) {
   tall<2>(source, p);
 }
 
-/// `count` of the product's panels, which lie at `panels`.
+/// Multiplies with `count` of the product's panels, which are unpacked at `panels`.
 ManyRowsProduct many_rows_product(const TileProduct& p, int64_t panel, int64_t count,
                                   const BFloat16* panels) {
   return {.a = p.tiled,
@@ -123,7 +125,7 @@ ManyRowsProduct many_rows_product(const TileProduct& p, int64_t panel, int64_t c
           .sums = p.sums};
 }
 
-/// Many rows are worth whole panels in BF16, which then stay in the second-level cache.
+/// Multiplies many rows: unpacks whole panels to BF16, which stay in the second-level cache.
 template <typename Source>
 void many_rows(const Source& source, const TileProduct& p) {
   const int64_t tiles = p.weights.tiles;
@@ -153,7 +155,7 @@ void multiply(const TileProduct& p) {
   }
 }
 
-/// Up to sixteen rows, from where the weights lie.
+/// Multiplies up to sixteen rows, with weights that are read in place.
 void few_rows_bf16(const TileProduct& p) {
   Bf16Streams({.a = gather_rows(p),
                .rows = p.rows,

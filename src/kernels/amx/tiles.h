@@ -39,12 +39,12 @@ template <int kTile>
 VERBATIM_INLINE void tile_store(void* to, int64_t stride_bytes) {
   __asm__ volatile("tilestored %%tmm%c0, (%1,%2,1)" ::"i"(kTile), "r"(to), "r"(stride_bytes) : "memory");
 }
-/// sums += a · b, BF16 pairs.
+/// Tile product in BF16: sums += a · b over pairs.
 template <int kSums, int kA, int kB>
 VERBATIM_INLINE void tile_dot_bf16() {
   __asm__ volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSums), "i"(kA), "i"(kB));
 }
-/// sums += a · b, quads of bytes, a signed and b signed or unsigned.
+/// Tile product in integers: sums += a · b over quads of bytes, where a is signed and b signed or unsigned.
 template <int kSums, int kA, int kB, bool kUnsignedB>
 VERBATIM_INLINE void tile_dot_int8() {
   if constexpr (kUnsignedB) {

@@ -4,8 +4,8 @@
 
 namespace verbatim::amx {
 
-/// The words of AVX-512 with nibbles that vpmultishiftqb chooses, on the second port for vectors: shifts need
-/// the first, which look-ups and saturating subtractions keep busy already.
+/// The thirty-two words of AVX-512, except that nibbles are extracted by vpmultishiftqb, which runs on the
+/// second port for vectors: shifts need the first port, which look-ups and saturating subtractions keep busy.
 struct Words : avx512::U16x32 {
   Words() = default;
   VERBATIM_INLINE Words(avx512::U16x32 words) : avx512::U16x32(words) {}

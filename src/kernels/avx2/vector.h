@@ -20,7 +20,7 @@ VERBATIM_INLINE __m256i round_to_bf16(__m256 value) {
 
 /// Sixteen floats in two registers. See scalar/vector.h for what each operation means.
 struct F32x16 {
-  /// How many of these a block of a matrix product keeps in registers.
+  /// The number of such vectors that a block of a matrix product keeps in registers.
   static constexpr int kSums = 4;
   __m256 low;
   __m256 high;

@@ -10,7 +10,8 @@ VERBATIM_INLINE __m512i look_up(__m128i table, __m512i codes) {
 }
 
 /// The parts of an integer product that AVX-512 with and without VNNI share. The dot products want one
-/// unsigned operand, so weights of E2M1 become twice their value plus kE2m1Offset, drafts of BSFP likewise.
+/// unsigned operand, so weights of E2M1 become twice their value plus kE2m1Offset, and drafts of BSFP twice
+/// theirs plus kBsfpOffset.
 struct DotBase {
   using Bytes = __m512i;
   using Sum = __m512i;

@@ -10,7 +10,7 @@ namespace verbatim::avx512 {
 
 namespace {
 
-/// BF16 panels through the hardware's dot product, pair after pair.
+/// The product with panels in BF16 by the hardware's dot product, pair after pair.
 struct DotProductMicro {
   static constexpr int kSums = 16;
 
@@ -51,7 +51,8 @@ void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product) {
   generic::for_each_block<DotProductMicro>(product);
 }
 
-/// Gives the bits of generic::PlainRounding wherever that one is asked.
+/// Rounds to BF16 by the hardware's instruction, with the bits of generic::PlainRounding for the numbers that
+/// it is used for.
 struct ProcessorRounding {
   VERBATIM_INLINE static F32x16 store(F32x16 value, BFloat16* to) {
     const __m256i bits = reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(value.lanes));

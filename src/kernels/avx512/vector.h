@@ -10,7 +10,7 @@ namespace verbatim::avx512 {
 
 /// Sixteen floats in one register. See scalar/vector.h for what each operation means.
 struct F32x16 {
-  /// How many of these a block of a matrix product keeps in registers.
+  /// The number of such vectors that a block of a matrix product keeps in registers.
   static constexpr int kSums = 16;
   __m512 lanes;
 

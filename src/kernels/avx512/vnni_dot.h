@@ -4,8 +4,8 @@
 
 namespace verbatim::avx512 {
 
-/// Its sums are of 32 bits, so there is nothing to open or close. Signed weights become unsigned by adding
-/// 128.
+/// The parts of an integer product with VNNI. Sums have 32 bits, so open() and close() do nothing. Signed
+/// weights become unsigned by adding 128.
 struct VnniDot : DotBase {
   using Partial = Sum;
   static constexpr int32_t kInt8Offset = 128;
@@ -15,7 +15,7 @@ struct VnniDot : DotBase {
   VERBATIM_INLINE static Bytes int8(const uint8_t* codes) {
     return _mm512_xor_si512(load(codes), _mm512_set1_epi8(static_cast<char>(0x80)));
   }
-  /// 16 · upper + lower for the low and for the high nibbles.
+  /// Merges two planes of codes: computes 16 · upper + lower for the low and for the high nibbles.
   VERBATIM_INLINE static void merge(Bytes upper, Bytes lower, Bytes* low, Bytes* high) {
     constexpr int kSelect = 0xca;  // the second where the mask has ones, the third where it has zeros
     const __m512i mask = _mm512_set1_epi8(15);

@@ -4,15 +4,16 @@
 
 namespace verbatim::generic {
 
-/// Products with the codes of quantized keys and values. `Dot` is the instruction set's, as in integer.h,
-/// with
-///   kCodeStreams                    how many panels are multiplied side by side
+/// Products with the codes of quantized keys and values. `Dot` is the instruction set's part, as in
+/// integer.h, with these additions:
+///   kCodeStreams                    the number of panels that are multiplied side by side
 ///   kWholeBytes                     whether add() takes weights up to 255, or nibbles alone
 ///   merge(upper, lower, &b0, &b1)   if so: the codes of two quads from two planes of nibbles
 ///   add_shifted<bits>(sum, shifted), store(sum, out)
 template <typename Dot, int kStorage>
 struct CodeMicro {
-  /// Codes of eight bits are the sum of two planes where the dot products want it so.
+  /// The number of planes that codes are multiplied in. Where dot products take nibbles alone, eight bits are
+  /// two planes.
   static constexpr int kPlanes = kStorage != kCodesUpper && !Dot::kWholeBytes ? 2 : 1;
   using Bytes = typename Dot::Bytes;
   using Sum = typename Dot::Sum;
@@ -24,7 +25,7 @@ struct CodeMicro {
     out[1] = Dot::high_nibbles(both);
   }
 
-  /// The operands for quads 2 `block` and 2 `block` + 1 of a panel: [plane, the lower one last][quad].
+  /// Loads the operands for quads 2 `block` and 2 `block` + 1 of a panel: [plane, the lower one last][quad].
   VERBATIM_INLINE static void load(const uint8_t* codes, const uint8_t* lower, int64_t block,
                                    Bytes (&out)[kPlanes][2]) {
     if constexpr (kStorage == kCodesBoth && kPlanes == 1) {
@@ -47,7 +48,8 @@ struct CodeMicro {
     }
   }
 
-  /// kRows rows from `row` on by kPanelBlock panels that are `apart` from each other, the first one `panel`.
+  /// Multiplies kRows rows, from `row` on, with kPanelBlock panels, of which the first is `panel` and each of
+  /// the others `apart` panels further on.
   template <int kRows, int kPanelBlock>
   static void block(const CodeProduct& p, int64_t row, int64_t panel, int64_t apart) {
     // [panel][row][plane][upper and lower byte of the row]
@@ -74,8 +76,8 @@ struct CodeMicro {
         constexpr int64_t kBytes = kPanelBlock * (kStorage == kCodesBytes ? 256 : 128);
         const int64_t first = apart == 0 ? panel : panel * kPanelBlock;
         const int64_t at = first * panel_bytes + step * kBytes;
-        p.ahead.beside(at, kBytes);
-        if constexpr (kStorage == kCodesBoth) p.ahead_lower.beside(at, kBytes);
+        p.ahead.fetch_with(at, kBytes);
+        if constexpr (kStorage == kCodesBoth) p.ahead_lower.fetch_with(at, kBytes);
       }
       Partial partial[kPanelBlock][kRows][kPlanes][2];
 #pragma GCC unroll 4

@@ -4,10 +4,11 @@
 
 namespace verbatim::generic {
 
-// Element-wise kernels over V, sixteen floats of an instruction set. Reductions go through sixteen running
-// values and one fixed tree, so their order depends on the length of the row alone.
+// Element-wise kernels over V, the type of sixteen floats of an instruction set. A reduction has sixteen
+// running values, which are combined by one fixed tree, so its order depends on the length of the row alone.
 
-/// e^x within a few units in the last place, for x no more than 88; 0 below the smallest normal result.
+/// Computes e^x within a few units in the last place, for x up to 88. Results below the smallest normal
+/// number are 0.
 template <typename V>
 VERBATIM_INLINE V exponential(V x) {
   const V lowest = V::set(-87.0f);
@@ -34,8 +35,9 @@ void to_bf16(const float* x, int64_t n, BFloat16* out) {
   for (int64_t i = 0; i < n; i += 16) V::load(x + i).store(out + i);
 }
 
-/// Groups of 32 under powers of two (OCP MX's MXINT8). A scale is kept within 2^-59 .. 2^93, so that no
-/// product with weights is subnormal and no sum over a group infinite. Larger activations become 127 · 2^93.
+/// Quantizes groups of 32 with powers of two as scales (OCP MX's MXINT8). A scale is kept within 2^-59 ..
+/// 2^93, so that no product with weights is subnormal and no sum over a group is infinite. Larger activations
+/// become 127 · 2^93.
 template <typename V>
 void quantize_int8(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums) {
   const V lowest = V::set(-127.0f);
@@ -55,7 +57,8 @@ void quantize_int8(const float* x, int64_t n, int8_t* codes, float* scales, int3
   }
 }
 
-/// Groups of 128 to whole numbers from -kLimit to kLimit; `kept` of the largest magnitude becomes the limit.
+/// Quantizes groups of 128 to integers from -kLimit to kLimit. The scale makes the share `kept` of the
+/// largest magnitude become kLimit.
 template <typename V, int kLimit>
 VERBATIM_INLINE void quantize_groups(const float* x, int64_t n, float kept, int8_t* codes, float* scales,
                                      int32_t* sums) {
@@ -147,7 +150,7 @@ void rotate(float* x, const float* cosine, const float* sine, int64_t half) {
 /// Rounds to BF16 as every instruction set can.
 template <typename V>
 struct PlainRounding {
-  /// Stores a number that is no subnormal, and returns what was stored.
+  /// Stores a number that is not subnormal, and returns the stored number.
   VERBATIM_INLINE static V store(V value, BFloat16* to) {
     value.store(to);
     return V::load(to);
@@ -169,7 +172,7 @@ float softmax_chunk(float* scores, int64_t n, int64_t visible_begin, int64_t vis
   const V peak = V::set(maximum);
   V total = V::set(0.0f);
   for (int64_t i = 0; i < n; i += 16) {
-    // Of finite scores: what exponential() gives is zero or normal.
+    // For finite scores the result of exponential() is zero or normal.
     total = total + Rounding::store(exponential(V::load(scores + i) * factor - peak), probabilities + i);
   }
   const float correction = before == maximum ? 1.0f : reduce_first(exponential(V::set(before - maximum)));

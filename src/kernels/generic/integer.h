@@ -6,10 +6,10 @@
 
 namespace verbatim::generic {
 
-/// How far ahead of use weights are fetched into the cache.
+/// The distance, in bytes, at which weights are prefetched before their use.
 inline constexpr int64_t kCodePrefetchBytes = 2048;
 inline constexpr int64_t kScalePrefetchBytes = 128;
-/// Panels that are read side by side.
+/// The number of panels that are read side by side.
 inline constexpr int kIntegerStreams = 4;
 
 /// A product with integer weights.
@@ -25,11 +25,11 @@ struct IntegerProduct {
 inline constexpr int64_t integer_code_bytes(int kind) {
   return kind == kIntegerInt8 ? 512 : 256;
 }
-/// Tiles whose weights share a scale.
+/// The number of tiles whose weights share a scale.
 inline constexpr int64_t integer_scale_tiles(int kind) {
   return kind == kIntegerMxfp4 || kind == kIntegerInt8 ? 1 : 4;
 }
-/// Tiles whose activations share a scale, and whose products are added up before they are scaled.
+/// The number of tiles whose activations share a scale; their products are added up before they are scaled.
 inline constexpr int64_t integer_dot_tiles(int kind) {
   return kind == kIntegerInt8 ? 1 : 4;
 }
@@ -37,8 +37,8 @@ inline constexpr int64_t integer_scale_bytes(int kind) {
   return kind == kIntegerMxfp4 ? 16 : 32;
 }
 
-/// The scales of a group for sixteen columns. Activation scales are halved for the sake of the doubled tables
-/// of MXFP4 and BSFP, so the others are doubled here, which is exact.
+/// The scales of a group for sixteen columns. Scales of activations are halved because the tables of MXFP4
+/// and BSFP hold doubled values, so the scales of all other weights are doubled here, which is exact.
 template <typename V, int kKind>
 VERBATIM_INLINE V integer_scales(const uint8_t* scales) {
   if constexpr (kKind == kIntegerMxfp4) {
@@ -50,7 +50,7 @@ VERBATIM_INLINE V integer_scales(const uint8_t* scales) {
   }
 }
 
-/// The late-scaling product (ML-SpecQD Fig. 4). `Dot` supplies the instruction set's part:
+/// The product with late scaling (ML-SpecQD Fig. 4). `Dot` is the instruction set's part:
 ///   Dot::Bytes: 64 weights; load(); of 64 bytes of codes: e2m1_low/high(), bsfp_low/high(),
 ///   low/high_nibbles()
 ///   Dot::Sum: 16 integer sums; open(sum) makes a Partial that takes add()s of four quads, close() ends it;
@@ -84,17 +84,17 @@ struct IntegerMicro {
     }
   }
 
-  /// Asks for what will be read after this, of all panels in turn while one of them is worked on: a long
-  /// burst of one panel leaves the others waiting.
+  /// Prefetches weights of all panels in turn while one of them is multiplied, because a long burst for one
+  /// panel would make the others wait.
   struct Fetch {
-    const uint8_t* from;  ///< of the first panel
+    const uint8_t* from;  ///< the bytes of the first panel to fetch
     int64_t apart;        ///< bytes between panels
     int panels;
 
     VERBATIM_INLINE Fetch tile(int64_t index) const {
       return {from + index * kBytes / panels, apart, panels};
     }
-    /// One line beside each of a tile's four blocks.
+    /// Prefetches one cache line; called once for each of a tile's four blocks.
     VERBATIM_INLINE void line(int block) const {
       __builtin_prefetch(panels == 1 ? from + block * 64 : from + block * apart);
     }
@@ -143,8 +143,9 @@ struct IntegerMicro {
     }
   }
 
-  /// kRows rows from `row` on by kPanels panels that are `apart` from each other, the first one `panel`: far
-  /// apart, because a core that reads one place after the other waits for the memory most of the time.
+  /// Multiplies kRows rows, from `row` on, with kPanels panels, of which the first is `panel` and each of the
+  /// others `apart` panels further on. They are far apart, because a core that reads one place after the
+  /// other mostly waits for memory.
   template <int kRows, int kPanels>
   static void block(const IntegerProduct& p, int64_t row, int64_t panel, int64_t apart) {
     const int64_t tiles = p.a->k / kInnerStep;
@@ -177,7 +178,7 @@ struct IntegerMicro {
     }
   }
 
-  /// All rows by panels `panel`, `panel` + apart, ...
+  /// Multiplies all rows with the panels `panel`, `panel` + apart, ...
   template <int kPanels>
   static void all_rows(const IntegerProduct& p, int64_t panel, int64_t apart) {
     int64_t row = 0;
@@ -201,14 +202,14 @@ struct IntegerMicro {
   }
 
  private:
-  /// What stands for zero in the weights of the dot products.
+  /// The number that stands for zero in the operands of dot products.
   static constexpr int32_t kSumOffset = kKind == kIntegerMxfp4  ? Dot::kE2m1Offset
                                         : kKind == kIntegerBsfp ? Dot::kBsfpOffset
                                         : kKind == kIntegerInt4 ? 8
                                         : kKind == kIntegerInt8 ? Dot::kInt8Offset
                                                                 : 0;
 
-  /// Where `count` tiles are whose products are scaled together.
+  /// The place of `count` tiles whose products are scaled together.
   struct Place {
     int64_t row;
     int64_t tile;
@@ -228,7 +229,7 @@ struct IntegerMicro {
     return sum;
   }
 
-  /// sums += the products of the rows with the tiles.
+  /// Adds the scaled products of the rows with the tiles to `sums`.
   template <int kRows>
   VERBATIM_INLINE static void add_tiles(const IntegerProduct& p, const Place& at, V (&sums)[kRows]) {
     if constexpr (kKind == kIntegerMxfp4) {
@@ -258,7 +259,8 @@ struct IntegerMicro {
     }
   }
 
-  /// Those with the tiles of a level.
+  /// Adds the scaled products of the rows with the tiles to `sums`, for columns whose scale belongs to a
+  /// level.
   template <int kRows>
   VERBATIM_INLINE static void add_level(const IntegerProduct& p, const Place& at,
                                         const SharedExponents& level, V (&sums)[kRows]) {
@@ -281,7 +283,8 @@ struct IntegerMicro {
   VERBATIM_INLINE static void add_scaled(const IntegerProduct& p, const Place& at, const V& weight_scale,
                                          const typename Dot::Sum (&dots)[kRows], V (&sums)[kRows]) {
     for (int r = 0; r < kRows; ++r) {
-      // In this order: the product of the scales alone may be subnormal, and slow, for tiny activations.
+      // The product of the two scales alone may be subnormal, and slow, for tiny activations; hence this
+      // order.
       const V scaled = Dot::to_float(dots[r]) * weight_scale;
       const float row_scale = p.a->scales[(at.row + r) * (p.a->k / kInnerStep) + at.tile];
       sums[r] = sums[r] + scaled * V::set(row_scale);

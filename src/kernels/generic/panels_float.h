@@ -4,7 +4,7 @@
 
 namespace verbatim::generic {
 
-/// The sums of a block before the first product: what c holds, or zeros.
+/// Sets the sums of a block before the first product: to the contents of c if `accumulate`, else to zeros.
 template <typename V, int kRows, int kPanels>
 [[gnu::always_inline]] inline void load_sums(V (&sums)[kRows][kPanels], const float* c, int64_t c_stride,
                                              bool accumulate) {
@@ -22,7 +22,7 @@ template <typename V, int kRows, int kPanels>
   }
 }
 
-/// Panels of floats or halves, one multiply-add per weight in the order of k.
+/// The product with panels in F32 or F16: one multiply-add per weight, in the order of k.
 template <typename V, typename Weight>
 struct FloatMicro {
   static constexpr int kSums = V::kSums;
@@ -44,8 +44,9 @@ struct FloatMicro {
   }
 };
 
-/// BF16 panels in pairs, widened to float. A product of two BF16 numbers is exact in float, so fused and
-/// separate multiply-add agree and every instruction set that uses this gives the same bits.
+/// The product with panels in BF16, whose pairs are widened to float. A product of two BF16 numbers is exact
+/// in float, so fused and separate multiply-add agree, and every instruction set that uses this gives the
+/// same bits.
 template <typename V>
 struct Bf16Micro {
   static constexpr int kSums = V::kSums;

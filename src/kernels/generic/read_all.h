@@ -5,9 +5,9 @@
 
 namespace verbatim::generic {
 
-/// The xor of all 64-bit words of `bytes` bytes (the last one filled up with zeros), read as quickly as the
-/// memory gives them: the yardstick for kernels that stream weights. V only keeps the instruction sets'
-/// versions apart; the compiler makes of Line what the instruction set has.
+/// Computes the xor of all 64-bit words of `bytes` bytes (the last one filled up with zeros), reading as fast
+/// as the memory allows: the yardstick for kernels that stream weights. V only keeps the versions of the
+/// instruction sets apart; the compiler chooses each set's instructions for Line.
 template <typename V>
 uint64_t read_all(const std::byte* data, int64_t bytes) {
   // One stream per thread leaves the memory waiting: a hardware prefetcher does not cross a page and starts

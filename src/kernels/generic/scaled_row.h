@@ -4,11 +4,11 @@
 
 namespace verbatim::generic {
 
-// What goes into and comes out of products with the codes of quantized keys and values, over V, sixteen
-// floats of an instruction set. Without fused operations but where they are exact: every instruction set
-// gives the same bits.
+// The quantization of the operands and the dequantization of the results of products with the codes of
+// quantized keys and values, over V, the type of sixteen floats of an instruction set. Fused operations are
+// used only where they are exact, so every instruction set gives the same bits.
 
-/// KernelTable::quantize_scaled_row. A number that is not finite has some code or other.
+/// KernelTable::quantize_scaled_row. The codes of numbers that are not finite are arbitrary.
 template <typename V>
 ScaledRow quantize_scaled_row(const BFloat16* x, const BFloat16* scales, const BFloat16* zeros, int64_t n,
                               int8_t* codes) {

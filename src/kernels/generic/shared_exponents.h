@@ -13,11 +13,13 @@ VERBATIM_INLINE Bytes16 load_bytes(const uint8_t* from) {
   return bytes;
 }
 
-/// Up to four tiles of MXFP4 whose activations share a scale are added up in integers before they are scaled:
-///   Σ over the tiles of dot << shift, times 2^(top - kStep)
-/// where `top` is the largest exponent of a column's tiles and a tile is shifted by kStep less its distance
-/// from it. Tiles further below it than kStep would lose bits; they are left to the next level, whose largest
-/// exponent is the largest of theirs. Hardly any weights have a second level, none more than four.
+/// Adds up to four tiles of MXFP4, whose activations share a scale, in integers before they are scaled. A
+/// level is the sum
+///   Σ over tiles of dot << shift, times 2^(top - kStep)
+/// where `top` is the largest exponent of a column's tiles, and `shift` is kStep less the distance of the
+/// tile's exponent from `top`. Tiles more than kStep below `top` would lose bits. They belong to the next
+/// level, whose `top` is the largest exponent among them. Hardly any weights need a second level, and none
+/// more than four.
 struct SharedExponents {
   static constexpr int kStep = 3;
   static constexpr int kTiles = 4;
@@ -27,7 +29,7 @@ struct SharedExponents {
   bool more;               ///< there is another level
 
   SharedExponents() = default;
-  /// The first level of `count` tiles, whose exponents are [count][16].
+  /// Makes the first level of `count` tiles, whose exponents are [count][16].
   VERBATIM_INLINE SharedExponents(const uint8_t* exponents, int64_t count) {
     const Bytes16 first = load_bytes(exponents);
     Bytes16 all[kTiles];
@@ -44,7 +46,7 @@ struct SharedExponents {
     more = false;
   }
 
-  /// Becomes the next level.
+  /// Advances to the next level.
   VERBATIM_INLINE void advance() {
     const Bytes16 top = most(most(left_[0], left_[1]), most(left_[2], left_[3]));
     Bytes16 others{};
@@ -61,7 +63,7 @@ struct SharedExponents {
   }
 
  private:
-  /// The exponents of groups of zeros are below all others and need no level of their own.
+  /// The largest exponent of groups of zeros; they are below all others and need no level of their own.
   static constexpr uint8_t kZeros = 3;
 
   VERBATIM_INLINE static Bytes16 most(Bytes16 a, Bytes16 b) { return a > b ? a : b; }

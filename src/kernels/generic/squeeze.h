@@ -4,10 +4,11 @@
 
 namespace verbatim::generic {
 
-// Looked-up weights (formats/squeeze.h): every output column has a table of its own, so the codes of a column
-// lie together along k, and what is unpacked are tiles of [16 columns][32 of k].
+// Products with weights that are looked up in tables (formats/squeeze.h). Every output column has a table of
+// its own, so the codes of a column lie together along k, and unpacked tiles are [16 columns][32 inputs].
 
-/// Four bits: a group is 128 of k, 64 bytes; subtile s is bits 4 s .. 4 s + 3 of each of 32 words.
+/// The codes of `squeeze4`: a group is 128 inputs, 64 bytes; subtile s is bits 4 s .. 4 s + 3 of each of 32
+/// words.
 template <typename W>
 struct Squeeze4 {
   using Words = W;
@@ -25,8 +26,8 @@ struct Squeeze4 {
   }
 };
 
-/// Three bits: a group is 256 of k, 96 bytes. The low two bits of subtile s are bits 2 s, 2 s + 1 of each of
-/// 32 words; the upper bit is bit s of each of 32 bytes that follow.
+/// The codes of `squeeze3`: a group is 256 inputs, 96 bytes. The low two bits of subtile s are bits 2 s, 2 s
+/// + 1 of each of 32 words; the upper bit is bit s of each of the 32 bytes after them.
 template <typename W>
 struct Squeeze3 {
   using Words = W;
@@ -57,7 +58,7 @@ struct Squeeze3 {
   }
 };
 
-/// A column's table, repeated to the 32 entries that a look-up wants.
+/// Loads a column's table, repeated to the 32 entries of a look-up.
 template <typename Codes>
 VERBATIM_INLINE typename Codes::Words::Table squeeze_table(const SqueezeProduct& p, int64_t column) {
   uint16_t entries[32];
@@ -67,7 +68,7 @@ VERBATIM_INLINE typename Codes::Words::Table squeeze_table(const SqueezeProduct&
   return Codes::Words::table(entries);
 }
 
-/// One panel to [tile][16][32] words.
+/// Unpacks one panel to [tile][16][32] words.
 template <typename Codes>
 void unpack_squeeze_panel(const SqueezeProduct& p, int64_t panel, uint16_t* out) {
   for (int column = 0; column < kPanelWidth; ++column) {
@@ -79,7 +80,8 @@ void unpack_squeeze_panel(const SqueezeProduct& p, int64_t panel, uint16_t* out)
   }
 }
 
-/// Sixteen partial sums per output, over k in order, and one fixed tree at the end.
+/// The product: each output has sixteen partial sums over k in order, which one fixed tree combines at the
+/// end.
 template <typename V, int kRows>
 VERBATIM_INLINE void squeeze_rows(const SqueezeProduct& p, const uint16_t* tiles, int64_t tile_count,
                                   int64_t row, float* c) {

@@ -13,8 +13,8 @@
 
 namespace verbatim::generic {
 
-/// The kernels of an instruction set, from its vector of sixteen floats, its thirty-two words and its integer
-/// dot product.
+/// Makes the kernels of an instruction set of its types of sixteen floats and of thirty-two 16-bit words, and
+/// its integer dot product.
 template <typename V, typename W, typename Dot>
 KernelTable make_table(const char* name) {
   KernelTable table{};

@@ -4,9 +4,9 @@
 
 namespace verbatim::generic {
 
-// Unpacking of tiles over W, thirty-two 16-bit words of an instruction set: the words of a block of codes are
-// lanes (column, parity), so that a word of the result is the weight of its lane's column at k = 2 pair +
-// parity. See kQuadOrder for the order of the nibbles.
+// Unpacking of tiles over W, the type of thirty-two 16-bit words of an instruction set. The words of a block
+// of codes are lanes (column, parity): a word of the result is the weight of its lane's column at k = 2 pair
+// + parity. See kQuadOrder for the order of the nibbles.
 
 inline constexpr int64_t kCodeBytes = 256;  // of 4-bit codes per tile
 inline constexpr int64_t kBlockWords = 32;  // a pair of k for 16 columns
@@ -16,8 +16,9 @@ inline constexpr int64_t kBsfpF16RestBytes = 768;  // 512 bytes, 256 bytes of ni
 inline constexpr int64_t kMxbf16RestBytes = 512;
 inline constexpr int64_t kTilesPerScale = 4;  // of formats with groups of 128
 
-/// E2M1 in BF16, by code, plus a surplus; zeros without. What a scale lacks of the surplus is taken off again
-/// with saturation, so that zeros stay zeros.
+/// The values of E2M1 in BF16, by code, with a surplus added to the exponent of all but zeros. The difference
+/// between the surplus and the scale's exponent is subtracted again with saturation, so that zeros stay
+/// zeros.
 inline constexpr int kE2m1Surplus = 0x3f3f;
 alignas(64) inline constexpr uint16_t kE2m1Words[32] = {
 #define VERBATIM_E2M1_WORDS                                                                          \
@@ -29,8 +30,8 @@ alignas(64) inline constexpr uint16_t kE2m1Words[32] = {
 #undef VERBATIM_E2M1_WORDS
 };
 
-/// A tile's sixteen pairs, block after block: calls pair.template operator()<index>(codes), where the low
-/// four bits of each word of `codes` are the pair's.
+/// Visits a tile's sixteen pairs, block after block: calls pair.template operator()<index>(codes), where the
+/// low four bits of each word of `codes` are the pair's codes.
 template <typename W, typename Pair>
 VERBATIM_INLINE void for_each_pair(const uint8_t* codes, Pair&& pair) {
   const auto block = [&]<int kBlock>() __attribute__((always_inline)) {
@@ -46,7 +47,7 @@ VERBATIM_INLINE void for_each_pair(const uint8_t* codes, Pair&& pair) {
   block.template operator()<3>();
 }
 
-/// The bytes of a pair in a plane of 32 bytes per pair, as words: two pairs share 64 bytes.
+/// Loads the bytes of a pair, in a plane of 32 bytes per pair, as words. Two pairs share 64 bytes.
 template <typename W, int kPair>
 VERBATIM_INLINE W pair_bytes(const uint8_t* bytes) {
   const W both = W::load(bytes + kPair / 2 * 64);
@@ -57,23 +58,23 @@ VERBATIM_INLINE W pair_bytes(const uint8_t* bytes) {
   }
 }
 
-/// Fetches the lines of kBytes bytes that will be read after the `ahead` bytes before them.
+/// Prefetches the cache lines of kBytes bytes that lie `ahead` bytes further on.
 template <int64_t kBytes>
 VERBATIM_INLINE void prefetch_ahead(const uint8_t* from, int64_t ahead) {
   for (int64_t line = 0; line < kBytes; line += 64) __builtin_prefetch(from + ahead + line);
 }
-/// How far ahead of use the planes of a tile are fetched into the cache, in tiles.
+/// The distance, in tiles, at which the planes of a tile are prefetched before their use.
 inline constexpr int64_t kPrefetchTiles = 6;
 
-/// A tile of a panel.
+/// The place of a tile: its panel, its index in the panel and its index in the matrix.
 struct TilePlace {
   int64_t panel;
   int64_t tile;
   int64_t index;  ///< counted over all panels
 };
 
-/// MXFP4 as BF16: exact, because the scale is a power of two and formats/mxfp4.h keeps it in a range where no
-/// weight leaves BF16's normal numbers.
+/// Unpacks MXFP4 to BF16. It is exact, because the scale is a power of two in a range where every weight is a
+/// normal BF16 number (formats/mxfp4.h).
 template <typename W>
 struct Mxfp4Tile {
   using Words = W;
@@ -92,7 +93,7 @@ struct Mxfp4Tile {
   }
 };
 
-/// BSFP of BF16 weights: the flag and the code choose sign and upper exponent, a byte holds the rest.
+/// Unpacks BSFP of BF16 weights: flag and code give the sign and the upper exponent bits, a byte the rest.
 template <typename W>
 struct BsfpFullTile {
   using Words = W;
@@ -118,8 +119,8 @@ struct BsfpFullTile {
   }
 };
 
-/// BSFP of F16 weights: a nibble holds the flag, the lowest exponent bit and the two upper mantissa bits, a
-/// byte the others. The result is an f16 panel, [k][16].
+/// Unpacks BSFP of F16 weights: a nibble holds the flag, the lowest exponent bit and the two upper mantissa
+/// bits, a byte the other mantissa bits. The result is an f16 panel, [k][16].
 template <typename W>
 struct BsfpFullF16Tile {
   using Words = W;
@@ -204,7 +205,7 @@ struct Int4Tile {
   }
 };
 
-/// The entries of a half tile with this count.
+/// The number of entries of a half tile with this count.
 VERBATIM_INLINE uint32_t listed_escaped(uint32_t count) {
   return count == kZeroHalf ? 0 : count == kFullHalf ? 256 : count;
 }
@@ -242,7 +243,8 @@ void unpack_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_
   }
 }
 
-/// int8 codes as BF16, which holds them exactly. The order of quads (kQuadOrder) becomes that of pairs.
+/// Unpacks int8 codes to BF16, which holds them exactly. The order of quads (kQuadOrder) becomes the order of
+/// pairs.
 template <typename W>
 void unpack_int8_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count, uint64_t*,
                        uint16_t* out) {

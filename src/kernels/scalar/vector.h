@@ -9,7 +9,7 @@ namespace verbatim::scalar {
 
 /// Sixteen floats in plain C++: the reference for the other instruction sets' vectors.
 struct F32x16 {
-  /// How many of these a block of a matrix product keeps in registers.
+  /// The number of such vectors that a block of a matrix product keeps in registers.
   static constexpr int kSums = 1;
   float lane[16];
 
