@@ -1,5 +1,5 @@
-// Answers the lines of standard input, each with what was said before in mind, and writes the answers as they come
-// into being. Ctrl-C ends an answer early; the end of the input ends the program:
+// Answers the lines of standard input, each with what was said before in mind, and writes the answers as they
+// come into being. Ctrl-C ends an answer early; the end of the input ends the program:
 //
 //   chat_stream MODEL
 
@@ -20,10 +20,8 @@ void interrupt(int) {
 }
 
 void chat(const std::string& path) {
-  const verbatim::Recipe recipe = verbatim::load_recipe("nested");
-  verbatim::ModelOptions load;
-  load.formats = recipe.formats();
-  const verbatim::Model model = verbatim::Model::load(path, load);
+  const verbatim::Recipe recipe = verbatim::load_recipe("auto");
+  const verbatim::Model model = verbatim::Model::load(path, {.recipe = recipe.name});
 
   verbatim::GenerateOptions options;
   options.max_tokens = 80;

@@ -18,16 +18,14 @@ verbatim::GenerateResult generate(const verbatim::Model& model, const std::strin
 }
 
 void report(const verbatim::Recipe& recipe, const verbatim::Stats& stats) {
-  std::fprintf(stderr, "%s: %.1f tokens/s, %.2f tokens per pass\n", recipe.name.c_str(), stats.tokens_per_second(),
-               stats.mean_accepted_length());
+  std::fprintf(stderr, "%s: %.1f tokens/s, %.2f tokens per pass\n", recipe.name.c_str(),
+               stats.tokens_per_second(), stats.mean_accepted_length());
 }
 
 int run(const std::string& path, const std::string& prompt) {
   const verbatim::Recipe plain = verbatim::load_recipe("plain");
-  const verbatim::Recipe drafting = verbatim::load_recipe("nested");
-  verbatim::ModelOptions options;
-  options.formats = drafting.formats();
-  const verbatim::Model model = verbatim::Model::load(path, options);
+  const verbatim::Recipe drafting = verbatim::load_recipe("auto");
+  const verbatim::Model model = verbatim::Model::load(path, {.recipe = drafting.name});
 
   const verbatim::GenerateResult slow = generate(model, prompt, plain);
   const verbatim::GenerateResult fast = generate(model, prompt, drafting);
