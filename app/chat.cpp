@@ -3,12 +3,17 @@
 #include <memory>
 #include <optional>
 
-#include "app_support.h"
 #include "commands.h"
 #include "conversation.h"
 #include "engine/model_data.h"
+#include "interrupt.h"
 #include "line_reader.h"
+#include "load_model.h"
+#include "model_options.h"
+#include "progress.h"
 #include "recipe_words.h"
+#include "stats_report.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 

@@ -4,10 +4,12 @@
 #include <memory>
 #include <optional>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "base/median.h"
 #include "commands.h"
+#include "load_model.h"
+#include "model_options.h"
+#include "progress.h"
 #include "recipe_words.h"
 
 namespace verbatim::app {

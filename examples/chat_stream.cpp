@@ -24,7 +24,7 @@ void chat(const std::string& path) {
   const verbatim::Model model = verbatim::Model::load(path, {.recipe = recipe.name});
 
   verbatim::GenerateOptions options;
-  options.max_tokens = 80;
+  options.max_tokens = 40;
   options.stop = {"\nQuestion:"};
   options.cancelled = [] { return interrupted != 0; };
 
