@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <memory>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "bench_decode_setup.h"
 #include "commands.h"
+#include "interrupt.h"
+#include "memory_units.h"
+#include "text_io.h"
+#include "verbatim/verbatim.h"
 
 namespace verbatim::app {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "engine/model_access.h"
+#include "load_model.h"
 #include "speculation/stores.h"
 
 namespace verbatim::app {

@@ -5,12 +5,15 @@
 #include <set>
 #include <string>
 
-#include "app_support.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/thread_team.h"
+#include "interrupt.h"
 #include "kernels/dispatch.h"
+#include "model_options.h"
+#include "progress.h"
 #include "stats_report.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 

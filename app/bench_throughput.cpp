@@ -5,7 +5,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app_support.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/median.h"
@@ -14,8 +13,12 @@
 #include "bench_decode_runs.h"
 #include "commands.h"
 #include "engine/model_access.h"
+#include "interrupt.h"
 #include "kernels/dispatch.h"
 #include "model/work.h"
+#include "model_options.h"
+#include "progress.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 

@@ -3,11 +3,16 @@
 #include <memory>
 #include <optional>
 
-#include "app_support.h"
 #include "commands.h"
 #include "conversation.h"
 #include "describe_recipe.h"
+#include "interrupt.h"
 #include "line_reader.h"
+#include "load_model.h"
+#include "model_options.h"
+#include "progress.h"
+#include "stats_report.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 

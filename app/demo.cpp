@@ -7,11 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "base/median.h"
 #include "commands.h"
 #include "describe_recipe.h"
+#include "load_model.h"
+#include "model_options.h"
+#include "progress.h"
 
 namespace verbatim::app {
 

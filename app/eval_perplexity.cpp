@@ -4,12 +4,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "commands.h"
 #include "formats/format.h"
 #include "kernels/dispatch.h"
+#include "load_model.h"
+#include "model_options.h"
+#include "progress.h"
 #include "text/tokenizer.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 

@@ -6,11 +6,16 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "commands.h"
 #include "describe_recipe.h"
+#include "interrupt.h"
+#include "load_model.h"
+#include "memory_units.h"
+#include "model_options.h"
+#include "progress.h"
 #include "stats_report.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 

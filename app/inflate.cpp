@@ -2,10 +2,14 @@
 
 #include <memory>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "checkpoint/inflate.h"
 #include "commands.h"
+#include "interrupt.h"
+#include "memory_units.h"
+#include "progress.h"
+#include "text_io.h"
+#include "verbatim/verbatim.h"
 
 namespace verbatim::app {
 

@@ -4,11 +4,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "checkpoint/printable.h"
 #include "commands.h"
 #include "inspect_report.h"
+#include "interrupt.h"
+#include "memory_units.h"
+#include "model_options.h"
+#include "progress.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 

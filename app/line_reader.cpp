@@ -13,8 +13,9 @@
 #include <readline/history.h>
 #include <readline/readline.h>
 
-#include "app_support.h"
 #include "base/error.h"
+#include "text_io.h"
+#include "verbatim/verbatim.h"
 
 namespace verbatim::app {
 

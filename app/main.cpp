@@ -4,10 +4,11 @@
 #include <exception>
 #include <new>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "help_format.h"
 #include "program.h"
+#include "progress.h"
+#include "text_io.h"
 #include "verbatim/verbatim.h"
 
 namespace {

@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <memory>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "commands.h"
 #include "container/load.h"
+#include "memory_units.h"
 #include "speculation/ngram_table.h"
 #include "text/tokenizer.h"
+#include "text_io.h"
+#include "verbatim/verbatim.h"
 
 namespace verbatim::app {
 

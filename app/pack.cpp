@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <memory>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "checkpoint/printable.h"
 #include "commands.h"
 #include "container/pack.h"
+#include "interrupt.h"
+#include "load_model.h"
+#include "memory_units.h"
+#include "progress.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 

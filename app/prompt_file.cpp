@@ -5,9 +5,10 @@
 #include <filesystem>
 #include <string_view>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "checkpoint/json_fields.h"
+#include "text_io.h"
+#include "verbatim/verbatim.h"
 
 namespace verbatim::app {
 

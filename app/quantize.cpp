@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <memory>
 
-#include "app_support.h"
 #include "base/error.h"
 #include "checkpoint/new_folder.h"
 #include "checkpoint/printable.h"
 #include "commands.h"
+#include "interrupt.h"
+#include "load_model.h"
+#include "memory_units.h"
+#include "progress.h"
 #include "quantization/quantize_model.h"
 #include "text/tokenizer.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 

@@ -177,4 +177,15 @@ std::string stats_report(const Stats& stats, const Recipe& recipe) {
   return report;
 }
 
+std::string summary(const Stats& stats, const Recipe& recipe) {
+  std::string line =
+      fmt::format("{} prompt tokens in {:.2f} s; {} tokens at {:.1f} tokens/s with {}", stats.prompt_tokens,
+                  stats.seconds_prefill, stats.generated_tokens, stats.tokens_per_second(), recipe.name);
+  if (stats.drafted > 0) {
+    line += fmt::format(" ({:.0f} % of {} drafts accepted, {:.2f} tokens per pass)",
+                        100.0 * stats.acceptance_rate(), stats.drafted, stats.mean_accepted_length());
+  }
+  return line + fmt::format("; stopped by {}", finish_reason_name(stats.finish));
+}
+
 }  // namespace verbatim::app

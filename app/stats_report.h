@@ -18,4 +18,7 @@ void add_stats(nlohmann::ordered_json& object, const Stats& stats);
 /// were kept at each depth, how many a step kept, and what each level did.
 std::string stats_report(const Stats& stats, const Recipe& recipe);
 
+/// What a generation took in one line for people: "generated 128 tokens at 95.2 tokens/s; ...".
+std::string summary(const Stats& stats, const Recipe& recipe);
+
 }  // namespace verbatim::app

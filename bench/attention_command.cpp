@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "app/app_support.h"
+#include "app/model_options.h"
+#include "app/progress.h"
+#include "app/text_io.h"
 #include "base/available_memory.h"
 #include "base/cpu.h"
 #include "base/matrix.h"

@@ -6,11 +6,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app/app_support.h"
+#include "app/text_io.h"
 #include "base/error.h"
 #include "checkpoint/json_fields.h"
 #include "engine/model_access.h"
 #include "kv/make_cache.h"
+#include "verbatim/verbatim.h"
 
 namespace verbatim::bench {
 

@@ -4,8 +4,12 @@
 #include <memory>
 #include <optional>
 
-#include "app/app_support.h"
 #include "app/bench_decode_setup.h"
+#include "app/interrupt.h"
+#include "app/memory_units.h"
+#include "app/model_options.h"
+#include "app/progress.h"
+#include "app/text_io.h"
 #include "base/error.h"
 #include "bench/commands.h"
 #include "bench/context_acceptance.h"

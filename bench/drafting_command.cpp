@@ -5,7 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "app/app_support.h"
+#include "app/load_model.h"
+#include "app/model_options.h"
+#include "app/progress.h"
+#include "app/text_io.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "bench/commands.h"

@@ -4,7 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app/app_support.h"
+#include "app/load_model.h"
+#include "app/memory_units.h"
+#include "app/model_options.h"
+#include "app/progress.h"
+#include "app/text_io.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "bench/bandwidth_sweep.h"

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 
-#include "app/app_support.h"
 #include "app/bench_decode_setup.h"
+#include "app/interrupt.h"
+#include "app/model_options.h"
+#include "app/text_io.h"
 #include "base/error.h"
 #include "bench/commands.h"
 #include "bench/sweep_figures.h"

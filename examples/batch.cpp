@@ -18,10 +18,8 @@ std::string in_one_line(std::string text) {
 }
 
 void run(const std::string& path, const std::vector<std::string>& prompts) {
-  const verbatim::Recipe recipe = verbatim::load_recipe("nested");
-  verbatim::ModelOptions load;
-  load.formats = recipe.formats();
-  const verbatim::Model model = verbatim::Model::load(path, load);
+  const verbatim::Recipe recipe = verbatim::load_recipe("auto");
+  const verbatim::Model model = verbatim::Model::load(path, {.recipe = recipe.name});
 
   verbatim::EngineOptions options;
   options.capacity = 256;  // tokens per sequence, prompt and answer together

@@ -20,13 +20,11 @@ void interrupt(int) {
 }
 
 void chat(const std::string& path) {
-  const verbatim::Recipe recipe = verbatim::load_recipe("nested");
-  verbatim::ModelOptions load;
-  load.formats = recipe.formats();
-  const verbatim::Model model = verbatim::Model::load(path, load);
+  const verbatim::Recipe recipe = verbatim::load_recipe("auto");
+  const verbatim::Model model = verbatim::Model::load(path, {.recipe = recipe.name});
 
   verbatim::GenerateOptions options;
-  options.max_tokens = 80;
+  options.max_tokens = 40;
   options.stop = {"\nQuestion:"};
   options.cancelled = [] { return interrupted != 0; };
 

@@ -24,10 +24,8 @@ void report(const verbatim::Recipe& recipe, const verbatim::Stats& stats) {
 
 int run(const std::string& path, const std::string& prompt) {
   const verbatim::Recipe plain = verbatim::load_recipe("plain");
-  const verbatim::Recipe drafting = verbatim::load_recipe("nested");
-  verbatim::ModelOptions options;
-  options.formats = drafting.formats();
-  const verbatim::Model model = verbatim::Model::load(path, options);
+  const verbatim::Recipe drafting = verbatim::load_recipe("auto");
+  const verbatim::Model model = verbatim::Model::load(path, {.recipe = drafting.name});
 
   const verbatim::GenerateResult slow = generate(model, prompt, plain);
   const verbatim::GenerateResult fast = generate(model, prompt, drafting);

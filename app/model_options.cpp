@@ -1,0 +1,77 @@
+#include "model_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace verbatim::app {
+
+void add_model(CLI::App& command, CommonOptions& options) {
+  command.add_option("MODEL", options.model, "A directory in Hugging Face layout, a .gguf or a .vbt file")
+      ->required();
+}
+
+void add_decoding(CLI::App& command, CommonOptions& options) {
+  const auto add = [&command](const char* group, const char* name, auto& value, const char* what) {
+    return command.add_option(name, value, what)->group(group);
+  };
+  const char* const decoding = "Decoding";
+  add(decoding, "--recipe", options.recipe,
+      "A name from `verbatim recipes` or a .toml file; without it auto");
+  add(decoding, "--cache", options.cache,
+      "Keys and values in bf16, f16, int8 or hierarchical[:option=value,...]");
+  add(decoding, "--draft-model", options.draft_model, "The model that recipes with a small model draft with")
+      ->type_name("MODEL");
+  add(decoding, "--draft-length", options.draft_length,
+      "The most tokens to draft per step; without it the recipe says")
+      ->check(CLI::Range(1, 64));
+  add(decoding, "--draft-threshold", options.draft_threshold,
+      "Stop drafting after a token less probable than this; without it the recipe says")
+      ->check(CLI::Range(0.0, 1.0));
+  add(decoding, "--formats", options.formats,
+      "Formats to pack into, or to take from a .vbt; without it what the recipe needs")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  add(decoding, "--threads", options.threads, "Threads to compute with; without it one per processor")
+      ->check(CLI::Range(1, 4096));
+  add_sampling(command, options.sampling);
+}
+
+void add_sampling(CLI::App& command, SamplingOptions& choice) {
+  const auto add = [&command](const char* name, auto& value, const char* what) {
+    command.add_option(name, value, what)->group("Sampling")->capture_default_str();
+  };
+  add("--temperature", choice.temperature, "0 takes the likeliest token, more is more varied");
+  add("--top-k", choice.top_k, "Keep the k likeliest tokens; 0 is off");
+  add("--top-p", choice.top_p, "Keep the likeliest tokens that together reach this probability; 1 is off");
+  add("--min-p", choice.min_p, "Keep tokens at least this fraction as likely as the likeliest; 0 is off");
+  add("--repetition-penalty", choice.repetition_penalty,
+      "Above 1, tokens already there become less likely; 1 is off");
+  add("--seed", choice.seed, "The same seed gives the same text");
+}
+
+ModelOptions CommonOptions::load_options(std::vector<Recipe> recipes) const {
+  return {.recipes = std::move(recipes), .formats = formats, .threads = threads};
+}
+
+Recipe chosen_recipe(const CommonOptions& options) {
+  Recipe recipe = load_recipe(options.recipe.empty() ? "auto" : options.recipe);
+  if (!options.cache.empty()) recipe.cache = parse_cache(options.cache, "--cache");
+  if (recipe.plain()) return recipe;
+  if (options.draft_length > 0) recipe.levels.front().length = options.draft_length;
+  if (options.draft_threshold >= 0.0f) recipe.levels.front().threshold = options.draft_threshold;
+  return recipe;
+}
+
+void check_names(const char* what, const std::vector<std::string>& names,
+                 const std::vector<std::string>& known) {
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    fail(ErrorKind::kUsage, "there is no {} \"{}\"; known are {}", what, name, fmt::join(known, ", "));
+  }
+}
+
+}  // namespace verbatim::app

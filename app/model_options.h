@@ -1,0 +1,48 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "verbatim/verbatim.h"
+
+namespace verbatim::app {
+
+/// Options that several commands share.
+struct CommonOptions {
+  std::string model;
+  std::string recipe;             // none: auto
+  int32_t draft_length = 0;       // 0: the recipe's
+  float draft_threshold = -1.0f;  // negative: the recipe's
+  int32_t threads = 0;
+  std::string cache;  // none: the recipe's
+  std::string draft_model;
+  std::vector<std::string> formats;  // none: what the recipe needs
+  SamplingOptions sampling;
+
+  /// How to load the model: in the formats that were asked for, or else those that the recipes need.
+  ModelOptions load_options(std::vector<Recipe> recipes) const;
+};
+
+/// Adds an option that takes several values with commas between.
+template <typename T>
+CLI::Option* add_list(CLI::App& command, const char* name, std::vector<T>& values, const char* what) {
+  return command.add_option(name, values, what)->delimiter(',')->allow_extra_args(false);
+}
+
+/// Adds MODEL.
+void add_model(CLI::App& command, CommonOptions& options);
+/// Adds --recipe, --draft-length, --draft-threshold, --threads and the sampling options.
+void add_decoding(CLI::App& command, CommonOptions& options);
+/// Adds the sampling options alone.
+void add_sampling(CLI::App& command, SamplingOptions& choice);
+
+/// The recipe that the options name, or else "auto", with what they override.
+Recipe chosen_recipe(const CommonOptions& options);
+
+/// Throws Error(kUsage) unless each of the names, which are of `what`, is known.
+void check_names(const char* what, const std::vector<std::string>& names,
+                 const std::vector<std::string>& known);
+
+}  // namespace verbatim::app
