@@ -5,36 +5,30 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <cstdio>
-#include <fstream>
-#include <iostream>
-#include <sstream>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "checkpoint/checkpoint.h"
 #include "container/container.h"
 #include "engine/generation.h"
 #include "formats/format.h"
+#include "strict_options.h"
 
 namespace verbatim::app {
 
 namespace {
 
-std::atomic<bool> interrupt_seen = false;
+/// Far above any text that a model could be given.
+constexpr size_t kLongestText = size_t{1} << 30;
 
 /// The progress bar that is wanted now.
 struct ProgressBar {
   std::string what;  ///< empty: none
   std::chrono::steady_clock::time_point start;
-  bool visible = false;
+  bool visible = false;  ///< or, where there is no terminal, said
 };
 ProgressBar progress_bar;
-
-void on_interrupt(int) {
-  interrupt_seen.store(true, std::memory_order_relaxed);
-}
 
 /// Whether all matrices of an unpacked model are in BF16, as `mxbf16` wants them.
 bool is_all_bf16(const std::string& model) {
@@ -109,12 +103,18 @@ std::vector<std::string> formats_for(const Recipe& recipe, const std::string& mo
 }
 
 std::vector<std::string> CommonOptions::load_formats(const Recipe& used) const {
-  return formats.empty() ? formats_for(used, model) : formats;
+  if (formats.empty()) return formats_for(used, model);
+  for (const std::string& name : formats) {
+    if (name != "full") from_command_line([&] { return parse_format(name, "--formats"); });
+  }
+  return formats;
 }
 
 Recipe chosen_recipe(const CommonOptions& options) {
   Recipe recipe = load_recipe(options.recipe.empty() ? "auto" : options.recipe);
-  if (!options.cache.empty()) recipe.cache = parse_cache(options.cache, "--cache");
+  if (!options.cache.empty()) {
+    recipe.cache = from_command_line([&] { return parse_cache(options.cache, "--cache"); });
+  }
   if (recipe.plain()) return recipe;
   if (options.draft_length > 0) recipe.levels.front().length = options.draft_length;
   if (options.draft_threshold >= 0.0f) recipe.levels.front().threshold = options.draft_threshold;
@@ -133,7 +133,7 @@ Model load_model(const std::string& path, ModelOptions options) {
   Model model = Model::load(path, options);
   end_progress();
   for (const std::string& warning : model.warnings()) {
-    fmt::print(stderr, "verbatim: warning: {}\n", one_line(warning));
+    say("verbatim: warning: {}\n", one_line(warning));
   }
   return model;
 }
@@ -157,7 +157,11 @@ std::optional<Model> load_draft_model(const CommonOptions& options, const Recipe
     fail(ErrorKind::kUsage, "the recipe {} drafts with another model: name one with --draft-model",
          recipe.name);
   }
-  return load_model(path, recipe.draft_model_formats(), options.threads);
+  try {
+    return load_model(path, recipe.draft_model_formats(), options.threads);
+  } catch (const Error& error) {
+    fail(error.kind(), "the draft model: {}", error.what());
+  }
 }
 
 void check_names(const char* what, const std::vector<std::string>& names,
@@ -175,11 +179,17 @@ void show_progress(const std::string& what, double fraction) {
     end_progress();
     progress_bar = {.what = what, .start = now};
   }
-  if (!terminal || now - progress_bar.start < std::chrono::seconds(1)) return;
+  if (!terminal) {
+    if (progress_bar.visible || now - progress_bar.start < std::chrono::seconds(10)) return;
+    say("verbatim: {}; this may take a while\n", what);
+    progress_bar.visible = true;
+    return;
+  }
+  if (now - progress_bar.start < std::chrono::seconds(1)) return;
   constexpr int kWidth = 30;
   const int filled = static_cast<int>(fraction * kWidth);
-  fmt::print(stderr, "\r{} [{:=<{}}{: <{}}] {:3.0f} %", what, "", filled, "", kWidth - filled,
-             fraction * 100.0);
+  write_error(fmt::format("\r{} [{:=<{}}{: <{}}] {:3.0f} %", what, "", filled, "", kWidth - filled,
+                          fraction * 100.0));
   progress_bar.visible = true;
 }
 
@@ -192,41 +202,13 @@ void show_reading(double fraction) {
 }
 
 void end_progress() {
-  if (progress_bar.visible) fmt::print(stderr, "\r\033[K");
+  if (progress_bar.visible && isatty(STDERR_FILENO) == 1) write_error("\r\033[K");
   progress_bar = {};
-}
-
-InterruptGuard::InterruptGuard(bool others) {
-  interrupt_seen = false;
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  action.sa_flags = SA_RESETHAND;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    if (signal != SIGINT && !others) continue;
-    Handled handled{.signal = signal, .before = {}};
-    sigaction(signal, nullptr, &handled.before);
-    if (signal == SIGHUP && handled.before.sa_handler == SIG_IGN) continue;  // nohup asked for that
-    sigaction(signal, &action, nullptr);
-    handled_.push_back(handled);
-  }
-}
-
-InterruptGuard::~InterruptGuard() {
-  for (const Handled& handled : handled_) sigaction(handled.signal, &handled.before, nullptr);
-}
-
-bool interrupted() {
-  return interrupt_seen.load(std::memory_order_relaxed);
-}
-
-void end_interrupted() {
-  fmt::print(stderr, "verbatim: interrupted; nothing was left behind\n");
-  throw CLI::RuntimeError(kInterruptedExit);
 }
 
 void print_warnings(const std::string& model, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
-    fmt::print(stderr, "verbatim: warning: {}: {}\n", one_line(model), one_line(warning));
+    say("verbatim: warning: {}: {}\n", one_line(model), one_line(warning));
   }
 }
 
@@ -237,31 +219,8 @@ int64_t peak_resident_bytes() {
 }
 
 std::string read_text(const std::string& path) {
-  std::ostringstream contents;
-  if (path == "-") {
-    contents << std::cin.rdbuf();
-    return contents.str();
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) bad_input("cannot open the file {}", path);
-  if (std::filesystem::is_directory(path)) bad_input("{} is a folder: name a file", path);
-  contents << file.rdbuf();
-  return contents.str();
-}
-
-void write_out(std::string_view text) {
-  const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
-  if (std::fflush(stdout) != 0 || written != text.size()) {
-    fail(ErrorKind::kMachine, "cannot write to standard output: is the disk full?");
-  }
-}
-
-std::string one_line(std::string_view message) {
-  std::string line(message);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return line;
+  if (path == "-") return read_descriptor(STDIN_FILENO, kLongestText, "standard input");
+  return read_input(path, kLongestText, Readable::kPipeToo);
 }
 
 std::string human_bytes(double bytes) {

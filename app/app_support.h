@@ -1,7 +1,5 @@
 #pragma once
 
-#include <signal.h>
-
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
@@ -10,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "signals.h"
+#include "terminal.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim::app {
@@ -64,8 +64,8 @@ std::optional<Model> load_draft_model(const CommonOptions& options, const Recipe
 void check_names(const char* what, const std::vector<std::string>& names,
                  const std::vector<std::string>& known);
 
-/// A progress bar on stderr: nothing unless that is a terminal, and nothing in the first second of it. A bar
-/// of another name takes its place.
+/// A progress bar on stderr, after its first second, if that is a terminal; else one line after ten seconds,
+/// which says what is going on. A bar of another name takes its place.
 void show_progress(const std::string& what, double fraction);
 /// The bar of Session::prepare().
 void show_measuring(double fraction);
@@ -74,45 +74,14 @@ void show_reading(double fraction);
 /// Removes the bar.
 void end_progress();
 
-/// The exit code of a program that Ctrl-C ended.
-inline constexpr int kInterruptedExit = 130;
-
-/// Ctrl-C sets a flag while one of these lives; a second one ends the program as usual. With `others` so do
-/// the requests to end that come from elsewhere, SIGTERM and SIGHUP.
-class InterruptGuard {
- public:
-  explicit InterruptGuard(bool others = false);
-  ~InterruptGuard();
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  struct Handled {
-    int signal;
-    struct sigaction before;
-  };
-  std::vector<Handled> handled_;
-};
-/// Whether Ctrl-C was pressed since the last InterruptGuard began.
-bool interrupted();
-
-/// Ends a command that was interrupted and has left nothing behind.
-[[noreturn]] void end_interrupted();
-
 /// What packing a model had to warn of, on standard error.
 void print_warnings(const std::string& model, const std::vector<std::string>& warnings);
 
 /// The most memory this process has had resident, in bytes.
 int64_t peak_resident_bytes();
 
-/// The whole of a file, or of standard input for "-". Throws Error(kBadInput).
+/// The whole of a file or pipe, or of standard input for "-", which may hold 1 GiB. Throws Error(kBadInput).
 std::string read_text(const std::string& path);
-
-/// Writes text to standard output at once. Throws Error(kMachine) when that fails.
-void write_out(std::string_view text);
-
-/// The message with line breaks and other control characters made spaces: names of files may hold them.
-std::string one_line(std::string_view message);
 
 /// "1.50 MB"
 std::string human_bytes(double bytes);

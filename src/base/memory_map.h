@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 
@@ -9,8 +10,10 @@ namespace verbatim {
 /// A whole file mapped read-only. The mapping lives as long as the object.
 class MemoryMap {
  public:
-  /// Throws Error(kBadInput) naming the file when it cannot be opened, is not a regular file, or is empty.
-  explicit MemoryMap(const std::filesystem::path& path);
+  /// Maps a file of at most `most` bytes. Throws Error(kBadInput) naming the file when it cannot be opened,
+  /// is not a regular file, is empty or larger than that, and Error(kMachine) when there is no memory to map
+  /// it.
+  explicit MemoryMap(const std::filesystem::path& path, size_t most = SIZE_MAX);
   ~MemoryMap();
   MemoryMap(const MemoryMap&) = delete;
   MemoryMap& operator=(const MemoryMap&) = delete;

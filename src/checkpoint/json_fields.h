@@ -17,8 +17,9 @@ nlohmann::json parse_json(std::string_view text, int deepest, const std::string&
 /// throws Error(kBadInput) naming `where` and the key.
 class JsonFields {
  public:
-  /// Both must outlive this. Throws Error(kBadInput) unless `object` is an object.
-  JsonFields(const nlohmann::json& object, const std::string& where);
+  /// The object and `where` must outlive this. `inside` is the key in a file that the object is the value of,
+  /// if it is not the whole of it. Throws Error(kBadInput) unless `object` is an object.
+  JsonFields(const nlohmann::json& object, const std::string& where, std::string inside = "");
 
   /// Whether the field is there, be it null.
   bool has(const char* key) const { return object_.contains(key); }
@@ -37,7 +38,11 @@ class JsonFields {
 
  private:
   const nlohmann::json& object_;
+  /// The key as messages name it.
+  std::string full_name(const char* key) const;
+
   const std::string& where_;
+  std::string inside_;
 };
 
 /// The value as an integer; nothing when it is none or out of range. A float without a fraction counts as

@@ -1,0 +1,61 @@
+#include "terminal.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/error.h"
+#include "base/shown.h"
+
+namespace verbatim::app {
+
+namespace {
+
+constexpr size_t kLongestLine = 1000;
+
+}  // namespace
+
+void fill_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest number that is free, which is the stream's. Using it fails as it would have, but for standard
+    // error, of which nobody asks.
+    open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
+  }
+}
+
+void write_error(std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t count = write(STDERR_FILENO, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+}
+
+void say_text(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    valid += shown(text.substr(0, end), text.size());
+    if (end == std::string_view::npos) break;
+    valid += '\n';
+    text.remove_prefix(end + 1);
+  }
+  write_error(valid);
+}
+
+std::string one_line(std::string_view message) {
+  return shown(message, kLongestLine);
+}
+
+void write_out(std::string_view text) {
+  const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) != 0 || written != text.size()) {
+    fail(ErrorKind::kMachine, "cannot write to standard output: is the disk full?");
+  }
+}
+
+}  // namespace verbatim::app
