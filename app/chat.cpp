@@ -41,10 +41,10 @@ struct Talk {
 };
 
 void show_stats(const Talk& chat) {
-  if (chat.last) fmt::print(stderr, "last reply: {}\n", summary(*chat.last, chat.recipe));
-  fmt::print(stderr, "conversation: {} {}, {} of {} tokens\n", chat.conversation.turns(),
-             chat.conversation.turns() == 1 ? "turn" : "turns", chat.conversation.length(),
-             chat.conversation.context());
+  if (chat.last) say("last reply: {}\n", summary(*chat.last, chat.recipe));
+  say("conversation: {} {}, {} of {} tokens\n", chat.conversation.turns(),
+      chat.conversation.turns() == 1 ? "turn" : "turns", chat.conversation.length(),
+      chat.conversation.context());
 }
 
 /// Streams the reply to stdout and ends it with a line break.
@@ -59,8 +59,8 @@ void answer(Talk& chat, std::string_view message) {
   if (line_open || result.text.empty()) write_out("\n");
   chat.last = result.stats;
   if (result.stats.finish == FinishReason::kContext) {
-    fmt::print(stderr, "(the reply ends here: the context of {} tokens is full; /reset begins anew)\n",
-               chat.conversation.context());
+    say("(the reply ends here: the context of {} tokens is full; /reset begins anew)\n",
+        chat.conversation.context());
   }
 }
 
@@ -68,14 +68,14 @@ void answer(Talk& chat, std::string_view message) {
 bool obey(Talk& chat, const std::string& command) {
   if (command == "/quit") return false;
   if (command == "/help") {
-    fmt::print(stderr, "{}", kHelp);
+    say("{}", kHelp);
   } else if (command == "/stats") {
     show_stats(chat);
   } else if (command == "/reset") {
     chat.conversation.reset();
-    fmt::print(stderr, "(a new conversation)\n");
+    say("(a new conversation)\n");
   } else {
-    fmt::print(stderr, "verbatim: there is no command {}: /help lists them\n", one_line(command));
+    say("verbatim: there is no command {}: /help lists them\n", one_line(command));
     chat.refused = true;
   }
   return true;
@@ -94,7 +94,7 @@ bool take_line(Talk& chat, std::string_view line) {
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadInput) throw;
     const bool begun = chat.conversation.turns() > 0;
-    fmt::print(stderr, "verbatim: {}{}\n", one_line(error.what()), begun ? " (/reset begins anew)" : "");
+    say("verbatim: {}{}\n", one_line(error.what()), begun ? " (/reset begins anew)" : "");
     chat.refused = true;
   }
   return true;
@@ -120,11 +120,11 @@ void chat(const Options& options) {
   chat.conversation.prepare(show_measuring);
   end_progress();
   const std::string warning = lossy_warning(recipe);
-  if (!warning.empty()) fmt::print(stderr, "verbatim: {}\n", one_line(warning));
+  if (!warning.empty()) say("verbatim: {}\n", one_line(warning));
   LineReader reader;
   if (reader.on_terminal()) {
-    fmt::print(stderr, "{} in the {} format, {} tokens of context. /help lists commands, Ctrl-D leaves.\n",
-               options.common.model, format->name, model.context());
+    say("{} in the {} format, {} tokens of context. /help lists commands, Ctrl-D leaves.\n",
+        one_line(options.common.model), format->name, model.context());
   }
   while (const auto line = reader.next("> ")) {
     if (!take_line(chat, *line)) break;

@@ -11,6 +11,7 @@
 #include "load_model.h"
 #include "model_options.h"
 #include "progress.h"
+#include "strict_options.h"
 #include "text/tokenizer.h"
 #include "text_io.h"
 
@@ -107,7 +108,10 @@ void print_text(const Options& options, const PerplexityResult& result) {
 }
 
 void eval_perplexity(Options& options) {
-  if (!options.common.cache.empty()) options.perplexity.cache = parse_cache(options.common.cache, "--cache");
+  if (!options.common.cache.empty()) {
+    options.perplexity.cache =
+        from_command_line([&] { return parse_cache(options.common.cache, "--cache"); });
+  }
   needed_formats(options.perplexity);  // wrong names are worth saying before anything is read
   const std::string text = read_text(options.file);
   if (text.empty()) bad_input("{} is empty: there is nothing to measure", options.file);

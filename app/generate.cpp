@@ -56,7 +56,11 @@ void generate(Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const Recipe recipe = chosen_recipe(options.common);
   const std::string prompt = options.prompt_file.empty() ? options.prompt : read_text(options.prompt_file);
-  if (prompt.empty()) bad_input("the prompt is empty: give some text with -p TEXT or -f FILE");
+  if (prompt.empty()) {
+    const bool from_file = !options.prompt_file.empty();
+    fail(from_file ? ErrorKind::kBadInput : ErrorKind::kUsage,
+         "the prompt is empty: give some text with -p TEXT or -f FILE");
+  }
   for (const std::string& stop : options.generate.stop) {
     if (stop.empty()) fail(ErrorKind::kUsage, "a --stop string cannot be empty");
   }
@@ -72,7 +76,7 @@ void generate(Options& options) {
   engine.prepare(recipe, show_measuring);
   end_progress();
   const std::string warning = lossy_warning(recipe);
-  if (!warning.empty()) fmt::print(stderr, "verbatim: {}\n", one_line(warning));
+  if (!warning.empty()) say("verbatim: {}\n", one_line(warning));
   const double seconds_load = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
   const InterruptGuard guard;
@@ -86,9 +90,9 @@ void generate(Options& options) {
     print_json(options, recipe, result, seconds_load);
   } else {
     if (isatty(STDOUT_FILENO) == 1) write_out("\n");
-    fmt::print(stderr, "{}\n", summary(result.stats, recipe));
+    say("{}\n", summary(result.stats, recipe));
   }
-  if (options.stats) fmt::print(stderr, "{}", stats_report(result.stats, recipe));
+  if (options.stats) say("{}", stats_report(result.stats, recipe));
   if (interrupted()) throw CLI::RuntimeError(kInterruptedExit);
 }
 

@@ -25,7 +25,7 @@ void run_inflate(Options& options) {
   if (options.inflate.width == 1 && options.inflate.depth == 0) {
     fail(ErrorKind::kUsage, "nothing would become larger: give --width, --depth or both");
   }
-  const InterruptGuard guard;
+  const InterruptGuard guard(true);
   options.inflate.progress = [](double fraction) { show_progress("enlarging the model", fraction); };
   options.inflate.cancelled = interrupted;
   const std::optional<InflateReport> report = inflate(options.model, options.folder, options.inflate);

@@ -1,10 +1,14 @@
 #include "interrupt.h"
 
-#include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "program.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 
@@ -12,23 +16,44 @@ namespace {
 
 std::atomic<bool> interrupt_seen = false;
 
-void on_interrupt(int) {
+void note_interrupt(int) {
   interrupt_seen.store(true, std::memory_order_relaxed);
+}
+
+/// Made before the handler is there, because a handler may not make strings.
+std::string last_words;
+
+void end_at_once(int) {
+  write_error(last_words);
+  _exit(kInterruptedExit);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction now {};
+  return sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 }  // namespace
 
+void prepare_signals() {
+  signal(SIGXFSZ, SIG_IGN);
+  if (is_ignored(SIGINT)) return;
+  const char* const over_the_bar = isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "";
+  last_words = std::string(over_the_bar) + kProgram.name + ": interrupted\n";
+  struct sigaction action {};
+  action.sa_handler = end_at_once;
+  sigaction(SIGINT, &action, nullptr);
+}
+
 InterruptGuard::InterruptGuard(bool others) {
   interrupt_seen = false;
   struct sigaction action {};
-  action.sa_handler = on_interrupt;
+  action.sa_handler = note_interrupt;
   action.sa_flags = SA_RESETHAND;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    if (signal != SIGINT && !others) continue;
+    if ((signal != SIGINT && !others) || is_ignored(signal)) continue;
     Handled handled{.signal = signal, .before = {}};
-    sigaction(signal, nullptr, &handled.before);
-    if (signal == SIGHUP && handled.before.sa_handler == SIG_IGN) continue;  // nohup asked for that
-    sigaction(signal, &action, nullptr);
+    sigaction(signal, &action, &handled.before);
     handled_.push_back(handled);
   }
 }
@@ -42,7 +67,7 @@ bool interrupted() {
 }
 
 void end_interrupted() {
-  fmt::print(stderr, "verbatim: interrupted; nothing was left behind\n");
+  say("{}: interrupted; nothing was left behind\n", kProgram.name);
   throw CLI::RuntimeError(kInterruptedExit);
 }
 

@@ -55,7 +55,7 @@ void clear_line() {
   rl_free_line_state();
   rl_callback_sigcleanup();
   rl_replace_line("", 0);
-  fmt::print(stderr, "\n(Ctrl-C again or Ctrl-D leaves)\n");
+  say("\n(Ctrl-C again or Ctrl-D leaves)\n");
   rl_on_new_line();
   rl_redisplay();
 }
@@ -81,7 +81,7 @@ std::optional<std::string> edit_line(const std::string& mark) {
     }
   }
   if (editing == Editing::kLeft) {
-    fmt::print(stderr, "\n");
+    say("\n");
     return std::nullopt;
   }
   if (!typed.empty()) add_history(typed.c_str());
@@ -92,7 +92,7 @@ std::optional<std::string> plain_line(const std::string& mark) {
   std::string line;
   if (!std::getline(std::cin, line)) return std::nullopt;
   if (line.ends_with('\r')) line.pop_back();
-  fmt::print(stderr, "{}{}\n", mark, one_line(line));
+  say("{}{}\n", mark, one_line(line));
   return line;
 }
 

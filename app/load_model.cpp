@@ -1,9 +1,5 @@
 #include "load_model.h"
 
-#include <fmt/core.h>
-
-#include <cstdio>
-
 #include "base/error.h"
 #include "progress.h"
 #include "text_io.h"
@@ -22,7 +18,7 @@ Model load_model(const std::string& path, ModelOptions options) {
   Model model = Model::load(path, options);
   end_progress();
   for (const std::string& warning : model.warnings()) {
-    fmt::print(stderr, "verbatim: warning: {}\n", one_line(warning));
+    say("verbatim: warning: {}\n", one_line(warning));
   }
   return model;
 }
@@ -46,12 +42,16 @@ std::optional<Model> load_draft_model(const CommonOptions& options, const Recipe
     fail(ErrorKind::kUsage, "the recipe {} drafts with another model: name one with --draft-model",
          recipe.name);
   }
-  return load_model(path, {.recipes = {recipe}, .drafts = true, .threads = options.threads});
+  try {
+    return load_model(path, {.recipes = {recipe}, .drafts = true, .threads = options.threads});
+  } catch (const Error& error) {
+    fail(error.kind(), "the draft model: {}", error.what());
+  }
 }
 
 void print_warnings(const std::string& model, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
-    fmt::print(stderr, "verbatim: warning: {}: {}\n", one_line(model), one_line(warning));
+    say("verbatim: warning: {}: {}\n", one_line(model), one_line(warning));
   }
 }
 

@@ -2,12 +2,16 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 
 #include "base/error.h"
+#include "base/shown.h"
 #include "help_format.h"
+#include "interrupt.h"
 #include "program.h"
 #include "progress.h"
+#include "strict_options.h"
 #include "text_io.h"
 #include "verbatim/verbatim.h"
 
@@ -16,9 +20,11 @@ namespace {
 using verbatim::ErrorKind;
 using verbatim::app::kProgram;
 
+constexpr size_t kLongestEcho = 80;
+
 int report(const std::string& message, ErrorKind kind) {
   verbatim::app::end_progress();
-  fmt::print(stderr, "{}: {}\n", kProgram.name, verbatim::app::one_line(message));
+  verbatim::app::say("{}: {}\n", kProgram.name, verbatim::app::one_line(message));
   return static_cast<int>(kind);
 }
 
@@ -33,12 +39,12 @@ int report_usage(const CLI::App& program, const std::string& message) {
     return report(fmt::format("{} (`{} --help` shows how it is used)", message, command), ErrorKind::kUsage);
   }
   const auto unknown = program.remaining(true);
-  return report(
-      fmt::format("{} (`{} --help` lists what there is)",
-                  unknown.empty() ? "a command is missing"
-                                  : fmt::format("there is no command or option {}", unknown.front()),
-                  command),
-      ErrorKind::kUsage);
+  return report(fmt::format("{} (`{} --help` lists what there is)",
+                            unknown.empty() ? "a command is missing"
+                                            : fmt::format("there is no command or option {}",
+                                                          verbatim::shown(unknown.front(), kLongestEcho)),
+                            command),
+                ErrorKind::kUsage);
 }
 
 int run(int argc, char** argv) {
@@ -55,6 +61,8 @@ int run(int argc, char** argv) {
     command->group("Commands");
     command->set_help_flag("-h,--help", "Show this and exit");
   }
+  verbatim::app::make_strict(program);
+  verbatim::app::check_lists(program, argc, argv);
   try {
     program.parse(argc, argv);
   } catch (const CLI::RuntimeError& error) {
@@ -72,12 +80,17 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  verbatim::app::fill_standard_streams();
+  verbatim::app::prepare_signals();
   try {
     return run(argc, argv);
   } catch (const verbatim::Error& error) {
     return report(error.what(), error.kind());
   } catch (const std::bad_alloc&) {
     return report("out of memory: free some, or use a smaller model or context", ErrorKind::kMachine);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(fmt::format("cannot use {}: {}", error.path1().string(), error.code().message()),
+                  ErrorKind::kBadInput);
   } catch (const std::exception& error) {
     return report(error.what(), ErrorKind::kBadInput);
   }

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "formats/format.h"
+#include "strict_options.h"
 
 namespace verbatim::app {
 
@@ -54,12 +56,17 @@ void add_sampling(CLI::App& command, SamplingOptions& choice) {
 }
 
 ModelOptions CommonOptions::load_options(std::vector<Recipe> recipes) const {
+  for (const std::string& name : formats) {
+    if (name != "full") from_command_line([&] { return parse_format(name, "--formats"); });
+  }
   return {.recipes = std::move(recipes), .formats = formats, .threads = threads};
 }
 
 Recipe chosen_recipe(const CommonOptions& options) {
   Recipe recipe = load_recipe(options.recipe.empty() ? "auto" : options.recipe);
-  if (!options.cache.empty()) recipe.cache = parse_cache(options.cache, "--cache");
+  if (!options.cache.empty()) {
+    recipe.cache = from_command_line([&] { return parse_cache(options.cache, "--cache"); });
+  }
   if (recipe.plain()) return recipe;
   if (options.draft_length > 0) recipe.levels.front().length = options.draft_length;
   if (options.draft_threshold >= 0.0f) recipe.levels.front().threshold = options.draft_threshold;

@@ -36,7 +36,8 @@ void run_ngrams(const Options& options) {
     fail(ErrorKind::kUsage, "--shortest is {} and --longest {}: the first cannot be above the second",
          options.shortest, options.longest);
   }
-  if (std::filesystem::exists(options.file))
+  std::error_code unreadable;
+  if (std::filesystem::exists(options.file, unreadable))
     bad_input("{} exists already: choose another name", options.file);
   const Checkpoint checkpoint = open_model(options.model);
   const auto tokenizer = load_tokenizer(checkpoint.tokenizer);

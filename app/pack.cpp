@@ -32,9 +32,11 @@ void check_formats(const std::vector<std::string>& names) {
         std::none_of(all.begin(), all.end(), [&](Format f) { return format_name(f) == *name; })) {
       std::string known = "full";
       for (const Format format : all) known += ", " + std::string(format_name(format));
-      bad_input("--formats: there is no format \"{}\"; known are {}", printable(*name), known);
+      fail(ErrorKind::kUsage, "--formats: there is no format \"{}\"; known are {}", printable(*name), known);
     }
-    if (std::find(names.begin(), name, *name) != name) bad_input("--formats: {} is there twice", *name);
+    if (std::find(names.begin(), name, *name) != name) {
+      fail(ErrorKind::kUsage, "--formats: {} is there twice", *name);
+    }
   }
 }
 

@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
+
+#include "text_io.h"
 
 namespace verbatim::app {
 
@@ -14,7 +15,7 @@ namespace {
 struct ProgressBar {
   std::string what;  ///< empty: none
   std::chrono::steady_clock::time_point start;
-  bool visible = false;
+  bool visible = false;  ///< or, where stderr is no terminal, the line was written
 };
 ProgressBar progress_bar;
 
@@ -27,11 +28,17 @@ void show_progress(const std::string& what, double fraction) {
     end_progress();
     progress_bar = {.what = what, .start = now};
   }
-  if (!terminal || now - progress_bar.start < std::chrono::seconds(1)) return;
+  if (!terminal) {
+    if (progress_bar.visible || now - progress_bar.start < std::chrono::seconds(10)) return;
+    say("verbatim: {}; this may take a while\n", what);
+    progress_bar.visible = true;
+    return;
+  }
+  if (now - progress_bar.start < std::chrono::seconds(1)) return;
   constexpr int kWidth = 30;
   const int filled = static_cast<int>(fraction * kWidth);
-  fmt::print(stderr, "\r{} [{:=<{}}{: <{}}] {:3.0f} %", what, "", filled, "", kWidth - filled,
-             fraction * 100.0);
+  write_error(fmt::format("\r{} [{:=<{}}{: <{}}] {:3.0f} %", what, "", filled, "", kWidth - filled,
+                          fraction * 100.0));
   progress_bar.visible = true;
 }
 
@@ -44,7 +51,7 @@ void show_reading(double fraction) {
 }
 
 void end_progress() {
-  if (progress_bar.visible) fmt::print(stderr, "\r\033[K");
+  if (progress_bar.visible && isatty(STDERR_FILENO) == 1) write_error("\r\033[K");
   progress_bar = {};
 }
 

@@ -4,8 +4,8 @@
 
 namespace verbatim::app {
 
-/// A progress bar on stderr: nothing unless that is a terminal, and nothing in the first second of it. A bar
-/// of another name takes its place.
+/// Shows progress on stderr. On a terminal it is a bar, drawn after the first second; a bar of another name
+/// takes its place. Elsewhere it is one line after ten seconds, saying what is going on.
 void show_progress(const std::string& what, double fraction);
 /// The bar of Session::prepare().
 void show_measuring(double fraction);

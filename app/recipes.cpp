@@ -1,7 +1,8 @@
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "commands.h"
 #include "describe_recipe.h"
+#include "text_io.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim::app {
@@ -11,33 +12,33 @@ namespace {
 constexpr size_t kIndent = 19;
 constexpr size_t kWidth = 100;
 
-/// Prints words after a name and a label, lines that are too long below them.
-void print_wrapped(std::string_view name, std::string_view label, std::string_view words) {
+/// Adds words after a name and a label, lines that are too long below them.
+void add_wrapped(std::string& out, std::string_view name, std::string_view label, std::string_view words) {
   std::string head = fmt::format("{:<{}}{}", name, kIndent, label);
   const std::string margin(head.size(), ' ');
   while (head.size() + words.size() > kWidth) {
     const size_t end = words.rfind(' ', kWidth - head.size());
     if (end == std::string_view::npos) break;
-    fmt::print("{}{}\n", head, words.substr(0, end));
+    out += fmt::format("{}{}\n", head, words.substr(0, end));
     words.remove_prefix(end + 1);
     head = margin;
   }
-  fmt::print("{}{}\n", head, words);
+  out += fmt::format("{}{}\n", head, words);
 }
 
 void list_recipes() {
-  bool first = true;
+  std::string out;
   for (const std::string& name : recipe_names()) {
-    if (!first) fmt::print("\n");
-    first = false;
+    if (!out.empty()) out += "\n";
     const Recipe recipe = load_recipe(name);
-    print_wrapped(name, "", recipe.summary);
+    add_wrapped(out, name, "", recipe.summary);
     const std::string drafts = drafts_words(recipe);
-    if (!drafts.empty()) print_wrapped("", "drafts:  ", drafts);
-    print_wrapped("", "needs:   ", needs_words(recipe));
-    print_wrapped("", "promise: ", guarantee_words(recipe));
-    print_wrapped("", "from:    ", recipe.source);
+    if (!drafts.empty()) add_wrapped(out, "", "drafts:  ", drafts);
+    add_wrapped(out, "", "needs:   ", needs_words(recipe));
+    add_wrapped(out, "", "promise: ", guarantee_words(recipe));
+    add_wrapped(out, "", "from:    ", recipe.source);
   }
+  write_out(out);
 }
 
 }  // namespace

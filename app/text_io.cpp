@@ -1,26 +1,63 @@
 #include "text_io.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <sstream>
 
 #include "base/error.h"
+#include "base/input_file.h"
+#include "base/shown.h"
 
 namespace verbatim::app {
 
-std::string read_text(const std::string& path) {
-  std::ostringstream contents;
-  if (path == "-") {
-    contents << std::cin.rdbuf();
-    return contents.str();
+namespace {
+
+constexpr size_t kLongestLine = 1000;
+
+/// Far above any text that a model could be given.
+constexpr size_t kLongestText = size_t{1} << 30;
+
+}  // namespace
+
+void fill_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1 || errno != EBADF) continue;
+    // The lowest number that is free, which is the stream's. Using it fails as it would have, but for
+    // standard error, of which nobody asks.
+    open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) bad_input("cannot open the file {}", path);
-  if (std::filesystem::is_directory(path)) bad_input("{} is a folder: name a file", path);
-  contents << file.rdbuf();
-  return contents.str();
+}
+
+void write_error(std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t count = write(STDERR_FILENO, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+}
+
+void say_text(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    valid += shown(text.substr(0, end), text.size());
+    if (end == std::string_view::npos) break;
+    valid += '\n';
+    text.remove_prefix(end + 1);
+  }
+  write_error(valid);
+}
+
+std::string one_line(std::string_view message) {
+  return shown(message, kLongestLine);
+}
+
+std::string read_text(const std::string& path) {
+  if (path == "-") return read_descriptor(STDIN_FILENO, kLongestText, "standard input");
+  return read_input(path, kLongestText, Readable::kPipeToo);
 }
 
 void write_out(std::string_view text) {
@@ -28,14 +65,6 @@ void write_out(std::string_view text) {
   if (std::fflush(stdout) != 0 || written != text.size()) {
     fail(ErrorKind::kMachine, "cannot write to standard output: is the disk full?");
   }
-}
-
-std::string one_line(std::string_view message) {
-  std::string line(message);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return line;
 }
 
 }  // namespace verbatim::app

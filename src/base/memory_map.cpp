@@ -1,34 +1,37 @@
 #include "base/memory_map.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 #include "base/error.h"
+#include "base/input_file.h"
 
 namespace verbatim {
 
-MemoryMap::MemoryMap(const std::filesystem::path& path) : path_(path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) bad_input("cannot open {}: {}", path.string(), std::strerror(errno));
+MemoryMap::MemoryMap(const std::filesystem::path& path, size_t most) : path_(path) {
+  const int file = open_input(path);
   struct stat status {};
-  if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    close(file);
-    bad_input("{} is not a regular file", path.string());
-  }
+  if (fstat(file, &status) != 0) status.st_size = 0;
   size_ = static_cast<size_t>(status.st_size);
-  if (size_ == 0) {
+  if (size_ == 0 || size_ > most) {
     close(file);
-    bad_input("{} is empty", path.string());
+    if (size_ == 0) bad_input("{} is empty", path.string());
+    bad_input("{} has {} bytes, which is too large: at most {} are read", path.string(), size_, most);
   }
   void* address = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file, 0);
   const int error = errno;
   close(file);
-  if (address == MAP_FAILED) bad_input("cannot map {}: {}", path.string(), std::strerror(error));
+  if (address == MAP_FAILED) {
+    const std::string cause = std::generic_category().message(error);
+    if (error != ENOMEM) bad_input("cannot map {}: {}", path.string(), cause);
+    fail(ErrorKind::kMachine,
+         "cannot map {} of {} bytes: {}; raise the limit of this process (`ulimit -v`) or free memory",
+         path.string(), size_, cause);
+  }
   data_ = static_cast<const std::byte*>(address);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 
@@ -9,9 +10,9 @@ namespace verbatim {
 /// A whole file mapped read-only. The mapping lives as long as the object.
 class MemoryMap {
  public:
-  /// Maps a file. Throws Error(kBadInput), naming the file, if it cannot be opened, is not a regular file, or
-  /// is empty.
-  explicit MemoryMap(const std::filesystem::path& path);
+  /// Maps a file of at most `most` bytes. Throws Error(kBadInput), naming the file, if it cannot be opened,
+  /// is not a regular file, is empty, or is larger; Error(kMachine) if there is no memory to map it.
+  explicit MemoryMap(const std::filesystem::path& path, size_t most = SIZE_MAX);
   ~MemoryMap();
   MemoryMap(const MemoryMap&) = delete;
   MemoryMap& operator=(const MemoryMap&) = delete;

@@ -1,9 +1,10 @@
 #include "checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cstring>
 
 #include "base/error.h"
+#include "base/memory_map.h"
 #include "checkpoint/check_tensors.h"
 #include "checkpoint/gguf_model.h"
 #include "checkpoint/hf_config.h"
@@ -20,9 +21,14 @@ namespace {
 constexpr const char* kPossible = "a model is a folder in Hugging Face layout, a .gguf or a .vbt file";
 
 bool begins_with(const fs::path& path, std::string_view magic) {
-  std::string begin(magic.size(), '\0');
-  std::ifstream(path, std::ios::binary).read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  return begin == magic;
+  try {
+    const MemoryMap file(path);
+    const auto bytes = file.bytes();
+    return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kMachine) throw;
+    return false;
+  }
 }
 
 bool is_gguf(const fs::path& path) {

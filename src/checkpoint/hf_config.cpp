@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/memory_map.h"
+#include "base/input_file.h"
 #include "checkpoint/json_fields.h"
 #include "checkpoint/printable.h"
 #include "checkpoint/rope_scaling.h"
@@ -131,7 +131,7 @@ void parse_rope(const JsonFields& fields, ModelConfig& config) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const json* value = fields.find(key);
     if (value == nullptr) continue;
-    const JsonFields parameters(*value, fields.where());
+    const JsonFields parameters(*value, fields.where(), key);
     std::optional<int32_t> original = fields.integer(kOriginal);
     if (!original) original = parameters.integer(kOriginal);
     config.rope_scaling = parse_rope_scaling(parameters, stated, original);
@@ -260,21 +260,17 @@ ModelConfig parse_hf_config(std::string_view config_json,
 
 ModelConfig read_hf_config(const fs::path& folder) {
   const auto open_text = [&folder](const char* name) {
-    auto file = std::make_unique<const MemoryMap>(folder / name);
-    if (file->bytes().size() > kLongestConfig)
-      bad_input("{}: too large for a configuration", file->path().string());
-    return file;
-  };
-  const auto text = [](const MemoryMap& file) {
-    return std::string_view(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+    std::string contents = read_input(folder / name, kLongestConfig);
+    if (contents.empty()) bad_input("{} is empty", (folder / name).string());
+    return contents;
   };
   const auto config = open_text("config.json");
   std::error_code ignored;
   if (!fs::exists(folder / "generation_config.json", ignored)) {
-    return parse_hf_config(text(*config), std::nullopt, folder.string());
+    return parse_hf_config(config, std::nullopt, folder.string());
   }
   const auto generation = open_text("generation_config.json");
-  return parse_hf_config(text(*config), text(*generation), folder.string());
+  return parse_hf_config(config, generation, folder.string());
 }
 
 TokenizerSource find_tokenizer(const fs::path& folder) {

@@ -48,7 +48,7 @@ class Watcher {
   std::vector<std::set<std::string>> open_;  // the keys so far of every open object; empty for arrays
 };
 
-[[noreturn]] void wrong_type(const std::string& where, const char* key, const char* expected) {
+[[noreturn]] void wrong_type(const std::string& where, const std::string& key, const char* expected) {
   bad_input("{}: {} should be {}", where, key, expected);
 }
 
@@ -69,8 +69,15 @@ json parse_json(std::string_view text, int deepest, const std::string& where) {
   }
 }
 
-JsonFields::JsonFields(const json& object, const std::string& where) : object_(object), where_(where) {
-  if (!object.is_object()) bad_input("{}: a JSON object is expected here", where);
+JsonFields::JsonFields(const json& object, const std::string& where, std::string inside)
+    : object_(object), where_(where), inside_(std::move(inside)) {
+  if (object.is_object()) return;
+  bad_input("{}: {} should be a JSON object, but is a JSON {}", where,
+            inside_.empty() ? "the whole" : inside_, object.type_name());
+}
+
+std::string JsonFields::full_name(const char* key) const {
+  return inside_.empty() ? key : inside_ + "." + key;
 }
 
 const json* JsonFields::find(const char* key) const {
@@ -82,18 +89,18 @@ std::optional<int32_t> JsonFields::integer(const char* key) const {
   const json* value = find(key);
   if (value == nullptr) return std::nullopt;
   const std::optional<int32_t> result = as_int32(*value);
-  if (!result) wrong_type(where_, key, "an integer of at most 32 bits");
+  if (!result) wrong_type(where_, full_name(key), "an integer of at most 32 bits");
   return result;
 }
 
 std::optional<float> JsonFields::number(const char* key) const {
   const json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_number()) wrong_type(where_, key, "a number");
+  if (!value->is_number()) wrong_type(where_, full_name(key), "a number");
   const double wide = value->get<double>();
   // Also false for NaN; converting anything beyond a float's range would be undefined.
   if (!(std::abs(wide) <= static_cast<double>(std::numeric_limits<float>::max()))) {
-    wrong_type(where_, key, "a finite number");
+    wrong_type(where_, full_name(key), "a finite number");
   }
   return static_cast<float>(wide);
 }
@@ -101,26 +108,26 @@ std::optional<float> JsonFields::number(const char* key) const {
 std::optional<bool> JsonFields::boolean(const char* key) const {
   const json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_boolean()) wrong_type(where_, key, "true or false");
+  if (!value->is_boolean()) wrong_type(where_, full_name(key), "true or false");
   return value->get<bool>();
 }
 
 std::optional<std::string> JsonFields::text(const char* key) const {
   const json* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (!value->is_string()) wrong_type(where_, key, "a string");
+  if (!value->is_string()) wrong_type(where_, full_name(key), "a string");
   return value->get<std::string>();
 }
 
 int32_t JsonFields::required_integer(const char* key) const {
   const std::optional<int32_t> value = integer(key);
-  if (!value) bad_input("{}: {} is missing", where_, key);
+  if (!value) bad_input("{}: {} is missing", where_, full_name(key));
   return *value;
 }
 
 float JsonFields::required_number(const char* key) const {
   const std::optional<float> value = number(key);
-  if (!value) bad_input("{}: {} is missing", where_, key);
+  if (!value) bad_input("{}: {} is missing", where_, full_name(key));
   return *value;
 }
 

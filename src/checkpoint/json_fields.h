@@ -16,8 +16,9 @@ nlohmann::json parse_json(std::string_view text, int deepest, const std::string&
 /// throws Error(kBadInput) naming `where` and the key.
 class JsonFields {
  public:
-  /// `object` and `where` must outlive the JsonFields. Throws Error(kBadInput) unless `object` is an object.
-  JsonFields(const nlohmann::json& object, const std::string& where);
+  /// `object` and `where` must outlive the JsonFields. `inside` is the key in the file whose value `object`
+  /// is; empty for the whole file. Throws Error(kBadInput) unless `object` is an object.
+  JsonFields(const nlohmann::json& object, const std::string& where, std::string inside = "");
 
   /// Whether the field is there; it may be null.
   bool has(const char* key) const { return object_.contains(key); }
@@ -35,8 +36,12 @@ class JsonFields {
   const std::string& where() const { return where_; }
 
  private:
+  /// The key as messages name it.
+  std::string full_name(const char* key) const;
+
   const nlohmann::json& object_;
   const std::string& where_;
+  std::string inside_;
 };
 
 /// A value as an integer; nothing if it is not an integer or is out of range. A float without a fraction

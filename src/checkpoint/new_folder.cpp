@@ -48,7 +48,10 @@ NewFolder::NewFolder(const fs::path& target) : target_(plain_name(target)) {
     bad_input("the folder {} in which {} should be made does not exist", target_.parent_path().string(),
               target_.filename().string());
   }
-  if (failure) bad_input("cannot make the folder {}: {}", target_.string(), failure.message());
+  if (failure) {
+    fail(ErrorKind::kMachine, "cannot make the folder {}: {}; choose another place", target_.string(),
+         failure.message());
+  }
   if (!made) bad_input("{} is left over from another time; remove it first", path_.string());
 }
 

@@ -1,15 +1,12 @@
 #include "checkpoint/printable.h"
 
+#include "base/shown.h"
+
 namespace verbatim {
 
 std::string printable(std::string_view name) {
   constexpr size_t kLongest = 120;
-  std::string result(name.substr(0, kLongest));
-  for (char& c : result) {
-    if (c < 0x20 || c > 0x7e) c = '?';
-  }
-  if (name.size() > kLongest) result += "...";
-  return result;
+  return shown(name, kLongest);
 }
 
 }  // namespace verbatim

@@ -108,9 +108,8 @@ StoredTensor parse_tensor(const std::string& name, const json& value, std::span<
 }
 
 json read_json_file(const fs::path& path) {
-  const MemoryMap file(path);
+  const MemoryMap file(path, kLongestHeader);
   const auto bytes = file.bytes();
-  if (bytes.size() > kLongestHeader) bad_input("{}: too large for an index of shards", path.string());
   return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kDeepest, path.string());
 }
 

@@ -80,7 +80,9 @@ class Fields {
     uint64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
     if (error != std::errc() || end != digits.data() + digits.size() || digits.size() != 16) {
-      bad_input("{}: the checksum {} is none", fields_.where(), printable(digits));
+      bad_input(
+          "{}: the checksum \"{}\" should be 16 hexadecimal digits; the file is damaged, so pack it anew",
+          fields_.where(), printable(digits));
     }
     return value;
   }

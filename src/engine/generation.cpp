@@ -42,7 +42,11 @@ void check_prompt(std::span<const int32_t> prompt, int64_t known, int64_t max_to
   const int64_t needed = known + std::ssize(prompt);
   if (needed == 0) bad_input("the prompt is empty: give at least one token of text");
   if (needed + std::min<int64_t>(max_tokens, 1) > capacity) {
-    bad_input("the prompt is too long: {} tokens leave no room in a context of {}", needed, capacity);
+    bad_input(
+        "the prompt is too long: {} tokens leave no room in a context of {}; shorten it, or take a model "
+        "with a "
+        "longer context",
+        needed, capacity);
   }
   for (const int32_t token : prompt) {
     if (token < 0 || token >= vocab_size) {

@@ -78,8 +78,11 @@ void validate_escaped_weights(const PackedMatrix& matrix, int first) {
   uint64_t total = 0;
   for (int64_t panel = 0; panel <= matrix.panels(); ++panel) {
     if (starts[panel] != total) {
-      bad_input("the escaped weights of panel {} of a matrix in {} do not begin where the ones before end",
-                panel, format_name(matrix.format));
+      bad_input(
+          "a matrix in {} is damaged at panel {}, where its table of escaped weights does not add up: pack "
+          "the "
+          "model anew",
+          format_name(matrix.format), panel);
     }
     if (panel == matrix.panels()) break;
     for (int64_t half = panel * matrix.tiles() * 2; half < (panel + 1) * matrix.tiles() * 2; ++half) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "base/error.h"
 #include "kernels/kernel_table.h"
@@ -86,8 +87,11 @@ CacheOptions parse_cache(std::string_view text, const std::string& where) {
   if (colon == std::string_view::npos) return options;
   if (options.kind != Kind::kHierarchical) bad_input("{}: the cache {} has no options", where, name);
   std::string_view rest = text.substr(colon + 1);
+  std::set<std::string_view> keys;
   while (!rest.empty()) {
     const size_t comma = rest.find(',');
+    const std::string_view key = rest.substr(0, std::min(rest.find('='), comma));
+    if (!keys.insert(key).second) bad_input("{}: the option {} of the cache is there twice", where, key);
     read_option(options, rest.substr(0, comma), where);
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
   }

@@ -91,9 +91,11 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
   for (const std::optional<Format>& asked : options.formats) {
     const Format format = asked.value_or(own);
     if ((format == Format::kMxbf16 && !bf16) || (format == Format::kBsfp && !bf16 && !f16)) {
-      bad_input("{}: {} is not in {}, which is all that {} can hold without loss: pack it into {}",
-                checkpoint.path.string(), spec.name, format == Format::kMxbf16 ? "BF16" : "BF16 or F16",
-                format_name(format), format_name(own));
+      bad_input(
+          "{}: {} is not in {}, which is all that {} can hold without loss: name the format {} instead, or a "
+          "recipe without it",
+          checkpoint.path.string(), spec.name, format == Format::kMxbf16 ? "BF16" : "BF16 or F16",
+          format_name(format), format_name(own));
     }
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
   }

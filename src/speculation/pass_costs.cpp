@@ -8,11 +8,12 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <vector>
 
 #include "base/cpu.h"
 #include "base/crc64.h"
+#include "base/error.h"
+#include "base/input_file.h"
 #include "base/median.h"
 #include "kernels/dispatch.h"
 #include "kv/dense.h"
@@ -24,6 +25,9 @@ namespace {
 
 /// The version of the files of costs, raised when their contents change or the kernels take other times.
 constexpr int kVersion = 3;
+
+/// The most bytes of a file of costs that are read: many times what keep_pass_costs() writes.
+constexpr size_t kLongestFile = size_t{1} << 16;
 
 /// The number of tokens of the context that passes are timed after, and the most seconds that measuring one
 /// number of rows may take.
@@ -145,10 +149,13 @@ std::optional<std::filesystem::path> cache_folder() {
 }
 
 std::optional<PassCosts> find_pass_costs(const std::filesystem::path& folder, const std::string& key) {
-  std::ifstream file(file_of(folder, key), std::ios::binary);
-  std::ostringstream text;  // the parser would throw where reading fails
-  text << file.rdbuf();
-  const nlohmann::json object = nlohmann::json::parse(text.str(), nullptr, false);
+  std::string text;
+  try {
+    text = read_input(file_of(folder, key), kLongestFile);
+  } catch (const Error&) {
+    return std::nullopt;  // what cannot be read is measured anew
+  }
+  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
   if (!object.is_object() || object.value("version", nlohmann::json()) != kVersion ||
       object.value("key", nlohmann::json()) != key) {
     return std::nullopt;

@@ -2,10 +2,10 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
-#include <fstream>
 #include <initializer_list>
 
 #include "base/error.h"
+#include "base/input_file.h"
 #include "kv/make_cache.h"
 #include "speculation/built_in_recipes.h"
 
@@ -202,7 +202,10 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
   try {
     root = toml::parse(toml_text);
   } catch (const toml::parse_error& error) {
-    bad_input("{}: line {}: {}", where, error.source().begin.line, error.description());
+    // The library names the macro that it was built with.
+    const bool too_deep = error.description().find("TOML_MAX_NESTED") != std::string_view::npos;
+    bad_input("{}: line {}: {}", where, error.source().begin.line,
+              too_deep ? "the values nest too deep" : error.description());
   }
   allow_only(root,
              {"name", "summary", "source", "planner", "reading", "scheme", "cache", "drafter", "acceptance"},
@@ -226,18 +229,14 @@ Recipe parse_recipe(std::string_view toml_text, const std::string& where) {
 
 Recipe load_recipe(const std::string& name_or_path) {
   if (name_or_path.ends_with(".toml")) {
-    std::ifstream file(name_or_path, std::ios::binary);
-    if (!file) bad_input("cannot open the recipe {}", name_or_path);
-    std::string contents(kLongestText + 1, '\0');
-    file.read(contents.data(), static_cast<std::streamsize>(contents.size()));
-    contents.resize(static_cast<size_t>(file.gcount()));
-    return parse_recipe(contents, name_or_path);
+    return parse_recipe(read_input(name_or_path, kLongestText), name_or_path);
   }
   for (const BuiltInRecipe& recipe : built_in_recipes()) {
     if (recipe.name == name_or_path) return parse_recipe(recipe.toml, "recipe " + name_or_path);
   }
-  bad_input("there is no recipe \"{}\"; `verbatim recipes` lists them, and a file's name ends in .toml",
-            name_or_path);
+  fail(ErrorKind::kUsage,
+       "there is no recipe \"{}\"; `verbatim recipes` lists them, and a file's name ends in .toml",
+       name_or_path);
 }
 
 }  // namespace verbatim

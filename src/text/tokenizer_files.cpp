@@ -1,7 +1,7 @@
 #include "text/tokenizer_files.h"
 
 #include "base/error.h"
-#include "base/memory_map.h"
+#include "base/input_file.h"
 #include "checkpoint/gguf.h"
 
 namespace verbatim {
@@ -10,11 +10,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Far above any vocabulary, and little enough to be read whole.
+constexpr size_t kLongestFile = size_t{1} << 28;
+
 constexpr const char* kGgufVocabulary = "vocabulary.gguf";
 
 std::string read_all(const fs::path& path) {
-  const MemoryMap map(path);
-  return {reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()};
+  std::string contents = read_input(path, kLongestFile);
+  if (contents.empty()) bad_input("{} is empty", path.string());
+  return contents;
 }
 
 TokenizerFiles embedded_files(const TokenizerSource& source) {
