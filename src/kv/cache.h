@@ -66,8 +66,9 @@ class KvCache {
   /// The keys and values of one head, as attention reads them.
   virtual HeadCache head(int64_t layer, int64_t head, CachePart part = CachePart::kWhole) const = 0;
 
-  /// The memory that holds the keys and values of positions 0 .. positions - 1, so that a session can save it and put
-  /// it back; empty for a cache that cannot be saved in this way. Bytes of later positions in it mean nothing.
+  /// The memory that holds the keys and values of positions 0 .. positions - 1, so that a session can save it
+  /// and put it back; empty for a cache that cannot be saved in this way. Bytes of later positions in it mean
+  /// nothing.
   virtual std::span<std::byte> stored(int64_t /*positions*/) const { return {}; }
   /// The bytes of memory that a sequence of `positions` positions takes, in all layers together.
   virtual int64_t bytes(int64_t positions) const = 0;

@@ -19,7 +19,8 @@ struct Verdict {
 
 /// Applies the acceptance rule of a recipe to a draft: walks from the root along nodes that the rule keeps,
 /// and appends their tokens and one more token of the model's own to `tokens`. `logits` and `evaluator` are
-/// those of the pass that verified the draft. `scores` is called for every token that is appended. The rules are:
+/// those of the pass that verified the draft. `scores` is called for every token that is appended. The rules
+/// are:
 ///
 ///   exact      keeps the sampler's choice: the text has plain decoding's bytes
 ///   rejection  keeps a token by chance (Leviathan et al. §2.3): the text has plain decoding's distribution

@@ -17,10 +17,11 @@ class Speculator {
   Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> drafters, Evaluator& evaluator,
              std::optional<PlanningCosts> costs = std::nullopt);
 
-  /// Starts a generation with these settings, this constraint and new statistics. Drafters keep what they have
-  /// learnt.
+  /// Starts a generation with these settings, this constraint and new statistics. Drafters keep what they
+  /// have learnt.
   void begin(const SamplingOptions& sampling, Constraint constraint = {});
-  /// Sets the sink that is called with the score of every token that is appended; an empty sink ends the calls.
+  /// Sets the sink that is called with the score of every token that is appended; an empty sink ends the
+  /// calls.
   void score_into(const ScoreSink& scores) { scores_ = scores; }
 
   /// Sets the number of sequences that share passes with this one. A planner plans for that number. Without a

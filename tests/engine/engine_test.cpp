@@ -63,8 +63,9 @@ TEST(Engine, WhoLosesMemoryAnswersTheSame) {
   }
 }
 
-// Which drafts pay depends on what passes take on the machine: BatchPace's tests decide it from made-up costs. Here the
-// answers must be the same whether drafts are weighed or not, and all are made if they are not.
+// Which drafts pay depends on what passes take on the machine: BatchPace's tests decide it from made-up
+// costs. Here the answers must be the same whether drafts are weighed or not, and all are made if they are
+// not.
 TEST(Engine, AnswersTheSameWhetherDraftsAreWeighedOrAllMade) {
   const Pair& pair = default_pair({"full", "mxfp4"});
   Recipe recipe = load_recipe("early-exit");
