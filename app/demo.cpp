@@ -14,6 +14,7 @@
 #include "load_model.h"
 #include "model_options.h"
 #include "progress.h"
+#include "text_io.h"
 
 namespace verbatim::app {
 

@@ -38,7 +38,7 @@ const std::set<std::string> kPrivateHeadersOfTheProgram = {
     "container/load.h",
     "container/pack.h",
     "engine/memory_check.h",
-    "engine/model_data.h",
+    "engine/model_access.h",
     "engine/perplexity.h",
     "formats/format.h",
     "kernels/attention.h",
