@@ -1,17 +1,15 @@
 #include "line_reader.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <histedit.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <clocale>
 #include <cstdio>
-#include <cstdlib>
+#include <cwchar>
 #include <iostream>
-
-#include <readline/history.h>
-#include <readline/readline.h>
 
 #include "base/error.h"
 #include "text_io.h"
@@ -21,10 +19,11 @@ namespace verbatim::app {
 
 namespace {
 
-// Readline's callbacks take no context, so what they say lies here.
-enum class Editing { kGoing, kDone, kLeft };
-Editing editing = Editing::kGoing;
-std::string typed;
+/// The key that stands for Ctrl-C within the editor. The terminal never delivers it, because it sends SIGINT.
+constexpr wchar_t kInterruptKey = 0x03;
+
+/// The number of lines of history.
+constexpr int kHistory = 1000;
 
 // Any thread may receive the signal, so the handler tells the reading thread through a pipe.
 int interrupt_pipe[2] = {-1, -1};
@@ -43,49 +42,103 @@ bool take_interrupt() {
   return seen;
 }
 
-void on_line(char* line) {
-  editing = line != nullptr ? Editing::kDone : Editing::kLeft;
-  typed = line != nullptr ? line : "";
-  std::free(line);
-  // At once, or readline would show the next prompt before the reply.
-  rl_callback_handler_remove();
+/// The editor's state and what its callbacks share.
+struct Editor {
+  EditLine* lines = nullptr;
+  History* history = nullptr;
+  std::string mark;
+  std::mbstate_t character = {};    ///< the bytes of a character that has not come whole yet
+  bool leave_on_interrupt = false;  ///< the last key was Ctrl-C
+};
+
+Editor* editor_of(EditLine* lines) {
+  void* data = nullptr;
+  el_get(lines, EL_CLIENTDATA, &data);
+  return static_cast<Editor*>(data);
 }
 
-void clear_line() {
-  rl_free_line_state();
-  rl_callback_sigcleanup();
-  rl_replace_line("", 0);
-  say("\n(Ctrl-C again or Ctrl-D leaves)\n");
-  rl_on_new_line();
-  rl_redisplay();
+char* show_mark(EditLine* lines) {
+  return editor_of(lines)->mark.data();
 }
 
-std::optional<std::string> edit_line(const std::string& mark) {
-  take_interrupt();  // one that came too late to stop a reply
-  editing = Editing::kGoing;
-  rl_callback_handler_install(mark.c_str(), on_line);
-  bool leave_on_interrupt = false;
-  while (editing == Editing::kGoing) {
+/// Waits for a key or for Ctrl-C. Returns the number of characters: 1, 0 at the end of the input, -1 if
+/// reading fails.
+int read_key(EditLine* lines, wchar_t* key) {
+  Editor& editor = *editor_of(lines);
+  while (true) {
     pollfd sources[] = {{STDIN_FILENO, POLLIN, 0}, {interrupt_pipe[0], POLLIN, 0}};
     if (poll(sources, 2, -1) < 0) continue;
     if (take_interrupt()) {
-      if (leave_on_interrupt) {
-        on_line(nullptr);
-      } else {
-        leave_on_interrupt = true;
-        clear_line();
-      }
-    } else {
-      leave_on_interrupt = false;
-      rl_callback_read_char();
+      *key = kInterruptKey;
+      return 1;
     }
+    char byte = 0;
+    const ssize_t count = read(STDIN_FILENO, &byte, 1);
+    if (count == 0) return 0;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return -1;
+    const size_t length = std::mbrtowc(key, &byte, 1, &editor.character);
+    if (length == static_cast<size_t>(-1)) editor.character = {};  // a byte of no character is passed over
+    if (length > 1) continue;
+    editor.leave_on_interrupt = false;
+    return 1;
   }
-  if (editing == Editing::kLeft) {
+}
+
+/// Clears the line, or leaves if the line was just cleared.
+unsigned char clear_or_leave(EditLine* lines, int) {
+  Editor& editor = *editor_of(lines);
+  if (editor.leave_on_interrupt) return CC_EOF;
+  editor.leave_on_interrupt = true;
+  const LineInfoW* const line = el_wline(lines);
+  el_cursor(lines, static_cast<int>(line->lastchar - line->cursor));
+  el_deletestr(lines, static_cast<int>(line->lastchar - line->buffer));
+  say("\n(Ctrl-C again or Ctrl-D leaves)\n");
+  return CC_REDISPLAY;
+}
+
+Editor open_editor() {
+  // Messages are UTF-8, whatever the locale of the terminal is.
+  std::setlocale(LC_CTYPE, "C.UTF-8");
+  Editor editor;
+  editor.lines = el_init("verbatim", stdin, stderr, stderr);
+  editor.history = history_init();
+  if (editor.lines == nullptr || editor.history == nullptr) {
+    fail(ErrorKind::kMachine, "this terminal cannot be used for editing lines: give them through a pipe");
+  }
+  HistEvent event;
+  history(editor.history, &event, H_SETSIZE, kHistory);
+  EditLine* const lines = editor.lines;
+  el_set(lines, EL_EDITOR, "emacs");
+  el_set(lines, EL_SIGNAL, 0);
+  el_set(lines, EL_HIST, history, editor.history);
+  el_set(lines, EL_PROMPT, show_mark);
+  el_set(lines, EL_GETCFN, read_key);
+  el_set(lines, EL_ADDFN, "clear-or-leave", "Clears the line, then leaves", clear_or_leave);
+  el_set(lines, EL_BIND, "^C", "clear-or-leave", nullptr);
+  el_set(lines, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  el_set(lines, EL_BIND, "\t", "ed-insert", nullptr);  // not the names of files
+  return editor;
+}
+
+/// The editor of the one LineReader on a terminal that lives.
+Editor editor;
+
+std::optional<std::string> edit_line(const std::string& mark) {
+  take_interrupt();  // one that came too late to stop a reply
+  editor.mark = mark;
+  editor.leave_on_interrupt = false;
+  int count = 0;
+  const char* const typed = el_gets(editor.lines, &count);
+  if (typed == nullptr || count <= 0) {
     say("\n");
     return std::nullopt;
   }
-  if (!typed.empty()) add_history(typed.c_str());
-  return typed;
+  std::string line(typed, static_cast<size_t>(count));
+  while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
+  HistEvent event;
+  if (!line.empty()) history(editor.history, &event, H_ENTER, line.c_str());
+  return line;
 }
 
 std::optional<std::string> plain_line(const std::string& mark) {
@@ -104,14 +157,14 @@ LineReader::LineReader() : on_terminal_(isatty(STDIN_FILENO) == 1 && isatty(STDE
   struct sigaction action {};
   action.sa_handler = on_interrupt;
   sigaction(SIGINT, &action, &action_before);
-  rl_catch_signals = 0;
-  rl_outstream = stderr;
-  rl_bind_key('\t', rl_insert);  // not the names of files
+  editor = open_editor();
+  el_set(editor.lines, EL_CLIENTDATA, &editor);
 }
 
 LineReader::~LineReader() {
   if (!on_terminal_) return;
-  rl_callback_handler_remove();
+  el_end(editor.lines);
+  history_end(editor.history);
   sigaction(SIGINT, &action_before, nullptr);
   close(interrupt_pipe[0]);
   close(interrupt_pipe[1]);

@@ -52,8 +52,9 @@ struct Request {
 /// the request.
 class TokenStream {
  public:
-  /// The part of an answer that became final since the piece before: whole UTF-8 characters of text, the
-  /// tokens that they end with, and the tokens' log-probabilities if they were asked for.
+  /// The part of an answer that became final since the piece before: text that never ends
+  /// within a UTF-8 character still being written, the tokens that the text ends with, and the tokens'
+  /// log-probabilities if they were asked for.
   struct Piece {
     std::string text;
     std::vector<int32_t> tokens;

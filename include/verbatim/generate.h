@@ -158,7 +158,8 @@ class Session {
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
 
-  /// Called with each piece of text as it becomes final, in whole UTF-8 characters, on the calling thread.
+  /// Called with each piece of text as it becomes final, on the calling thread. A piece never ends
+  /// within a UTF-8 character that is still being written; bytes that are part of no character are passed on.
   using OnText = std::function<void(std::string_view)>;
 
   /// Appends a prompt's tokens to the sequence and generates from there. What earlier calls left in the cache

@@ -1,30 +1,14 @@
 #include "base/shown.h"
 
-#include <cstdint>
+#include <algorithm>
+
+#include "base/utf8.h"
 
 namespace verbatim {
 
 namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-
-/// The bytes of the character that the text begins with; 0 where it begins with no valid one.
-size_t character_length(std::string_view text) {
-  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // Longer than needed, a surrogate, or beyond Unicode.
-  if (first == 0xe0 && byte(1) < 0xa0) return 0;
-  if (first == 0xed && byte(1) > 0x9f) return 0;
-  if (first == 0xf0 && byte(1) < 0x90) return 0;
-  if (first == 0xf4 && byte(1) > 0x8f) return 0;
-  return length;
-}
 
 /// Control characters, those of Unicode's second block too, and those that turn the direction of writing.
 bool steers(std::string_view character) {
@@ -50,16 +34,16 @@ std::string shown(std::string_view text, size_t longest) {
   }
   std::string result;
   while (!text.empty()) {
-    const size_t length = character_length(text);
-    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
-    if (length == 0) {
-      result += kReplacement;
-    } else if (steers(character)) {
-      result += ' ';
-    } else {
-      result += character;
+    size_t valid = std::min(find_invalid_utf8(text), text.size());
+    for (; valid > 0; text.remove_prefix(1)) {
+      const std::string_view character = text.substr(0, utf8_length(text[0]));
+      result += steers(character) ? " " : character;
+      valid -= character.size();
+      text.remove_prefix(character.size() - 1);
     }
-    text.remove_prefix(character.size());
+    if (text.empty()) break;
+    result += kReplacement;
+    text.remove_prefix(1);
   }
   return result;
 }

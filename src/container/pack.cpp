@@ -21,21 +21,13 @@ void add_tokenizer(const TokenizerSource& source, ContainerWriter& writer, Conta
   }
 }
 
-void add_vectors(const PackParts& parts, ContainerWriter& writer, ContainerHeader& header) {
+void add_vectors(const PackParts& parts, ContainerWriter& writer, ContainerHeader& header,
+                 std::vector<std::string>& not_finite) {
   for (const VectorSpec& spec : vector_specs(parts.config)) {
-    const Buffer<float> values = parts.vector(spec, header.warnings);
+    const Buffer<float> values = parts.vector(spec, not_finite);
     const auto padded = static_cast<size_t>(round_up(spec.length(), kInnerStep));
     header.vectors.push_back(
         {spec.name, spec.length(), writer.add(std::as_bytes(values.span().first(padded)))});
-  }
-}
-
-/// The warnings without the path of the model, so that packing the same model gives the same bytes wherever
-/// it lies.
-void forget_path(const std::filesystem::path& path, std::vector<std::string>& warnings) {
-  const std::string prefix = path.string() + ": ";
-  for (std::string& warning : warnings) {
-    if (warning.starts_with(prefix)) warning.erase(0, prefix.size());
   }
 }
 
@@ -51,7 +43,8 @@ std::optional<Container> pack_parts(const Checkpoint& checkpoint, const PackPart
   add_tokenizer(checkpoint.tokenizer, writer, header);
   header.embedding_type = parts.embedding.dtype;
   header.embedding = writer.add(parts.embedding.data);
-  add_vectors(parts, writer, header);
+  std::vector<std::string> not_finite;
+  add_vectors(parts, writer, header, not_finite);
 
   const std::vector<MatrixSpec> specs = matrix_specs(parts.config);
   double total = 0;
@@ -59,30 +52,33 @@ std::optional<Container> pack_parts(const Checkpoint& checkpoint, const PackPart
   double done = 0;
   for (const MatrixSpec& spec : specs) {
     if (options.cancelled && options.cancelled()) return std::nullopt;
-    header.matrices.push_back(writer.add(spec.name, parts.matrix(spec, header.warnings)));
+    header.matrices.push_back(writer.add(spec.name, parts.matrix(spec, not_finite)));
     for (const auto& file : checkpoint.files) file->release();
     done += static_cast<double>(spec.columns() * spec.k);
     if (options.load.progress) options.load.progress(done / total);
   }
   if (options.cancelled && options.cancelled()) return std::nullopt;
-  forget_path(checkpoint.path, header.warnings);
+  header.warnings = not_finite_warning(not_finite);
   writer.finish(header);
   return open_container(target);
 }
 
 std::optional<Container> pack_model(const Checkpoint& checkpoint, const std::filesystem::path& target,
                                     const PackModelOptions& options, ThreadTeam& team) {
-  const PackParts parts{
-      .config = checkpoint.config,
-      .embedding = embedding_of(checkpoint),
-      .matrix =
-          [&](const MatrixSpec& spec, std::vector<std::string>& warnings) {
-            LinearWeight weight = pack_matrix(checkpoint, spec, options.load, team, warnings);
-            if (options.load.sensitivities != nullptr) options.load.sensitivities->file->release();
-            return weight;
-          },
-      .vector = [&](const VectorSpec& spec,
-                    std::vector<std::string>& warnings) { return read_vector(checkpoint, spec, warnings); }};
+  const PackParts parts{.config = checkpoint.config,
+                        .embedding = embedding_of(checkpoint),
+                        .matrix =
+                            [&](const MatrixSpec& spec, std::vector<std::string>& not_finite) {
+                              LinearWeight weight =
+                                  pack_matrix(checkpoint, spec, options.load, team, not_finite);
+                              if (options.load.sensitivities != nullptr)
+                                options.load.sensitivities->file->release();
+                              return weight;
+                            },
+                        .vector =
+                            [&](const VectorSpec& spec, std::vector<std::string>& not_finite) {
+                              return read_vector(checkpoint, spec, not_finite);
+                            }};
   return pack_parts(checkpoint, parts, target, options);
 }
 

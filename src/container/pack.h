@@ -20,9 +20,10 @@ struct PackModelOptions {
 struct PackParts {
   ModelConfig config;
   TensorView embedding;
-  // These are called once for each matrix and each vector of the config, and may add warnings.
-  std::function<LinearWeight(const MatrixSpec&, std::vector<std::string>& warnings)> matrix;
-  std::function<Buffer<float>(const VectorSpec&, std::vector<std::string>& warnings)> vector;
+  // These are called once for each matrix and each vector of the config, and add the names of tensors
+  // that hold NaN or infinity to `not_finite`.
+  std::function<LinearWeight(const MatrixSpec&, std::vector<std::string>& not_finite)> matrix;
+  std::function<Buffer<float>(const VectorSpec&, std::vector<std::string>& not_finite)> vector;
 };
 
 /// Writes a container at `target` from parts, with the vocabulary of the checkpoint. Of options.load only

@@ -38,7 +38,7 @@ std::vector<std::string> formats_to_load(const ModelOptions& options, const Weig
 }
 
 DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, ThreadTeam& team,
-                    std::vector<std::string>& warnings) {
+                    std::vector<std::string>& not_finite) {
   LoadOptions load;
   load.formats = parse_formats(formats_to_load(options, weight_source(checkpoint)));
   load.progress = options.progress;
@@ -57,7 +57,7 @@ DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, T
     sensitivities = open_sensitivities(options.sensitivities);
     load.sensitivities = &*sensitivities;
   }
-  return pack_weights(checkpoint, load, team, warnings);
+  return pack_weights(checkpoint, load, team, not_finite);
 }
 
 std::shared_ptr<const Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
@@ -68,6 +68,7 @@ std::shared_ptr<const Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
 std::shared_ptr<const ModelData> assemble(Checkpoint checkpoint, DecoderWeights weights,
                                           std::shared_ptr<const Tokenizer> tokenizer,
                                           std::vector<std::string> warnings) {
+  for (std::string& warning : warnings) warning = checkpoint.path.string() + ": " + warning;
   Decoder decoder(checkpoint.config, std::move(weights));
   auto data = std::make_shared<ModelData>(ModelData{.checkpoint = std::move(checkpoint),
                                                     .decoder = std::move(decoder),
@@ -84,13 +85,9 @@ std::shared_ptr<const ModelData> map_packed(const std::filesystem::path& path, c
   const Container container = open_container(path);
   const std::vector<std::string> formats = formats_to_load(options, weight_source(container));
   Checkpoint checkpoint = checkpoint_of(container);
-  std::vector<std::string> warnings;
-  for (const std::string& warning : container.header.warnings) {
-    warnings.push_back(path.string() + ": " + warning);
-  }
   std::shared_ptr<const Tokenizer> tokenizer = tokenizer_of(checkpoint);
   DecoderWeights weights = load_weights(container, parse_formats(formats));
-  return assemble(std::move(checkpoint), std::move(weights), std::move(tokenizer), std::move(warnings));
+  return assemble(std::move(checkpoint), std::move(weights), std::move(tokenizer), container.header.warnings);
 }
 
 }  // namespace
@@ -106,11 +103,11 @@ Model Model::load(const std::filesystem::path& path, const ModelOptions& options
   if (is_packed(path)) return Model(map_packed(path, options));
   ThreadTeam team(options.threads > 0 ? options.threads : hardware_threads());
   Checkpoint checkpoint = open_checkpoint(path);
-  std::vector<std::string> warnings;
+  std::vector<std::string> not_finite;
   std::shared_ptr<const Tokenizer> tokenizer = tokenizer_of(checkpoint);
-  DecoderWeights weights = pack(checkpoint, options, team, warnings);
-  return Model(
-      assemble(std::move(checkpoint), std::move(weights), std::move(tokenizer), std::move(warnings)));
+  DecoderWeights weights = pack(checkpoint, options, team, not_finite);
+  return Model(assemble(std::move(checkpoint), std::move(weights), std::move(tokenizer),
+                        not_finite_warning(not_finite)));
 }
 
 std::vector<int32_t> Model::encode(std::string_view text, bool add_bos) const {

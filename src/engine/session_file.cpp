@@ -114,7 +114,8 @@ LoadedSession read_session(const std::filesystem::path& path, const ModelData& m
   }
   LoadedSession loaded;
   loaded.session.tokens.resize(header.tokens);
-  std::memcpy(loaded.session.tokens.data(), rest.data(), header.tokens * sizeof(int32_t));
+  std::ranges::copy(rest.first(header.tokens * sizeof(int32_t)),
+                    std::as_writable_bytes(std::span(loaded.session.tokens)).begin());
   for (const int32_t token : loaded.session.tokens) {
     if (token < 0 || token >= model.checkpoint.config.vocab_size) {
       bad_input("{} holds token {}, which the model does not have", path.string(), token);

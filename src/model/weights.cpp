@@ -15,11 +15,6 @@ bool all_finite(std::span<const float> values) {
   return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
 }
 
-std::string not_finite(const Checkpoint& checkpoint, const std::string& tensor) {
-  return fmt::format("{}: tensor {} holds NaN or infinite values; what the model says is not to be trusted",
-                     checkpoint.path.string(), tensor);
-}
-
 /// The row of the tensor that becomes output column `column` of its part. Where rotation pairs are neighbours
 /// in the file, pair j of a head is rows 2j and 2j + 1; the engine rotates rows j and half + j.
 int64_t source_row(const WeightPart& part, int64_t head_dim, int64_t column) {
@@ -46,9 +41,8 @@ class StackedTensors {
     }
   }
 
-  /// The names of the tensors that hold NaN or infinity.
-  std::vector<std::string> not_finite() const {
-    std::vector<std::string> names;
+  /// Appends the names of the tensors that hold NaN or infinity.
+  void find_not_finite(std::vector<std::string>& names) const {
     for (const auto& [part, tensor] : tensors_) {
       std::vector<float> row(static_cast<size_t>(tensor->columns()));
       for (int64_t r = 0; r < tensor->rows(); ++r) {
@@ -58,7 +52,6 @@ class StackedTensors {
         break;
       }
     }
-    return names;
   }
 
   bool all_are(DType dtype) const {
@@ -265,7 +258,7 @@ MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec) {
 }
 
 LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, const LoadOptions& options,
-                         ThreadTeam& team, std::vector<std::string>& warnings) {
+                         ThreadTeam& team, std::vector<std::string>& not_finite) {
   const int64_t head_dim = checkpoint.config.head_dim;
   const StackedTensors tensors = stacked(checkpoint, spec);
   StackedTensors sensitivities;
@@ -292,21 +285,19 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
         if (options.transform) options.transform(row);
       },
       pack_options, team);
-  if (!result.finite) {
-    for (const std::string& name : tensors.not_finite()) warnings.push_back(not_finite(checkpoint, name));
-  }
+  if (!result.finite) tensors.find_not_finite(not_finite);
   return std::move(result.weight);
 }
 
 Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
-                          std::vector<std::string>& warnings) {
+                          std::vector<std::string>& not_finite) {
   Buffer<float> values(static_cast<size_t>(round_up(spec.length(), kInnerStep)));
   size_t offset = 0;
   for (const WeightPart& part : spec.parts) {
     const TensorView& tensor = checkpoint.tensor(part.tensor, {part.rows});
     std::vector<float> stored(static_cast<size_t>(part.rows));
     tensor.read_row(0, stored);
-    if (!all_finite(stored)) warnings.push_back(not_finite(checkpoint, part.tensor));
+    if (!all_finite(stored)) not_finite.push_back(part.tensor);
     for (int64_t r = 0; r < part.rows; ++r) {
       values[offset + static_cast<size_t>(r)] =
           stored[static_cast<size_t>(source_row(part, checkpoint.config.head_dim, r))];
@@ -314,6 +305,17 @@ Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
     offset += static_cast<size_t>(part.rows);
   }
   return values;
+}
+
+std::vector<std::string> not_finite_warning(std::span<const std::string> tensors) {
+  if (tensors.empty()) return {};
+  constexpr size_t kNamed = 2;
+  std::string names = tensors[0];
+  for (size_t i = 1; i < std::min(kNamed, tensors.size()); ++i) names += ", " + tensors[i];
+  if (tensors.size() > kNamed) names += fmt::format(" and {} more", tensors.size() - kNamed);
+  return {fmt::format("{} {} NaN or infinite values; what the model says is not to be trusted",
+                      tensors.size() == 1 ? "tensor " + names : "the tensors " + names,
+                      tensors.size() == 1 ? "holds" : "hold")};
 }
 
 TensorView embedding_of(const Checkpoint& checkpoint) {
@@ -337,18 +339,18 @@ double bits_per_weight(const DecoderWeights& weights, Reading reading) {
 }
 
 DecoderWeights pack_weights(const Checkpoint& checkpoint, const LoadOptions& options, ThreadTeam& team,
-                            std::vector<std::string>& warnings) {
+                            std::vector<std::string>& not_finite) {
   DecoderWeights weights;
   weights.embedding = embedding_of(checkpoint);
   weights.files = checkpoint.files;
   weights.layers.resize(static_cast<size_t>(checkpoint.config.layers));
   for (const VectorSpec& spec : vector_specs(checkpoint.config)) {
-    vector_of(weights, spec.name) = read_vector(checkpoint, spec, warnings);
+    vector_of(weights, spec.name) = read_vector(checkpoint, spec, not_finite);
   }
   const std::vector<MatrixSpec> specs = matrix_specs(checkpoint.config);
   size_t done = 0;
   for (const MatrixSpec& spec : specs) {
-    matrix_of(weights, spec.name) = pack_matrix(checkpoint, spec, options, team, warnings);
+    matrix_of(weights, spec.name) = pack_matrix(checkpoint, spec, options, team, not_finite);
     ++done;
     if (options.progress) options.progress(static_cast<double>(done) / static_cast<double>(specs.size()));
   }

@@ -121,14 +121,16 @@ struct LoadOptions {
 /// checkpoint and to the spec. Throws Error(kBadInput) unless every tensor is there in the right shape.
 MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec);
 
-/// Packs one matrix. Adds a warning for each tensor that holds NaN or infinity. Throws Error(kBadInput)
-/// unless every tensor is there in the right shape, and of a type that the formats can hold.
+/// Packs one matrix. Adds the names of its tensors that hold NaN or infinity to `not_finite`. Throws
+/// Error(kBadInput) unless every tensor is there in the right shape, and of a type that the formats can hold.
 LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, const LoadOptions& options,
-                         ThreadTeam& team, std::vector<std::string>& warnings);
-/// Reads one vector, padded with zeros to the step of the kernels. Adds a warning for each tensor that holds
-/// NaN or infinity.
+                         ThreadTeam& team, std::vector<std::string>& not_finite);
+/// Reads one vector, padded with zeros to the step of the kernels. Adds the names of its tensors that hold
+/// NaN or infinity to `not_finite`.
 Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
-                          std::vector<std::string>& warnings);
+                          std::vector<std::string>& not_finite);
+/// The warning, in one line, that tensors of the given names hold NaN or infinity; nothing for no names.
+std::vector<std::string> not_finite_warning(std::span<const std::string> tensors);
 /// The embedding of a checkpoint.
 TensorView embedding_of(const Checkpoint& checkpoint);
 
@@ -136,8 +138,8 @@ TensorView embedding_of(const Checkpoint& checkpoint);
 /// Error(kUsage) if a matrix has no store for the reading.
 double bits_per_weight(const DecoderWeights& weights, Reading reading);
 
-/// Packs all weights of a checkpoint.
+/// Packs all weights of a checkpoint. Adds the names of tensors that hold NaN or infinity to `not_finite`.
 DecoderWeights pack_weights(const Checkpoint& checkpoint, const LoadOptions& options, ThreadTeam& team,
-                            std::vector<std::string>& warnings);
+                            std::vector<std::string>& not_finite);
 
 }  // namespace verbatim

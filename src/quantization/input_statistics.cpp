@@ -63,10 +63,10 @@ class Gatherer {
 MatrixInputs gather_inputs(const Checkpoint& checkpoint, std::span<const int32_t> tokens,
                            const InputStatisticsOptions& options, ThreadTeam& team) {
   if (tokens.empty()) bad_input("the calibration text is empty: give some pages of text like that to come");
-  std::vector<std::string> warnings;
+  std::vector<std::string> not_finite;
   LoadOptions load;
   if (options.progress) load.progress = [&](double fraction) { options.progress(0.3 * fraction); };
-  const Decoder decoder(checkpoint.config, pack_weights(checkpoint, load, team, warnings));
+  const Decoder decoder(checkpoint.config, pack_weights(checkpoint, load, team, not_finite));
 
   const std::vector<MatrixSpec> specs = matrix_specs(checkpoint.config);
   std::vector<Gatherer> gatherers;

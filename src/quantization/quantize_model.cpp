@@ -146,7 +146,7 @@ std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std:
   for (const auto& [name, order] : preparation.orders) {
     orders[order_name(name)] = places(order, packed_inputs(parts.config, std::ssize(order)));
   }
-  parts.matrix = [&](const MatrixSpec& spec, std::vector<std::string>& warnings) {
+  parts.matrix = [&](const MatrixSpec& spec, std::vector<std::string>& not_finite) {
     const MatrixSpec& source = own.at(spec.name);
     const MatrixRows rows = matrix_rows(checkpoint, source);
     DenseMatrix dense{.columns = source.columns(), .k = source.k, .values = {}};
@@ -156,19 +156,16 @@ std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std:
     });
     if (preparation.matrix) preparation.matrix(source, dense);
     PackResult packed = pack_prepared(dense, orders[order_name(spec.name)], options.format, team);
-    if (!packed.finite) {
-      warnings.push_back(fmt::format(
-          "{} holds NaN or infinite values; what the model says is not to be trusted", spec.name));
-    }
+    if (!packed.finite) not_finite.push_back(spec.name);
     return std::move(packed.weight);
   };
-  parts.vector = [&](const VectorSpec& spec, std::vector<std::string>& warnings) {
+  parts.vector = [&](const VectorSpec& spec, std::vector<std::string>& not_finite) {
     if (const auto found = orders.find(spec.name); found != orders.end()) {
       Buffer<float> values(found->second.size());
       std::ranges::copy(found->second, values.data());
       return values;
     }
-    Buffer<float> values = read_vector(checkpoint, spec, warnings);
+    Buffer<float> values = read_vector(checkpoint, spec, not_finite);
     if (preparation.vector) preparation.vector(spec, values.span());
     return values;
   };

@@ -4,7 +4,7 @@
 
 #include "kv/dense.h"
 #include "text/same_vocabulary.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace verbatim {
 

@@ -5,7 +5,7 @@
 
 #include "base/stopwatch.h"
 #include "text/same_vocabulary.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace verbatim {
 

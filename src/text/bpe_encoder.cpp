@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "text/byte_level.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace verbatim {
 

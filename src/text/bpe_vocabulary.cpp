@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "checkpoint/printable.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace verbatim {
 

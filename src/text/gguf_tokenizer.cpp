@@ -6,7 +6,7 @@
 #include "text/bpe_vocabulary.h"
 #include "text/byte_level.h"
 #include "text/gguf_pre_tokenizers.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace verbatim {
 

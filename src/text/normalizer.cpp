@@ -5,7 +5,7 @@
 #include <unicode/uchar.h>
 
 #include "base/error.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace verbatim {
 

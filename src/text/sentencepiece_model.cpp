@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "text/protobuf_reader.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace verbatim {
 

@@ -8,7 +8,7 @@
 #include "text/sentencepiece_tokenizer.h"
 #include "text/tokenizer_files.h"
 #include "text/tokenizer_json.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace verbatim {
 

@@ -76,8 +76,8 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 TEST(BadPrompt, IsRefused) {
   const std::string model = test::default_model();
   const test::TemporaryFolder folder;
-  expect_refused({"generate", model}, kBadInputExit, {"the prompt is empty"});
-  expect_refused({"generate", model, "-p", ""}, kBadInputExit, {"the prompt is empty"});
+  expect_refused({"generate", model}, kUsageExit, {"the prompt is empty"});
+  expect_refused({"generate", model, "-p", ""}, kUsageExit, {"the prompt is empty"});
   expect_refused({"generate", model, "-f", folder.write("empty.txt", "")}, kBadInputExit, {"empty"});
   expect_refused({"generate", model, "-f", folder.path() / "absent.txt"}, kBadInputExit, {"absent.txt"});
   expect_refused({"generate", model, "-f", folder.path()}, kBadInputExit, {"is a folder"});
@@ -92,7 +92,7 @@ TEST(BadSetting, IsRefused) {
   const test::TemporaryFolder folder;
   expect_refused({"generate", model, "-p", "x", "--temperature", "-1"}, kUsageExit, {"temperature is -1"});
   expect_refused({"generate", model, "-p", "x", "--top-p", "nan"}, kUsageExit, {"top-p"});
-  expect_refused({"generate", model, "-p", "x", "--recipe", "nope"}, kBadInputExit, {"no recipe \"nope\""});
+  expect_refused({"generate", model, "-p", "x", "--recipe", "nope"}, kUsageExit, {"no recipe \"nope\""});
   expect_refused({"generate", model, "-p", "x", "--recipe", folder.path() / "absent.toml"}, kBadInputExit,
                  {"absent.toml"});
   expect_refused({"generate", model, "-p", "x", "--recipe", folder.write("broken.toml", "name = \n= [")},

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "text/tokenizer_json.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 #include "verbatim/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -12,7 +12,7 @@
 #include "support/test_data.h"
 #include "text/protobuf_reader.h"
 #include "text/sentencepiece_model.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace verbatim::test {
 
