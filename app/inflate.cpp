@@ -3,10 +3,10 @@
 #include <memory>
 
 #include "base/error.h"
-#include "checkpoint/inflate.h"
 #include "commands.h"
 #include "interrupt.h"
 #include "memory_units.h"
+#include "prepare/inflate.h"
 #include "progress.h"
 #include "text_io.h"
 #include "verbatim/verbatim.h"

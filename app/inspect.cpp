@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "checkpoint/printable.h"
+#include "base/printable.h"
 #include "commands.h"
 #include "inspect_report.h"
 #include "interrupt.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "checkpoint/printable.h"
+#include "base/printable.h"
 #include "commands.h"
 #include "container/pack.h"
 #include "interrupt.h"

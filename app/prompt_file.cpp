@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "checkpoint/json_fields.h"
+#include "base/json_fields.h"
 #include "text_io.h"
 #include "verbatim/verbatim.h"
 

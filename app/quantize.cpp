@@ -4,14 +4,14 @@
 #include <memory>
 
 #include "base/error.h"
-#include "checkpoint/new_folder.h"
-#include "checkpoint/printable.h"
+#include "base/new_folder.h"
+#include "base/printable.h"
 #include "commands.h"
 #include "interrupt.h"
 #include "load_model.h"
 #include "memory_units.h"
+#include "prepare/quantize_model.h"
 #include "progress.h"
-#include "quantization/quantize_model.h"
 #include "text/tokenizer.h"
 #include "text_io.h"
 

@@ -15,13 +15,13 @@ enum class Architecture { kLlama, kMistral, kQwen2 };
 /// The origin of a model's weights, which decides how measurements with the model must be read.
 enum class Origin {
   kTrained,   ///< a trained model, or one whose files say nothing else
-  kInflated,  ///< a trained model that was enlarged (checkpoint/inflate.h): its speed is meaningful, its
+  kInflated,  ///< a trained model that was enlarged (prepare/inflate.h): its speed is meaningful, its
               ///< quality is that of the smaller model
   kRandom,    ///< random weights: neither its text nor its acceptance of drafts is meaningful
 };
 
 /// The scheme by which `verbatim quantize` prepared the weights for four bits
-/// (quantization/quantize_model.h). For kAtom and kQuarot the decoder must also change the inputs of some
+/// (prepare/quantize_model.h). For kAtom and kQuarot the decoder must also change the inputs of some
 /// matrices.
 enum class QuantizationScheme {
   kNone,    ///< not prepared: the weights are the model's own

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <vector>
 
+#include "drafting/pass_runner.h"
 #include "engine/batch_pace.h"
 #include "kv/paged.h"
-#include "speculation/pass_runner.h"
 #include "verbatim/engine.h"
 
 namespace verbatim {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "drafting/sequence.h"
 #include "kv/paged.h"
 #include "kv/prompt_cache.h"
-#include "speculation/sequence.h"
 #include "verbatim/engine.h"
 
 namespace verbatim {

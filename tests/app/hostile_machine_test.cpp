@@ -26,7 +26,8 @@ constexpr int kMachineExit = 3;
 class HostileMachine : public ::testing::Test {
  protected:
   RunResult run(const std::string& script, const std::string& input = "") const {
-    RunOptions options{.program = "/bin/bash"};
+    RunOptions options;
+    options.program = "/bin/bash";
     options.input = input;
     options.environment = {{"V", test::program()}, {"M", test::draft_model()}};
     if (!cache_.empty()) options.environment.emplace_back("VERBATIM_CACHE_DIR", cache_);
