@@ -25,8 +25,10 @@ const fs::path kRepository = VERBATIM_SOURCE_DIR;
 const std::set<std::string> kPrivateHeadersOfTheProgram = {
     "base/cpu.h",
     "base/error.h",
+    "base/input_file.h",
     "base/matrix.h",
     "base/median.h",
+    "base/shown.h",
     "base/stopwatch.h",
     "base/thread_team.h",
     "checkpoint/checkpoint.h",
