@@ -48,6 +48,9 @@ NewFolder::NewFolder(const fs::path& target) : target_(plain_name(target)) {
     bad_input("the folder {} in which {} should be made does not exist", target_.parent_path().string(),
               target_.filename().string());
   }
+  if (failure == std::errc::not_a_directory) {
+    bad_input("cannot make the folder {}: {}", target_.string(), failure.message());
+  }
   if (failure) {
     fail(ErrorKind::kMachine, "cannot make the folder {}: {}; choose another place", target_.string(),
          failure.message());
@@ -69,6 +72,9 @@ void NewFolder::write(const char* name, std::string_view text) const {
 void NewFolder::copy(const fs::path& file) const {
   std::error_code failure;
   fs::copy_file(file, path_ / file.filename(), failure);
+  if (failure == std::errc::not_a_directory) {
+    bad_input("cannot make the folder {}: {}", target_.string(), failure.message());
+  }
   if (failure) {
     fail(ErrorKind::kMachine, "cannot copy {} to {}: {}", file.string(), path_.string(), failure.message());
   }
@@ -77,6 +83,9 @@ void NewFolder::copy(const fs::path& file) const {
 void NewFolder::keep() {
   std::error_code failure;
   fs::rename(path_, target_, failure);
+  if (failure == std::errc::not_a_directory) {
+    bad_input("cannot make the folder {}: {}", target_.string(), failure.message());
+  }
   if (failure) {
     fail(ErrorKind::kMachine, "cannot give the finished folder the name {}: {}", target_.string(),
          failure.message());
