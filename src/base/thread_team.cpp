@@ -43,6 +43,7 @@ void wait_until(Done done, Sleep sleep) {
 ThreadTeam::ThreadTeam(int size) {
   if (size < 1 || size > 4096)
     fail(ErrorKind::kUsage, "a thread count of {} is not possible (1 to 4096)", size);
+  shares_ = std::vector<Share>(static_cast<size_t>(size));
   workers_.reserve(static_cast<size_t>(size - 1));
   try {
     for (int member = 1; member < size; ++member) {
@@ -73,21 +74,37 @@ void ThreadTeam::run_erased(Function function, void* context) {
   function_ = function;
   context_ = context;
   remaining_.store(static_cast<int32_t>(workers_.size()), std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_release);
+  const uint32_t epoch = epoch_.fetch_add(1, std::memory_order_release) + 1;
   epoch_.notify_all();
   function(context, 0, size());
+  for (int member = 1; member < size(); ++member) {
+    if (!begin_share(member, epoch)) continue;
+    function(context, member, size());
+    remaining_.fetch_sub(1, std::memory_order_acq_rel);
+  }
   int32_t left = 0;
   wait_until([&] { return (left = remaining_.load(std::memory_order_acquire)) == 0; },
              [&] { remaining_.wait(left, std::memory_order_acquire); });
 }
 
+/// Claims the share of a member in a call of run(). False if another thread has begun it, or the call is
+/// over: a call ends only after all of its shares have been begun, so the number before its own is there only
+/// while it lasts.
+bool ThreadTeam::begin_share(int member, uint32_t epoch) {
+  uint32_t before = epoch - 1;
+  return shares_[static_cast<size_t>(member)].begun.compare_exchange_strong(
+      before, epoch, std::memory_order_acq_rel, std::memory_order_relaxed);
+}
+
 void ThreadTeam::serve(int member) {
   uint32_t seen = 0;
   while (true) {
-    wait_until([&] { return epoch_.load(std::memory_order_acquire) != seen; },
+    uint32_t epoch = seen;
+    wait_until([&] { return (epoch = epoch_.load(std::memory_order_acquire)) != seen; },
                [&] { epoch_.wait(seen, std::memory_order_acquire); });
-    ++seen;
+    seen = epoch;
     if (stop_.load(std::memory_order_relaxed)) return;
+    if (!begin_share(member, epoch)) continue;
     function_(context_, member, size());
     if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) remaining_.notify_one();
   }

@@ -70,6 +70,34 @@ TEST(ThreadTeam, WakesMembersThatSleep) {
   }
 }
 
+// The other members are asleep, or busy with something else, whenever the caller comes.
+TEST(ThreadTeam, WaitsForNobodyWhoHasNotBegun) {
+  ThreadTeam team(4);
+  int calls[4] = {};
+  for (int i = 1; i <= 200; ++i) {
+    team.run([&](int member, int) { ++calls[member]; });
+    for (const int count : calls) ASSERT_EQ(count, i);
+    if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+// A member that missed calls, because others took its shares over, must not begin one that is over.
+TEST(ThreadTeam, ManyTeamsOnFewProcessorsDoEveryShareOnce) {
+  constexpr int kTeams = 6;
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kTeams; ++caller) {
+    callers.emplace_back([] {
+      ThreadTeam team(3);
+      std::vector<int64_t> calls(3);
+      for (int i = 1; i <= 3000; ++i) {
+        team.run([&](int member, int) { ++calls[static_cast<size_t>(member)]; });
+        ASSERT_EQ(calls, std::vector<int64_t>(3, i));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
 TEST(ThreadTeam, EndsAtOnceAndWhileAsleep) {
   for (int i = 0; i < 200; ++i) ThreadTeam team(4);
   ThreadTeam team(4);
