@@ -132,7 +132,7 @@ TEST_P(SparseDrafts, OfACacheOfCodesAreRefused) {
     generate(pair, recipe, {1, 2, 3}, {});
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_EQ(error.kind(), ErrorKind::kBadInput);
     EXPECT_NE(std::string(error.what()).find("bf16 or f16"), std::string::npos) << error.what();
   }
 }
