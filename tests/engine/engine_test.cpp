@@ -49,7 +49,7 @@ TEST(Engine, ABatchChangesNoByteOfAnyAnswer) {
 TEST(Engine, WhoLosesMemoryAnswersTheSame) {
   TOO_LONG_FOR_SANITIZERS();
   const Pair& pair = default_pair({"full", "mxfp4"});
-  const std::vector<Asked> asked = many_requests(pair.target, 10, 160, kPlainRecipe, 150);
+  const std::vector<Asked> asked = many_requests(pair.target, 10, 160, kPlainRecipe, 90);
   for (const char* const name : {"plain", "ml-specqd"}) {
     const Recipe recipe = load_recipe(name);
     for (const bool weigh_drafts : {false, true}) {

@@ -34,7 +34,7 @@ TEST(QSpec, SaysWhatItsVerificationSays) {
 TEST(QSpec, SaysItInABatchToo) {
   TOO_LONG_FOR_SANITIZERS();
   const Pair& pair = default_pair({"int4"});
-  const std::vector<Asked> asked = many_requests(pair.target, 12, 96, load_recipe("w4a16"), 200);
+  const std::vector<Asked> asked = many_requests(pair.target, 12, 96, load_recipe("w4a16"), 140);
   for (const int64_t positions : {0, 384}) {
     BatchRun run{.max_batch = 8, .cache_positions = positions, .weigh_drafts = positions == 0, .seed = 9};
     expect_answers_alone(pair, asked, always("qspec"), run);
@@ -57,7 +57,7 @@ TEST(QSpec, SaysItOnQuantizedModels) {
     ASSERT_TRUE(quantize_model(checkpoint, folder.path() / kPackedName, options, team));
     const Pair pair{load_model(folder.path(), {}), default_pair({"int4"}).draft};
     const Recipe recipe = always("qspec-" + std::string(scheme_name(scheme)));
-    const std::vector<Asked> asked = many_requests(pair.target, 12, 96, load_recipe("w4a16"), 200);
+    const std::vector<Asked> asked = many_requests(pair.target, 12, 96, load_recipe("w4a16"), 140);
     Work work;
     for (size_t i = 0; i < 3; ++i) {
       const Request& request = asked[i].request;
