@@ -3,12 +3,12 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "checkpoint/gguf.h"
 #include "text/gguf_tokenizer.h"
 #include "text/sentencepiece_tokenizer.h"
 #include "text/tokenizer_files.h"
 #include "text/tokenizer_json.h"
-#include "base/utf8.h"
 
 namespace verbatim {
 
