@@ -12,7 +12,7 @@
 
 namespace verbatim {
 
-/// What a session's file says, beside the keys and values themselves.
+/// The contents of a session's file, without the keys and values themselves.
 struct SavedSession {
   std::vector<int32_t> tokens;
   CacheOptions cache;     ///< how the keys and values are stored
