@@ -8,7 +8,6 @@
 #include "text/sentencepiece_tokenizer.h"
 #include "text/tokenizer_files.h"
 #include "text/tokenizer_json.h"
-#include "base/utf8.h"
 
 namespace verbatim {
 
@@ -21,13 +20,6 @@ std::string Tokenizer::decode(const std::vector<Token>& tokens) const {
     first = false;
   }
   return text;
-}
-
-void require_utf8(std::string_view text, std::string_view what) {
-  const size_t offset = find_invalid_utf8(text);
-  if (offset == std::string_view::npos) return;
-  bad_input("{} is not valid UTF-8 at byte {} (0x{:02x}): convert it to UTF-8 first", what, offset,
-            static_cast<unsigned>(static_cast<unsigned char>(text[offset])));
 }
 
 namespace {
