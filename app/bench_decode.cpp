@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/error.h"
 #include "bench_decode_setup.h"
 #include "commands.h"
+#include "fail.h"
 #include "interrupt.h"
 #include "memory_units.h"
 #include "text_io.h"
@@ -79,7 +79,7 @@ void print_json(const Options& options, const DecodeMeasurement& measured) {
 /// A lossless recipe that says something else than plain decoding in its reading breaks the promise of the
 /// program.
 void check_promise(const DecodeMeasurement& measured) {
-  const Reading plain = verifying_reading(measured.cases.front());
+  const std::string plain = verifying_reading(measured.cases.front());
   for (const std::vector<DecodeResult>& of_set : measured.results) {
     for (size_t at = 0; at < of_set.size(); ++at) {
       if (of_set[at].identical || !measured.cases[at].recipe.lossless()) continue;

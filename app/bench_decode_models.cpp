@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "base/error.h"
-#include "engine/model_access.h"
+#include "fail.h"
 #include "load_model.h"
-#include "speculation/stores.h"
 
 namespace verbatim::app {
 
@@ -49,25 +47,6 @@ std::string draft_path(const Recipe& recipe, const std::string& given) {
   return path;
 }
 
-/// The bytes of the stores of a model in these formats; without any, of all its stores.
-int64_t stored_bytes(const Model& model, const Names& formats) {
-  int64_t sum = 0;
-  each_matrix(data_of(model).decoder.weights(), [&](const LinearWeight& weight) {
-    if (formats.empty()) {
-      for (const PackedMatrix& store : weight.stores) sum += store.bytes();
-    }
-    std::vector<const PackedMatrix*> counted;
-    for (const std::string& name : formats) {
-      const PackedMatrix* const store =
-          name == "full" ? &weight.store(Reading::kFull) : weight.find(parse_format(name, "a recipe"));
-      if (store == nullptr || std::find(counted.begin(), counted.end(), store) != counted.end()) continue;
-      counted.push_back(store);
-      sum += store->bytes();
-    }
-  });
-  return sum;
-}
-
 }  // namespace
 
 std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<Recipe>& recipes,
@@ -75,9 +54,8 @@ std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<R
   std::vector<Names> needed;                   // by recipe
   std::map<Names, Names> formats;              // by sharing key
   std::map<std::string, Names> draft_formats;  // by path
-  const WeightSource source = weight_source(model);
   for (const Recipe& recipe : recipes) {
-    needed.push_back(formats_for({&recipe, 1}, source));
+    needed.push_back(needed_formats(model, recipe));
     unite(formats[sharing_key(needed.back())], needed.back());
     const std::string path = draft_path(recipe, draft_model);
     if (!path.empty()) unite(draft_formats[path], recipe.draft_model_formats());
@@ -93,18 +71,17 @@ std::vector<DecodeCase> load_cases(const std::string& model, const std::vector<R
     const Recipe& recipe = recipes[i];
     DecodeCase& added = cases.emplace_back(DecodeCase{
         .recipe = recipe, .model = models.at(sharing_key(needed[i])), .draft_model = std::nullopt});
-    added.weight_bytes = stored_bytes(added.model, needed[i]);
+    added.weight_bytes = weight_bytes(added.model, needed[i]);
     const std::string path = draft_path(recipe, draft_model);
     if (path.empty()) continue;
     added.draft_model = draft_models.at(path);
-    added.weight_bytes += stored_bytes(*added.draft_model, recipe.draft_model_formats());
+    added.weight_bytes += weight_bytes(*added.draft_model, recipe.draft_model_formats());
   }
   return cases;
 }
 
-Reading verifying_reading(const DecodeCase& one) {
-  return data_of(one.model).decoder.weights().head.resolve(
-      parse_reading(one.recipe.reading, one.recipe.name));
+std::string verifying_reading(const DecodeCase& one) {
+  return resolved_reading(one.model, one.recipe.reading);
 }
 
 }  // namespace verbatim::app

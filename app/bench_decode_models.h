@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "formats/format.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim::app {
@@ -19,10 +18,10 @@ struct DecodeCase {
   int64_t weight_bytes = 0;
 };
 
-/// How the weights are read that a case verifies with: those with the same promise the same text.
-Reading verifying_reading(const DecodeCase& one);
+/// The name of the reading that a case verifies with. Cases with the same promise the same text.
+std::string verifying_reading(const DecodeCase& one);
 
-/// Loads what the recipes need (formats_for() in speculation/stores.h), in their order. Those that verify
+/// Loads what the recipes need (needed_formats()), in their order. Those that verify
 /// with the model's own weights share one copy of them; every other set of formats is loaded by itself, for
 /// in such a copy verification reads the store that the drafts are nested in. `draft_model` replaces the
 /// draft models that recipes name; empty: it does not. Throws Error(kUsage) when a recipe lacks a draft

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
-#include "base/error.h"
-#include "engine/model_access.h"
-#include "engine/perplexity.h"
+#include "fail.h"
 
 namespace verbatim::app {
 
@@ -90,29 +89,14 @@ double plain_speed_around(const std::vector<size_t>& order, const std::vector<do
   return mean.value();
 }
 
-/// Sums negative log likelihoods of outputs under a model's own weights.
-class OutputScorer {
- public:
-  OutputScorer(const Model& model, int32_t threads)
-      : decoder_(data_of(model).decoder), team_(threads > 0 ? threads : hardware_threads()) {}
-
-  double nll(const std::vector<int32_t>& prompt, const std::vector<int32_t>& output) {
-    std::vector<int32_t> tokens = prompt;
-    tokens.insert(tokens.end(), output.begin(), output.end());
-    const auto length = static_cast<int64_t>(tokens.size());
-    const std::vector<TokenScore> scores =
-        score_tokens(decoder_, tokens, std::nullopt, length, length, Reading::kFull, std::nullopt, team_);
-    double sum = 0;
-    for (auto score = scores.end() - static_cast<int64_t>(output.size()); score != scores.end(); ++score) {
-      sum += score->nll;
-    }
-    return sum;
-  }
-
- private:
-  const Decoder& decoder_;
-  ThreadTeam team_;
-};
+/// The negative log likelihood of an output under a model's own weights.
+double output_nll(const Model& model, const std::vector<int32_t>& prompt, const std::vector<int32_t>& output,
+                  int32_t threads) {
+  std::vector<int32_t> tokens = prompt;
+  tokens.insert(tokens.end(), output.begin(), output.end());
+  const std::vector<double> nlls = negative_log_likelihoods(model, tokens, threads);
+  return std::accumulate(nlls.end() - std::ssize(output), nlls.end(), 0.0);
+}
 
 /// Gathers the outputs of one case on one prompt set.
 class Tally {
@@ -159,9 +143,7 @@ class Tally {
 class Runner {
  public:
   Runner(const std::vector<DecodeCase>& cases, int64_t capacity, const DecodeRunOptions& options)
-      : cases_(cases), capacity_(capacity), options_(options) {
-    if (options.perplexity) scorer_.emplace(cases.front().model, options.threads);
-  }
+      : cases_(cases), capacity_(capacity), options_(options) {}
 
   /// The first call finds cold weights, and a planner that has yet to measure costs.
   void warm_up(int32_t token) {
@@ -199,7 +181,11 @@ class Runner {
                const std::vector<size_t>& order, const std::vector<double>& speeds,
                std::vector<Tally>& tallies) {
     const GenerateResult& plain = outputs.front();
-    const double plain_nll = scorer_ ? scorer_->nll(prompt, plain.tokens) : 0.0;
+    const auto nll = [&](const GenerateResult& output) {
+      if (!options_.perplexity) return 0.0;
+      return output_nll(cases_.front().model, prompt, output.tokens, options_.threads);
+    };
+    const double plain_nll = nll(plain);
     GeometricMean plain_speed;
     for (size_t place = 0; place < order.size(); ++place) {
       if (order[place] == 0) {
@@ -207,11 +193,10 @@ class Runner {
         continue;
       }
       const GenerateResult& output = outputs[order[place]];
-      const bool rescore = scorer_ && output.tokens != plain.tokens;
       const auto reference = references_.find(cache_name(cases_[order[place]].recipe.cache));
       tallies[order[place]].add_output(output, reference != references_.end() ? reference->second : plain,
                                        speeds[place], plain_speed_around(order, speeds, place),
-                                       rescore ? scorer_->nll(prompt, output.tokens) : plain_nll);
+                                       output.tokens != plain.tokens ? nll(output) : plain_nll);
     }
     tallies.front().add_output(plain, plain, plain_speed.value(), plain_speed.value(), plain_nll);
   }
@@ -238,7 +223,6 @@ class Runner {
   const std::vector<DecodeCase>& cases_;
   int64_t capacity_;
   const DecodeRunOptions& options_;
-  std::optional<OutputScorer> scorer_;
   std::map<std::string, GenerateResult> references_;  // of one prompt, by the cache's name
 };
 

@@ -5,11 +5,8 @@
 #include <set>
 #include <string>
 
-#include "base/cpu.h"
-#include "base/error.h"
-#include "base/thread_team.h"
+#include "fail.h"
 #include "interrupt.h"
-#include "kernels/dispatch.h"
 #include "model_options.h"
 #include "progress.h"
 #include "stats_report.h"
@@ -107,17 +104,18 @@ DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vecto
   const std::vector<PromptSet> prompts = read_sets(options);
 
   DecodeMeasurement measured;
-  measured.threads = options.threads > 0 ? options.threads : hardware_threads();
-  measured.cases = load_cases(options.model, recipes, options.draft_model, measured.threads);
+  measured.cases = load_cases(options.model, recipes, options.draft_model, options.threads);
   if (loaded) loaded(measured.cases);
   const Model& model = measured.cases.front().model;
   measured.weights = model.origin();
   for (const PromptSet& set : prompts) {
     measured.sets.push_back(encode_prompts(set, model, options.generate.max_tokens));
   }
+  measured.machine = describe_machine();
+  if (options.threads > 0) measured.machine.threads = options.threads;
   if (measured.sets.empty()) return measured;
   DecodeRunOptions run{.generate = options.generate,
-                       .threads = measured.threads,
+                       .threads = measured.machine.threads,
                        .perplexity = options.perplexity,
                        .progress = [](double fraction) { show_progress("decoding", fraction); }};
   run.generate.cancelled = interrupted;
@@ -129,9 +127,9 @@ DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vecto
 }
 
 ordered_json conditions_json(const DecodeBenchOptions& options, const DecodeMeasurement& measured) {
-  ordered_json object = {{"model", options.model}, {"weights", measured.weights},
-                         {"draft_model", nullptr}, {"cpu", cpu_features().model_name},
-                         {"isa", kernels().name},  {"threads", measured.threads}};
+  ordered_json object = {{"model", options.model},          {"weights", measured.weights},
+                         {"draft_model", nullptr},          {"cpu", measured.machine.cpu},
+                         {"isa", measured.machine.kernels}, {"threads", measured.machine.threads}};
   if (!options.draft_model.empty()) object["draft_model"] = options.draft_model;
   if (measured.sets.empty()) return object;
   const SamplingOptions& sampling = options.generate.sampling;
@@ -147,9 +145,10 @@ ordered_json conditions_json(const DecodeBenchOptions& options, const DecodeMeas
 }
 
 std::string conditions_text(const DecodeBenchOptions& options, const DecodeMeasurement& measured) {
-  std::string out = fmt::format("{}; {}; {} {}\n{}, {} weights", cpu_features().model_name, kernels().name,
-                                measured.threads, measured.threads == 1 ? "thread" : "threads",
-                                one_line(options.model), measured.weights);
+  std::string out =
+      fmt::format("{}; {}; {} {}\n{}, {} weights", measured.machine.cpu, measured.machine.kernels,
+                  measured.machine.threads, measured.machine.threads == 1 ? "thread" : "threads",
+                  one_line(options.model), measured.weights);
   if (!measured.sets.empty()) {
     out += fmt::format("; temperature {}, at most {} tokens for each prompt",
                        options.generate.sampling.temperature, options.generate.max_tokens);

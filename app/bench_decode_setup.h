@@ -29,7 +29,7 @@ void add_decode_bench(CLI::App& command, DecodeBenchOptions& options);
 /// What was measured, and under which conditions.
 struct DecodeMeasurement {
   std::string_view weights;  ///< Model::origin()
-  int threads = 1;
+  MachineReport machine;     ///< with the threads that were asked for, if any were
   std::vector<TokenPrompts> sets;
   std::vector<DecodeCase> cases;                   ///< the first is plain
   std::vector<std::vector<DecodeResult>> results;  ///< [set][case]

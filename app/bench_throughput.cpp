@@ -5,17 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/cpu.h"
-#include "base/error.h"
-#include "base/median.h"
-#include "base/stopwatch.h"
 #include "bench_decode_models.h"
 #include "bench_decode_runs.h"
 #include "commands.h"
-#include "engine/model_access.h"
+#include "fail.h"
 #include "interrupt.h"
-#include "kernels/dispatch.h"
-#include "model/work.h"
+#include "median.h"
 #include "model_options.h"
 #include "progress.h"
 #include "text_io.h"
@@ -94,7 +89,7 @@ std::optional<Run> run_batch(const DecodeCase& one, const std::vector<std::vecto
     run.tokens += std::ssize(result.tokens);
     run.texts.push_back(result.tokens);
   }
-  run.seconds = seconds_since(start);
+  run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (interrupted()) return std::nullopt;
   run.engine = engine.stats();
   const auto since = [](EngineStats::Passes& now, const EngineStats::Passes& then) {
@@ -170,9 +165,10 @@ void print_json(const Options& options, const std::vector<DecodeCase>& cases,
   nlohmann::ordered_json object;
   object["model"] = options.model;
   object["weights"] = cases.front().model.origin();
-  object["cpu"] = cpu_features().model_name;
-  object["isa"] = kernels().name;
-  object["threads"] = options.threads > 0 ? options.threads : hardware_threads();
+  const MachineReport machine = describe_machine();
+  object["cpu"] = machine.cpu;
+  object["isa"] = machine.kernels;
+  object["threads"] = options.threads > 0 ? options.threads : machine.threads;
   object["prompts"] = options.prompts;
   object["prompt_tokens"] = options.prompt_tokens;
   object["tokens"] = options.generate.max_tokens;
@@ -185,7 +181,7 @@ void print_json(const Options& options, const std::vector<DecodeCase>& cases,
   for (const Cell& cell : cells) {
     const DecodeCase& one = cases[cell.at];
     const Run& last = cell.runs.back();
-    const double flops = flops_per_row(data_of(one.model).decoder);
+    const double flops = flops_per_token(one.model);
     object["results"].push_back({{"recipe", one.recipe.name},
                                  {"batch", cell.batch},
                                  {"requests", last.texts.size()},
@@ -207,8 +203,9 @@ void print_json(const Options& options, const std::vector<DecodeCase>& cases,
 
 void print_text(const Options& options, const std::vector<DecodeCase>& cases,
                 const std::vector<Cell>& cells) {
+  const MachineReport machine = describe_machine();
   std::string out = fmt::format("{}, {} weights, {}, {}\n", one_line(options.model),
-                                cases.front().model.origin(), cpu_features().model_name, kernels().name);
+                                cases.front().model.origin(), machine.cpu, machine.kernels);
   size_t width = 8;
   for (const DecodeCase& one : cases) width = std::max(width, one.recipe.name.size() + 2);
   int32_t batch = 0;

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/error.h"
-#include "base/median.h"
 #include "commands.h"
 #include "describe_recipe.h"
+#include "fail.h"
 #include "load_model.h"
+#include "median.h"
 #include "model_options.h"
 #include "progress.h"
 #include "text_io.h"
@@ -69,14 +69,9 @@ struct Line {
   double ratio() const;
 };
 
-double middle(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 double Line::ratio() const {
-  const double plain = middle(plain_speeds);
-  return plain > 0.0 ? middle(speeds) / plain : 0.0;
+  const double plain = median(plain_speeds);
+  return plain > 0.0 ? median(speeds) / plain : 0.0;
 }
 
 double seconds_since(Clock::time_point start) {
@@ -164,7 +159,7 @@ void print_head(const Recipe& speculative) {
 
 void print_line(const Line& line) {
   const auto speed = [](const std::vector<double>& speeds) {
-    return fmt::format("{:.1f} tokens/s", middle(speeds));
+    return fmt::format("{:.1f} tokens/s", median(speeds));
   };
   fmt::print("{:<8} {:<13} {:>14} {:>14} {:>7.2f} {:>8.0f} %   {}\n", line.kind, line.temperature,
              speed(line.plain_speeds), speed(line.speeds), line.ratio(), 100.0 * line.acceptance_rate,
@@ -178,8 +173,8 @@ nlohmann::ordered_json to_json(const Line& line) {
           {"tokens", line.tokens},
           {"bytes", line.bytes},
           {"rounds", line.speeds.size()},
-          {"plain_tokens_per_second", middle(line.plain_speeds)},
-          {"tokens_per_second", middle(line.speeds)},
+          {"plain_tokens_per_second", median(line.plain_speeds)},
+          {"tokens_per_second", median(line.speeds)},
           {"speedup", line.ratio()},
           {"acceptance_rate", line.acceptance_rate},
           {"mean_accepted_length", line.tokens_per_pass},

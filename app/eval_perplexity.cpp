@@ -4,16 +4,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "commands.h"
-#include "formats/format.h"
-#include "kernels/dispatch.h"
+#include "fail.h"
 #include "load_model.h"
 #include "model_options.h"
 #include "progress.h"
 #include "strict_options.h"
-#include "text/tokenizer.h"
 #include "text_io.h"
+#include "verbatim/verbatim.h"
 
 namespace verbatim::app {
 
@@ -35,12 +33,12 @@ std::vector<std::string> needed_formats(const PerplexityOptions& options) {
   const auto add = [&](const std::string& format) {
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
   };
-  std::vector<Reading> used = {parse_reading(options.reading, "--reading")};
-  if (!options.compare_with.empty()) used.push_back(parse_reading(options.compare_with, "--compare-with"));
-  if (std::find(used.begin(), used.end(), Reading::kFull) != used.end()) add("full");
-  for (const Reading reading : used) {
-    if (reading != Reading::kFull) add(std::string(format_name(reading_format(reading))));
+  std::vector<std::string> read = {format_of_reading(options.reading, "--reading")};
+  if (!options.compare_with.empty()) {
+    read.push_back(format_of_reading(options.compare_with, "--compare-with"));
   }
+  if (std::find(read.begin(), read.end(), "full") != read.end()) add("full");
+  for (const std::string& format : read) add(format);
   return formats;
 }
 
@@ -74,7 +72,7 @@ void print_json(const Options& options, const PerplexityResult& result) {
                                    {"stride", result.stride},
                                    {"windows", result.windows},
                                    {"seconds", result.seconds},
-                                   {"kernels", kernels().name}};
+                                   {"kernels", describe_machine().kernels}};
   if (!options.perplexity.compare_with.empty()) {
     object["compared_with"] = options.perplexity.compare_with;
     object["excess_nll"] = result.excess_nll;

@@ -6,9 +6,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "commands.h"
 #include "describe_recipe.h"
+#include "fail.h"
 #include "interrupt.h"
 #include "load_model.h"
 #include "memory_units.h"

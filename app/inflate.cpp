@@ -2,11 +2,10 @@
 
 #include <memory>
 
-#include "base/error.h"
 #include "commands.h"
+#include "fail.h"
 #include "interrupt.h"
 #include "memory_units.h"
-#include "prepare/inflate.h"
 #include "progress.h"
 #include "text_io.h"
 #include "verbatim/verbatim.h"
@@ -28,7 +27,7 @@ void run_inflate(Options& options) {
   const InterruptGuard guard(true);
   options.inflate.progress = [](double fraction) { show_progress("enlarging the model", fraction); };
   options.inflate.cancelled = interrupted;
-  const std::optional<InflateReport> report = inflate(options.model, options.folder, options.inflate);
+  const std::optional<InflateReport> report = inflate_model(options.model, options.folder, options.inflate);
   end_progress();
   if (!report) end_interrupted();
   write_out(fmt::format("{}: {:.1f} million parameters, {} in {} {}\n", one_line(options.folder),

@@ -11,7 +11,7 @@
 #include <cwchar>
 #include <iostream>
 
-#include "base/error.h"
+#include "fail.h"
 #include "text_io.h"
 #include "verbatim/verbatim.h"
 

@@ -1,6 +1,6 @@
 #include "load_model.h"
 
-#include "base/error.h"
+#include "fail.h"
 #include "progress.h"
 #include "text_io.h"
 

@@ -5,8 +5,7 @@
 #include <filesystem>
 #include <new>
 
-#include "base/error.h"
-#include "base/shown.h"
+#include "fail.h"
 #include "help_format.h"
 #include "interrupt.h"
 #include "program.h"
@@ -72,7 +71,7 @@ int run(int argc, char** argv) {
     program.exit(error);  // --help, --version
   }
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    verbatim::fail(ErrorKind::kMachine, "cannot write to standard output: is the disk full?");
+    verbatim::app::fail(ErrorKind::kMachine, "cannot write to standard output: is the disk full?");
   }
   return 0;
 }

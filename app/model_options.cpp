@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "base/error.h"
-#include "formats/format.h"
+#include "fail.h"
 #include "strict_options.h"
 
 namespace verbatim::app {
@@ -57,7 +56,7 @@ void add_sampling(CLI::App& command, SamplingOptions& choice) {
 
 ModelOptions CommonOptions::load_options(std::vector<Recipe> recipes) const {
   for (const std::string& name : formats) {
-    if (name != "full") from_command_line([&] { return parse_format(name, "--formats"); });
+    if (name != "full") from_command_line([&] { require_format(name, "--formats"); });
   }
   return {.recipes = std::move(recipes), .formats = formats, .threads = threads};
 }

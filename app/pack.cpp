@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/error.h"
-#include "base/printable.h"
 #include "commands.h"
-#include "container/pack.h"
+#include "fail.h"
 #include "interrupt.h"
 #include "load_model.h"
 #include "memory_units.h"
 #include "progress.h"
 #include "text_io.h"
+#include "verbatim/verbatim.h"
 
 namespace verbatim::app {
 
@@ -26,13 +25,12 @@ struct Options {
 };
 
 void check_formats(const std::vector<std::string>& names) {
+  std::vector<std::string> known = format_names();
+  known.insert(known.begin(), "full");
   for (auto name = names.begin(); name != names.end(); ++name) {
-    const std::vector<Format>& all = all_formats();
-    if (*name != "full" &&
-        std::none_of(all.begin(), all.end(), [&](Format f) { return format_name(f) == *name; })) {
-      std::string known = "full";
-      for (const Format format : all) known += ", " + std::string(format_name(format));
-      fail(ErrorKind::kUsage, "--formats: there is no format \"{}\"; known are {}", printable(*name), known);
+    if (std::find(known.begin(), known.end(), *name) == known.end()) {
+      fail(ErrorKind::kUsage, "--formats: there is no format \"{}\"; known are {}", shown_name(*name),
+           fmt::join(known, ", "));
     }
     if (std::find(names.begin(), name, *name) != name) {
       fail(ErrorKind::kUsage, "--formats: {} is there twice", *name);
@@ -43,28 +41,20 @@ void check_formats(const std::vector<std::string>& names) {
 void run_pack(const Options& options) {
   check_formats(options.formats);
   const InterruptGuard guard(true);
-  PackModelOptions pack;
-  pack.load.formats = parse_formats(options.formats);
-  pack.load.progress = [](double fraction) { show_progress("packing the model", fraction); };
-  pack.cancelled = interrupted;
-  std::optional<SensitivityFile> sensitivities;
-  if (!options.sensitivities.empty()) {
-    sensitivities = open_sensitivities(options.sensitivities);
-    pack.load.sensitivities = &*sensitivities;
-  }
-  const Checkpoint checkpoint = open_checkpoint(options.model);
-  ThreadTeam team(options.threads > 0 ? options.threads : hardware_threads());
-  const std::optional<Container> packed = pack_model(checkpoint, options.file, pack, team);
+  const std::optional<PackReport> packed =
+      pack_model(options.model, options.file,
+                 {.formats = options.formats,
+                  .sensitivities = options.sensitivities,
+                  .threads = options.threads,
+                  .progress = [](double fraction) { show_progress("packing the model", fraction); },
+                  .cancelled = interrupted});
   end_progress();
   if (!packed) end_interrupted();
-  print_warnings(options.model, packed->header.warnings);
-  std::string formats;
-  for (const Format format : packed->formats()) {
-    formats += (formats.empty() ? "" : ", ") + std::string(format_name(format));
-  }
+  print_warnings(options.model, packed->warnings);
+  const auto formats = fmt::join(packed->formats, ", ");
   write_out(fmt::format("{}: {} with weights in {}\n", one_line(options.file),
-                        human_bytes(static_cast<double>(packed->bytes.size())),
-                        formats.empty() ? "different formats" : formats));
+                        human_bytes(static_cast<double>(packed->bytes)),
+                        packed->formats.empty() ? "different formats" : fmt::to_string(formats)));
 }
 
 }  // namespace

@@ -12,10 +12,8 @@ struct PromptSet {
   std::vector<std::string> prompts;
 };
 
-/// Reads a file with one JSON object per line, and blank lines. The prompt of a line is its `prompt` as it
-/// stands; or its `question`, as "Question: ...\nAnswer:" (GSM8K); or the first of its `turns` (MT-bench and
-/// Spec-Bench). Takes the first `limit` prompts; 0: all. Throws Error(kBadInput), naming file and line, for
-/// anything else, and for a file without any prompt.
+/// Reads a file of prompts, as parse_prompts() takes it; "-" is standard input. Throws Error(kBadInput),
+/// naming file and line.
 PromptSet read_prompts(const std::string& path, int64_t limit = 0);
 
 }  // namespace verbatim::app

@@ -3,17 +3,14 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/error.h"
-#include "base/new_folder.h"
-#include "base/printable.h"
 #include "commands.h"
+#include "fail.h"
 #include "interrupt.h"
 #include "load_model.h"
 #include "memory_units.h"
-#include "prepare/quantize_model.h"
 #include "progress.h"
-#include "text/tokenizer.h"
 #include "text_io.h"
+#include "verbatim/verbatim.h"
 
 namespace verbatim::app {
 
@@ -28,57 +25,32 @@ struct Options {
   int32_t threads = 0;
 };
 
-std::vector<int32_t> calibration_tokens(const Options& options, const Checkpoint& checkpoint) {
-  if (checkpoint.tokenizer.kind == TokenizerSource::Kind::kNone) {
-    bad_input("{} has no vocabulary, so that a calibration text cannot be read", one_line(options.model));
-  }
-  const std::string text = read_text(options.calibration);
-  const std::shared_ptr<const Tokenizer> tokenizer = load_tokenizer(checkpoint.tokenizer);
-  std::vector<int32_t> tokens = tokenizer->encode(text, {.add_bos = true, .parse_special = false});
-  if (tokens.size() < 2) bad_input("--calibration: {} is empty", one_line(options.calibration));
-  tokens.resize(std::min(tokens.size(), static_cast<size_t>(options.tokens)));
-  return tokens;
-}
-
-std::string read_me(const Options& options, size_t tokens) {
-  return fmt::format(
-      "# A model in four bits\n\n"
-      "`{}` was made by `verbatim quantize --scheme {}`{}. Its matrices are stored in the format int4: "
-      "groups of\n"
-      "128 weights share a scale. It runs with the recipes w4a16, w4a4, qspec{}:\n\n"
-      "    verbatim generate THIS_FOLDER --recipe w4a16 -p 'Once upon a time'\n",
-      kPackedName, options.scheme, tokens > 0 ? fmt::format(" with {} tokens of text", tokens) : "",
-      options.scheme == "atom" || options.scheme == "quarot" ? " and qspec-" + options.scheme : "");
-}
-
 void run_quantize(const Options& options) {
-  const std::optional<QuantizationScheme> scheme = parse_scheme(options.scheme);
-  if (!scheme || *scheme == QuantizationScheme::kNone) {
+  const std::vector<std::string> schemes = quantization_schemes();
+  if (std::find(schemes.begin(), schemes.end(), options.scheme) == schemes.end()) {
     fail(ErrorKind::kUsage, "--scheme: there is no scheme \"{}\"; known are rtn, awq, atom and quarot",
-         printable(options.scheme));
+         shown_name(options.scheme));
   }
-  if (needs_calibration(*scheme) && options.calibration.empty()) {
+  const bool calibrate = needs_calibration(options.scheme);
+  if (calibrate && options.calibration.empty()) {
     fail(ErrorKind::kUsage, "the scheme {} looks at a text: name one with --calibration FILE",
          options.scheme);
   }
   const InterruptGuard guard(true);
-  const Checkpoint checkpoint = open_checkpoint(options.model);
-  QuantizeOptions quantize;
-  quantize.scheme = *scheme;
-  if (needs_calibration(*scheme)) quantize.calibration = calibration_tokens(options, checkpoint);
-  quantize.progress = [](const char* what, double fraction) { show_progress(what, fraction); };
-  quantize.cancelled = interrupted;
-  NewFolder folder(options.folder);
-  ThreadTeam team(options.threads > 0 ? options.threads : hardware_threads());
-  const std::optional<Container> packed =
-      quantize_model(checkpoint, folder.path() / kPackedName, quantize, team);
+  QuantizeOptions quantize{
+      .scheme = options.scheme,
+      .calibration_name = "--calibration: " + one_line(options.calibration),
+      .calibration_tokens = options.tokens,
+      .threads = options.threads,
+      .progress = [](const char* stage, double fraction) { show_progress(stage, fraction); },
+      .cancelled = interrupted};
+  if (calibrate) quantize.calibration = read_text(options.calibration);
+  const std::optional<QuantizeReport> quantized = quantize_model(options.model, options.folder, quantize);
   end_progress();
-  if (!packed) end_interrupted();
-  print_warnings(options.model, packed->header.warnings);
-  folder.write("README.md", read_me(options, quantize.calibration.size()));
-  folder.keep();
+  if (!quantized) end_interrupted();
+  print_warnings(options.model, quantized->warnings);
   write_out(fmt::format("{}: {} with weights in int4, scheme {}\n", one_line(options.folder),
-                        human_bytes(static_cast<double>(packed->bytes.size())), options.scheme));
+                        human_bytes(static_cast<double>(quantized->bytes)), options.scheme));
 }
 
 }  // namespace

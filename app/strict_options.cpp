@@ -1,5 +1,7 @@
 #include "strict_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -8,9 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include <fmt/format.h>
-
-#include "base/shown.h"
+#include "fail.h"
+#include "verbatim/text.h"
 
 namespace verbatim::app {
 

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "base/error.h"
+#include "verbatim/error.h"
 
 namespace verbatim::app {
 

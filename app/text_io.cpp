@@ -6,15 +6,15 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/error.h"
-#include "base/input_file.h"
-#include "base/shown.h"
+#include "fail.h"
+#include "verbatim/text.h"
 
 namespace verbatim::app {
 
 namespace {
 
 constexpr size_t kLongestLine = 1000;
+constexpr size_t kLongestName = 120;
 
 /// Far above any text that a model could be given.
 constexpr size_t kLongestText = size_t{1} << 30;
@@ -55,9 +55,12 @@ std::string one_line(std::string_view message) {
   return shown(message, kLongestLine);
 }
 
+std::string shown_name(std::string_view name) {
+  return shown(name, kLongestName);
+}
+
 std::string read_text(const std::string& path) {
-  if (path == "-") return read_descriptor(STDIN_FILENO, kLongestText, "standard input");
-  return read_input(path, kLongestText, Readable::kPipeToo);
+  return path == "-" ? read_standard_input(kLongestText) : verbatim::read_text(path, kLongestText);
 }
 
 void write_out(std::string_view text) {

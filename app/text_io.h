@@ -28,6 +28,9 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 /// A message as one line of bounded length: names of files and arguments may hold anything.
 std::string one_line(std::string_view message);
 
+/// A name from a file or an argument as it can be shown within a line, of which it takes a part only.
+std::string shown_name(std::string_view name);
+
 /// The whole of a file or pipe, or of standard input for "-", which may hold 1 GiB. Throws Error(kBadInput).
 std::string read_text(const std::string& path);
 

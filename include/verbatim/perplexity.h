@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "verbatim/cache.h"
 #include "verbatim/model.h"
@@ -82,5 +84,14 @@ struct PerplexityResult {
 /// finite log probability; Error(kUsage) when the model was loaded without the format of a reading.
 PerplexityResult measure_perplexity(const Model& model, std::string_view text,
                                     const PerplexityOptions& options = {});
+
+/// The negative log likelihood of each token of a sequence under the model's own weights, in nats, computed
+/// as measure_perplexity() does: element i is about tokens[i + 1], given tokens[0] to tokens[i]. Fewer than
+/// two tokens have none. score() gives log-probabilities as generation does, whose last bits can differ.
+/// `threads` 0 takes every processor that this process may run on, and changes no bit of the result.
+///
+/// Throws Error(kBadInput) for more tokens than the model's context and for a token outside the vocabulary.
+std::vector<double> negative_log_likelihoods(const Model& model, std::span<const int32_t> tokens,
+                                             int32_t threads = 0);
 
 }  // namespace verbatim

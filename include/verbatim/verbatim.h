@@ -6,13 +6,23 @@
 #include "verbatim/chat.h"
 #include "verbatim/engine.h"
 #include "verbatim/error.h"
+#include "verbatim/formats.h"
 #include "verbatim/generate.h"
+#include "verbatim/inflate.h"
+#include "verbatim/inspect.h"
 #include "verbatim/logprobs.h"
+#include "verbatim/machine.h"
 #include "verbatim/model.h"
+#include "verbatim/ngrams.h"
+#include "verbatim/pack.h"
 #include "verbatim/perplexity.h"
+#include "verbatim/prompts.h"
+#include "verbatim/quantize.h"
 #include "verbatim/recipe.h"
 #include "verbatim/sampling.h"
 #include "verbatim/score.h"
+#include "verbatim/text.h"
+#include "verbatim/weights.h"
 
 namespace verbatim {
 

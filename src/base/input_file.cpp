@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "verbatim/text.h"
 
 namespace verbatim {
 
@@ -81,6 +82,14 @@ std::string read_input(const fs::path& path, size_t most, Readable readable) {
     close(file);
     throw;
   }
+}
+
+std::string read_text(const fs::path& path, size_t most) {
+  return read_input(path, most, Readable::kPipeToo);
+}
+
+std::string read_standard_input(size_t most) {
+  return read_descriptor(STDIN_FILENO, most, "standard input");
 }
 
 }  // namespace verbatim

@@ -1,6 +1,6 @@
 #include "base/printable.h"
 
-#include "base/shown.h"
+#include "verbatim/text.h"
 
 namespace verbatim {
 

@@ -1,8 +1,7 @@
-#include "base/shown.h"
-
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "verbatim/text.h"
 
 namespace verbatim {
 

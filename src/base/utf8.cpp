@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
+#include "verbatim/text.h"
+
 namespace verbatim {
 
 namespace {
@@ -77,6 +80,13 @@ uint32_t utf8_character(std::string_view text, size_t offset) {
     value = value << 6 | (static_cast<unsigned char>(text[offset + i]) & 0x3Fu);
   }
   return value;
+}
+
+void require_utf8(std::string_view text, std::string_view what) {
+  const size_t offset = find_invalid_utf8(text);
+  if (offset == std::string_view::npos) return;
+  bad_input("{} is not valid UTF-8 at byte {} (0x{:02x}): convert it to UTF-8 first", what, offset,
+            static_cast<unsigned>(static_cast<unsigned char>(text[offset])));
 }
 
 }  // namespace verbatim

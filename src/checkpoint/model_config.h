@@ -15,7 +15,7 @@ enum class Architecture { kLlama, kMistral, kQwen2 };
 /// The origin of a model's weights, which decides how measurements with the model must be read.
 enum class Origin {
   kTrained,   ///< a trained model, or one whose files say nothing else
-  kInflated,  ///< a trained model that was enlarged (prepare/inflate.h): its speed is meaningful, its
+  kInflated,  ///< a trained model that was enlarged (verbatim/inflate.h): its speed is meaningful, its
               ///< quality is that of the smaller model
   kRandom,    ///< random weights: neither its text nor its acceptance of drafts is meaningful
 };

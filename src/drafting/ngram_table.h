@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "verbatim/ngrams.h"
+
 namespace verbatim {
 
 /// Counts which tokens followed which contexts: for every order n from `shortest` to `longest`, a table from
@@ -15,9 +17,9 @@ namespace verbatim {
 /// while two are mixed up, which is harmless: the counts only make guesses.
 class NgramTable {
  public:
-  static constexpr int32_t kLongest = 32;
+  static constexpr int32_t kLongest = kLongestNgram;
   static constexpr int64_t kDefaultContexts = int64_t{1} << 16;
-  static constexpr int64_t kMostContexts = int64_t{1} << 24;
+  static constexpr int64_t kMostContexts = kMostNgramContexts;
 
   struct Shape {
     int32_t shortest = 2;  ///< at least 1

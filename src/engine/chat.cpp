@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "engine/model_access.h"
 #include "text/chat_format.h"
+#include "verbatim/text.h"
 
 namespace verbatim {
 

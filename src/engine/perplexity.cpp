@@ -9,6 +9,7 @@
 #include "drafting/evaluator.h"
 #include "engine/model_access.h"
 #include "kv/make_cache.h"
+#include "verbatim/text.h"
 
 namespace verbatim {
 
@@ -257,6 +258,25 @@ PerplexityResult measure_perplexity(const Model& model, std::string_view text,
   result.windows = static_cast<int64_t>(
       scoring_windows(static_cast<int64_t>(tokens.size()), length, result.stride, bos.has_value()).size());
   summarize(scores, result);
+  return result;
+}
+
+std::vector<double> negative_log_likelihoods(const Model& model, std::span<const int32_t> tokens,
+                                             int32_t threads) {
+  const auto length = std::ssize(tokens);
+  if (length < 2) return {};
+  if (length > model.context()) {
+    bad_input("{} tokens are more than the model's context of {}", length, model.context());
+  }
+  for (const int32_t token : tokens) {
+    if (token >= 0 && token < model.vocab_size()) continue;
+    bad_input("token {} is outside the vocabulary of {} tokens", token, model.vocab_size());
+  }
+  ThreadTeam team(threads > 0 ? threads : hardware_threads());
+  const std::vector<TokenScore> scores = score_tokens(data_of(model).decoder, tokens, std::nullopt, length,
+                                                      length, Reading::kFull, std::nullopt, team);
+  std::vector<double> result;
+  for (const TokenScore& score : scores) result.push_back(score.nll);
   return result;
 }
 

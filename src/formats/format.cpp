@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "verbatim/formats.h"
 
 namespace verbatim {
 
@@ -111,6 +112,21 @@ const std::vector<Reading>& readings(Format format) {
 
 bool is_exact(Format format) {
   return formats()[static_cast<size_t>(format)].exact;
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const Format format : all_formats()) names.emplace_back(format_name(format));
+  return names;
+}
+
+void require_format(std::string_view name, std::string_view where) {
+  parse_format(name, where);
+}
+
+std::string format_of_reading(std::string_view reading, std::string_view where) {
+  const Reading parsed = parse_reading(reading, where);
+  return std::string(parsed == Reading::kFull ? "full" : format_name(reading_format(parsed)));
 }
 
 }  // namespace verbatim

@@ -16,7 +16,7 @@ bool is_squeezed(Format format) {
   return format == Format::kSqueeze3 || format == Format::kSqueeze4;
 }
 
-bool has(const PackOptions& options, bool (*property)(Format)) {
+bool has(const PackLinearOptions& options, bool (*property)(Format)) {
   return std::any_of(options.formats.begin(), options.formats.end(), property);
 }
 
@@ -68,8 +68,9 @@ void for_each_panel(int64_t columns, ThreadTeam& team, Visit&& visit) {
 }
 
 /// Gathers the statistics of the whole matrix that must be known before its first panel is packed.
-MatrixStatistics look_through(int64_t columns, int64_t k, const MatrixRows& rows, const PackOptions& options,
-                              std::vector<PanelReader>& readers, ThreadTeam& team) {
+MatrixStatistics look_through(int64_t columns, int64_t k, const MatrixRows& rows,
+                              const PackLinearOptions& options, std::vector<PanelReader>& readers,
+                              ThreadTeam& team) {
   MatrixStatistics statistics;
   if (has(options, [](Format format) { return format == Format::kBsfp; })) {
     std::vector<std::vector<uint64_t>> counts(readers.size(), std::vector<uint64_t>(kMagnitudeBins));
@@ -95,7 +96,7 @@ MatrixStatistics look_through(int64_t columns, int64_t k, const MatrixRows& rows
 
 }  // namespace
 
-PackResult pack_linear(int64_t columns, int64_t k, const MatrixRows& rows, const PackOptions& options,
+PackResult pack_linear(int64_t columns, int64_t k, const MatrixRows& rows, const PackLinearOptions& options,
                        ThreadTeam& team) {
   if (options.formats.empty()) fail(ErrorKind::kUsage, "a matrix cannot be packed into no format at all");
   const auto members = static_cast<size_t>(team.size());

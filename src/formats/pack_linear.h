@@ -10,7 +10,7 @@
 namespace verbatim {
 
 /// The formats to pack a matrix into, and the settings of these formats.
-struct PackOptions {
+struct PackLinearOptions {
   std::vector<Format> formats = {};  ///< at least one, each once
   Element element = Element::kBf16;  ///< for `bsfp`: the type of the weights
   SparseFractions sparse = {};       ///< for `squeeze3` and `squeeze4`: the size of the sparse part
@@ -26,7 +26,7 @@ struct PackResult {
 /// Packs a matrix of columns × k, with its panels spread over the team. `rows` fills a row with the weights
 /// of one output column. It is called from several threads and, for formats that must know the whole matrix
 /// first, more than once for each column. Throws Error(kBadInput) if a format cannot hold the matrix.
-PackResult pack_linear(int64_t columns, int64_t k, const MatrixRows& rows, const PackOptions& options,
+PackResult pack_linear(int64_t columns, int64_t k, const MatrixRows& rows, const PackLinearOptions& options,
                        ThreadTeam& team);
 
 }  // namespace verbatim

@@ -268,7 +268,7 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
       sensitivities.add(&part, options.sensitivities->tensor(part.tensor, shape));
     }
   }
-  PackOptions pack_options;
+  PackLinearOptions pack_options;
   pack_options.formats = chosen_formats(tensors, spec, checkpoint, options);
   pack_options.element = tensors.all_are(DType::kF16) ? Element::kF16 : Element::kBf16;
   pack_options.sparse = options.sparse;

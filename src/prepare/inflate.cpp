@@ -1,4 +1,4 @@
-#include "prepare/inflate.h"
+#include "verbatim/inflate.h"
 
 #include <algorithm>
 #include <cmath>
@@ -303,8 +303,8 @@ void check_room(const fs::path& folder, uint64_t bytes) {
 
 }  // namespace
 
-std::optional<InflateReport> inflate(const fs::path& model, const fs::path& folder,
-                                     const InflateOptions& options) {
+std::optional<InflateReport> inflate_model(const fs::path& model, const fs::path& folder,
+                                           const InflateOptions& options) {
   const Checkpoint checkpoint = open_checkpoint(model);
   check_options(checkpoint, options);
   const int32_t depth = options.depth == 0 ? checkpoint.config.layers : options.depth;

@@ -12,7 +12,7 @@ namespace verbatim {
 
 namespace {
 
-Preparation prepare(const Checkpoint& checkpoint, const QuantizeOptions& options, ThreadTeam& team) {
+Preparation prepare(const Checkpoint& checkpoint, const QuantizeModelOptions& options, ThreadTeam& team) {
   const auto told = [&](const char* what) -> std::function<void(double)> {
     if (!options.progress) return {};
     return [&options, what](double fraction) { options.progress(what, fraction); };
@@ -130,7 +130,7 @@ bool needs_calibration(QuantizationScheme scheme) {
 }
 
 std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std::filesystem::path& target,
-                                        const QuantizeOptions& options, ThreadTeam& team) {
+                                        const QuantizeModelOptions& options, ThreadTeam& team) {
   if (needs_calibration(options.scheme) && options.calibration.empty()) {
     fail(ErrorKind::kUsage, "the scheme {} needs a calibration text", scheme_name(options.scheme));
   }

@@ -12,7 +12,7 @@
 
 namespace verbatim {
 
-struct QuantizeOptions {
+struct QuantizeModelOptions {
   QuantizationScheme scheme = QuantizationScheme::kRtn;
   /// The calibration text of AWQ and Atom, as tokens. Other schemes do not use it.
   std::vector<int32_t> calibration = {};
@@ -34,6 +34,6 @@ bool needs_calibration(QuantizationScheme scheme);
 /// nothing when cancelled. A cancellation or a failure leaves no file behind. Throws Error(kUsage) if a
 /// calibration text is needed and there is none, and what pack_model() throws.
 std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std::filesystem::path& target,
-                                        const QuantizeOptions& options, ThreadTeam& team);
+                                        const QuantizeModelOptions& options, ThreadTeam& team);
 
 }  // namespace verbatim

@@ -1,6 +1,7 @@
 #include "text/piece_tokenizer.h"
 
 #include "base/error.h"
+#include "verbatim/text.h"
 
 namespace verbatim {
 

@@ -23,13 +23,6 @@ std::string Tokenizer::decode(const std::vector<Token>& tokens) const {
   return text;
 }
 
-void require_utf8(std::string_view text, std::string_view what) {
-  const size_t offset = find_invalid_utf8(text);
-  if (offset == std::string_view::npos) return;
-  bad_input("{} is not valid UTF-8 at byte {} (0x{:02x}): convert it to UTF-8 first", what, offset,
-            static_cast<unsigned>(static_cast<unsigned char>(text[offset])));
-}
-
 namespace {
 
 std::shared_ptr<const Tokenizer> load_gguf_vocabulary(const TokenizerSource& source) {

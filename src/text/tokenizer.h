@@ -51,8 +51,4 @@ class Tokenizer {
 /// Loads the vocabulary of a checkpoint. Throws Error(kBadInput) if there is none, or if it is malformed.
 std::shared_ptr<const Tokenizer> load_tokenizer(const TokenizerSource& source);
 
-/// Checks that a text is valid UTF-8. Throws Error(kBadInput) with the offset of the first bad byte
-/// otherwise; `what` names the text ("the prompt").
-void require_utf8(std::string_view text, std::string_view what);
-
 }  // namespace verbatim

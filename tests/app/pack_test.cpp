@@ -235,7 +235,7 @@ TEST(PackCommand, GivesEveryWeightItsSensitivityFromTheFile) {
     for (float& value : values) value = to_float(to_bfloat16(value));
     const std::vector<float> importance = stacked(sensitivities, parts);
     const int64_t k = options.hidden_size;
-    PackOptions direct;
+    PackLinearOptions direct;
     direct.formats = {Format::kSqueeze4};
     direct.sensitivities = test::rows_of(importance, k);
     const PackResult expected =

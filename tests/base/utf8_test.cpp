@@ -4,6 +4,7 @@
 
 #include "text/tokenizer.h"
 #include "text/tokenizer_support.h"
+#include "verbatim/text.h"
 
 namespace verbatim {
 namespace {

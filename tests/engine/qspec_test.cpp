@@ -51,7 +51,7 @@ TEST(QSpec, SaysItOnQuantizedModels) {
   for (const QuantizationScheme scheme : {QuantizationScheme::kAtom, QuantizationScheme::kQuarot}) {
     const TemporaryFolder folder;
     ThreadTeam team(2);
-    QuantizeOptions options;
+    QuantizeModelOptions options;
     options.scheme = scheme;
     options.calibration = default_pair({"int4"}).target.encode(text);
     ASSERT_TRUE(quantize_model(checkpoint, folder.path() / kPackedName, options, team));

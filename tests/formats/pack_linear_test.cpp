@@ -29,7 +29,7 @@ TEST(PackLinear, NanAndInfinityAreNoticed) {
   ThreadTeam team(2);
   for (const float bad : {NAN, INFINITY, -INFINITY}) {
     for (const Format format : all_formats()) {
-      PackOptions options;
+      PackLinearOptions options;
       options.formats = {format};
       const auto rows = [&](int64_t column, std::span<float> row) {
         std::fill(row.begin(), row.end(), 1.0f);
@@ -50,7 +50,7 @@ TEST(PackLinear, AnyNumberOfThreadsGivesTheSameBytes) {
   for (float& s : sensitivities) s = s * s;
   for (const bool sensitive : {false, true}) {
     for (const Element element : {Element::kBf16, Element::kF16}) {
-      PackOptions options;
+      PackLinearOptions options;
       options.element = element;
       for (const Format format : all_formats()) {
         if (format != Format::kMxbf16 || element == Element::kBf16) options.formats.push_back(format);

@@ -30,9 +30,9 @@ uint32_t sparse_entries(const PackedMatrix& matrix) {
 
 class Squeeze : public testing::TestWithParam<Format> {
  protected:
-  PackedMatrix pack(const PackOptions& asked) {
+  PackedMatrix pack(const PackLinearOptions& asked) {
     ThreadTeam team(2);
-    PackOptions options = asked;
+    PackLinearOptions options = asked;
     options.formats = {GetParam()};
     LinearWeight weight =
         std::move(pack_linear(kColumns, kInputs, test::rows_of(weights_, kInputs), options, team).weight);
@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(, Squeeze, testing::Values(Format::kSqueeze3, Format::k
 TEST_P(Squeeze, UnpacksToTableAndSparsePart) {
   ThreadTeam team(2);
   for (const bool sensitive : {false, true}) {
-    PackOptions options;
+    PackLinearOptions options;
     if (sensitive) options.sensitivities = test::rows_of(sensitivities_, kInputs);
     const PackedMatrix matrix = pack(options);
     const SparseThresholds thresholds = sparse_thresholds(kColumns, kInputs, test::rows_of(weights_, kInputs),
@@ -88,7 +88,7 @@ TEST_P(Squeeze, KeepsAsManyWeightsApartAsAskedAndNoMore) {
   for (const bool sensitive : {false, true}) {
     for (const SparseFractions fractions : {SparseFractions{}, SparseFractions{0.0, 0.004},
                                             SparseFractions{0.01, 0.0}, SparseFractions{0.02, 0.03}}) {
-      PackOptions options;
+      PackLinearOptions options;
       options.sparse = fractions;
       if (sensitive) options.sensitivities = test::rows_of(sensitivities_, kInputs);
       const double asked = (fractions.sensitive + fractions.outliers) * kColumns * kInputs;
@@ -101,7 +101,7 @@ TEST_P(Squeeze, KeepsAsManyWeightsApartAsAskedAndNoMore) {
 }
 
 TEST_P(Squeeze, WithoutThresholdsNothingIsSparse) {
-  PackOptions options;
+  PackLinearOptions options;
   options.sparse = {0.0, 0.0};
   EXPECT_EQ(sparse_entries(pack(options)), 0u);
   // And what a matrix's statistics are before anybody looks at it.
@@ -125,7 +125,7 @@ TEST_P(Squeeze, WithoutThresholdsNothingIsSparse) {
 }
 
 TEST_P(Squeeze, WeightsThatAreKeptApartAreNearlyExact) {
-  PackOptions options;
+  PackLinearOptions options;
   options.sparse = {0.0, 1.0};  // all but the smallest
   const PackedMatrix matrix = pack(options);
   for (int64_t n = 0; n < kColumns; ++n) {
@@ -138,7 +138,7 @@ TEST_P(Squeeze, WeightsThatAreKeptApartAreNearlyExact) {
 }
 
 TEST_P(Squeeze, TakesTheBitsPerWeightThatItSays) {
-  PackOptions options;
+  PackLinearOptions options;
   options.formats = {GetParam()};
   ThreadTeam team(2);
   const std::vector<float> weights = test::random_floats(64 * 1024, 3);

@@ -1,4 +1,4 @@
-#include "prepare/inflate.h"
+#include "verbatim/inflate.h"
 
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ void expect_same_function(const TinyModelOptions& options, int32_t width, int32_
   const TemporaryFolder folder;
   test::write_tiny_llama(folder.path() / "small", options);
   const auto report =
-      inflate(folder.path() / "small", folder.path() / "large", {.width = width, .depth = depth});
+      inflate_model(folder.path() / "small", folder.path() / "large", {.width = width, .depth = depth});
   ASSERT_TRUE(report.has_value());
   const std::vector<float> small = logits_of(folder.path() / "small");
   const std::vector<float> large = logits_of(folder.path() / "large");
@@ -112,7 +112,7 @@ TEST(Inflate, AddedLayersChangeNoBit) {
     const fs::path small = folder.path() / type;
     const fs::path large = folder.path() / (std::string(type) + "-deep");
     test::write_tiny_llama(small, {.model_type = type});
-    inflate(small, large, {.depth = 7});
+    inflate_model(small, large, {.depth = 7});
     EXPECT_EQ(logits_of(small), logits_of(large));
     EXPECT_EQ(logits_of(small, Reading::kMxfp4W4A8), logits_of(large, Reading::kMxfp4W4A8));
   }
@@ -121,7 +121,7 @@ TEST(Inflate, AddedLayersChangeNoBit) {
 TEST(Inflate, DraftsStayWhatTheyWere) {
   const TemporaryFolder folder;
   test::write_tiny_llama(folder.path() / "small");
-  inflate(folder.path() / "small", folder.path() / "large", {.width = 4});
+  inflate_model(folder.path() / "small", folder.path() / "large", {.width = 4});
   // Rounding to int8 is coarser than BF16, so a last place that flips shows more.
   EXPECT_LT(largest_difference(logits_of(folder.path() / "small", Reading::kMxfp4W4A8),
                                logits_of(folder.path() / "large", Reading::kMxfp4W4A8)),
@@ -167,7 +167,7 @@ TEST(Inflate, KeepsTypesFieldsAndFiles) {
   folder.write("small/LICENSE", "free");
   folder.write("small/README.md", "another text");
 
-  const auto report = inflate(small, large, {.width = 2, .depth = 3});
+  const auto report = inflate_model(small, large, {.width = 2, .depth = 3});
   ASSERT_TRUE(report.has_value());
   const Checkpoint checkpoint = open_checkpoint(large);
   EXPECT_EQ(checkpoint.config.eos_tokens, (std::vector<int32_t>{2, 3}));
@@ -204,7 +204,7 @@ TEST(Inflate, KeepsWindowsAsTheyAre) {
     json config = json::parse(test::read_file(small / "config.json"));
     config.update(fields);
     folder.write("small/config.json", config.dump());
-    inflate(small, folder.path() / name, {.depth = 40});
+    inflate_model(small, folder.path() / name, {.depth = 40});
     return open_checkpoint(folder.path() / name).config.sliding_window;
   };
   EXPECT_EQ(window_after("off", {{"use_sliding_window", false}, {"max_window_layers", 1}}), 0);
@@ -224,9 +224,10 @@ TEST(Inflate, KeepsWindowsAsTheyAre) {
 TEST(Inflate, WritesAndReadsShards) {
   const TemporaryFolder folder;
   test::write_tiny_llama(folder.path() / "small", {.shards = 3});
-  const auto whole = inflate(folder.path() / "small", folder.path() / "whole", {.width = 2, .depth = 3});
-  const auto cut = inflate(folder.path() / "small", folder.path() / "cut",
-                           {.width = 2, .depth = 3, .shard_bytes = 300'000});
+  const auto whole =
+      inflate_model(folder.path() / "small", folder.path() / "whole", {.width = 2, .depth = 3});
+  const auto cut = inflate_model(folder.path() / "small", folder.path() / "cut",
+                                 {.width = 2, .depth = 3, .shard_bytes = 300'000});
   ASSERT_TRUE(whole && cut);
   EXPECT_GT(cut->files, 3);
   const Checkpoint one = open_checkpoint(folder.path() / "whole");
@@ -252,12 +253,12 @@ TEST(Inflate, RefusesWeightsThatCannotBeDivided) {
     if (tensor.name == "model.layers.1.mlp.up_proj.weight") tensor.values[5] = 0x3p-24f;
   }
   folder.write("small/model.safetensors", test::safetensors_file(tensors, DType::kF16));
-  expect_bad_input([&] { inflate(small, folder.path() / "large", {.width = 2}); },
+  expect_bad_input([&] { inflate_model(small, folder.path() / "large", {.width = 2}); },
                    {"small", "model.layers.1.mlp.up_proj.weight", "F16", "divided by 2", "smaller width"});
   EXPECT_FALSE(fs::exists(folder.path() / "large"));
-  EXPECT_TRUE(inflate(small, folder.path() / "deep", {.depth = 4}).has_value());  // divides nothing
+  EXPECT_TRUE(inflate_model(small, folder.path() / "deep", {.depth = 4}).has_value());  // divides nothing
   folder.write("small/model.safetensors", test::safetensors_file(tensors, DType::kF32));
-  EXPECT_TRUE(inflate(small, folder.path() / "large", {.width = 8}).has_value());
+  EXPECT_TRUE(inflate_model(small, folder.path() / "large", {.width = 8}).has_value());
 }
 
 TEST(Inflate, RefusesWhatItCannotEnlarge) {
@@ -265,18 +266,19 @@ TEST(Inflate, RefusesWhatItCannotEnlarge) {
   const fs::path small = folder.path() / "small";
   const fs::path large = folder.path() / "large";
   test::write_tiny_llama(small);
-  expect_bad_input([&] { inflate(folder.path() / "absent", large, {.width = 2}); },
+  expect_bad_input([&] { inflate_model(folder.path() / "absent", large, {.width = 2}); },
                    {"absent does not exist"});
-  expect_bad_input([&] { inflate(small, small, {.width = 2}); }, {"small", "not empty"});
-  expect_bad_input([&] { inflate(small, large, {.depth = 1}); }, {"small", "2 layers", "depth of 1"});
-  expect_bad_input([&] { inflate(small, large, {.depth = 2'000'000'000}); }, {"2000000000", "1024"});
-  for (const int32_t width : {-1, 0, 3, 16}) EXPECT_THROW(inflate(small, large, {.width = width}), Error);
+  expect_bad_input([&] { inflate_model(small, small, {.width = 2}); }, {"small", "not empty"});
+  expect_bad_input([&] { inflate_model(small, large, {.depth = 1}); }, {"small", "2 layers", "depth of 1"});
+  expect_bad_input([&] { inflate_model(small, large, {.depth = 2'000'000'000}); }, {"2000000000", "1024"});
+  for (const int32_t width : {-1, 0, 3, 16})
+    EXPECT_THROW(inflate_model(small, large, {.width = width}), Error);
   test::write_tiny_gguf(folder.path() / "tiny.gguf");
-  expect_bad_input([&] { inflate(folder.path() / "tiny.gguf", large, {.width = 2}); },
+  expect_bad_input([&] { inflate_model(folder.path() / "tiny.gguf", large, {.width = 2}); },
                    {"tiny.gguf is a GGUF file", "safetensors"});
   test::write_tiny_llama(folder.path() / "wide",
                          {.hidden_size = 512, .heads = 256, .kv_heads = 256, .head_dim = 2});
-  expect_bad_input([&] { inflate(folder.path() / "wide", large, {.width = 8}); },
+  expect_bad_input([&] { inflate_model(folder.path() / "wide", large, {.width = 8}); },
                    {"large", "number of heads is 2048", "1024"});
   EXPECT_FALSE(fs::exists(large));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 3);
@@ -294,7 +296,7 @@ TEST(Inflate, LeavesNothingWhenCancelled) {
       done = fraction;
     };
     options.cancelled = [&] { return asked++ == last; };
-    EXPECT_FALSE(inflate(folder.path() / "small", folder.path() / "large", options).has_value());
+    EXPECT_FALSE(inflate_model(folder.path() / "small", folder.path() / "large", options).has_value());
     EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
     EXPECT_GT(done, 0.0);
     EXPECT_LT(done, 1.0);
@@ -303,7 +305,7 @@ TEST(Inflate, LeavesNothingWhenCancelled) {
 
 TEST(Inflate, TheDefaultModelSaysTheSame) {
   const TemporaryFolder folder;
-  inflate(test::default_model(), folder.path() / "large", {.width = 2, .depth = 10});
+  inflate_model(test::default_model(), folder.path() / "large", {.width = 2, .depth = 10});
   const auto greedy = [](const fs::path& path) {
     const Model model = test::load_model(path, {"full"});
     GenerateOptions options;

@@ -49,7 +49,7 @@ std::vector<float> logits_of(const Decoder& decoder, Reading reading = Reading::
 Decoder quantized(const Checkpoint& checkpoint, const std::filesystem::path& file, QuantizationScheme scheme,
                   Format format) {
   ThreadTeam team(2);
-  QuantizeOptions options;
+  QuantizeModelOptions options;
   options.scheme = scheme;
   options.format = format;
   if (needs_calibration(scheme)) options.calibration = some_tokens(300);

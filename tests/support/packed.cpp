@@ -17,7 +17,7 @@ MatrixRows rows_of(std::span<const float> weights, int64_t k) {
 LinearWeight pack(int64_t columns, int64_t k, std::span<const float> weights, std::vector<Format> formats,
                   Element element) {
   ThreadTeam team(2);
-  PackOptions options;
+  PackLinearOptions options;
   options.formats = std::move(formats);
   options.element = element;
   return std::move(pack_linear(columns, k, rows_of(weights, k), options, team).weight);

@@ -11,8 +11,7 @@ namespace verbatim {
 /// be measured at a realistic size with the text of a trained model (docs/inflate.md).
 struct InflateOptions {
   /// The number of copies of every channel of the residual stream, every feed-forward channel and every head:
-  /// 1, 2, 4 or
-  /// 8. The weights that read the copies are divided by it.
+  /// 1, 2, 4 or 8. The weights that read the copies are divided by it.
   int32_t width = 1;
   /// The number of layers of the larger model, at least as many as the model has; 0: as many. Added layers
   /// contribute nothing to the residual stream.
@@ -25,10 +24,11 @@ struct InflateOptions {
   std::function<bool()> cancelled = {};
 };
 
+/// An enlarged model that was written.
 struct InflateReport {
-  int64_t parameters = 0;
-  uint64_t bytes = 0;  ///< the size of all tensors
-  int32_t files = 0;   ///< the number of files that hold the tensors
+  int64_t parameters = 0;  ///< the number of its weights
+  uint64_t bytes = 0;      ///< the size of all tensors
+  int32_t files = 0;       ///< the number of files that hold the tensors
 };
 
 /// Writes the larger model into a new folder in Hugging Face layout. The folder appears when it is complete,
@@ -37,7 +37,8 @@ struct InflateReport {
 /// Throws Error(kBadInput) when the model cannot be read or is no folder with safetensors, when the folder is
 /// there already and not empty, when the depth is less than the model's, or when a weight cannot be divided
 /// exactly; Error(kMachine) when the disk is full or cannot be written.
-std::optional<InflateReport> inflate(const std::filesystem::path& model, const std::filesystem::path& folder,
-                                     const InflateOptions& options);
+std::optional<InflateReport> inflate_model(const std::filesystem::path& model,
+                                           const std::filesystem::path& folder,
+                                           const InflateOptions& options);
 
 }  // namespace verbatim

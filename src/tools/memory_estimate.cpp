@@ -1,4 +1,4 @@
-#include "memory_estimate.h"
+#include "tools/memory_estimate.h"
 
 #include <fmt/core.h>
 
@@ -10,8 +10,9 @@
 #include "base/matrix.h"
 #include "engine/memory_check.h"
 #include "kernels/kernel_table.h"
+#include "tools/inspect_packed.h"
 
-namespace verbatim::app {
+namespace verbatim {
 
 namespace {
 
@@ -38,6 +39,14 @@ void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint,
   estimate.mxfp4 += weights / 2 + weights / kInnerStep;
 }
 
+/// The part that the config alone decides: the keys and values.
+MemoryEstimate estimate_cache(const ModelConfig& config) {
+  MemoryEstimate estimate;
+  estimate.kv_per_token = dense_cache_bytes(config, kAttentionChunk) / kAttentionChunk;
+  estimate.kv_context = dense_cache_bytes(config, config.context);
+  return estimate;
+}
+
 }  // namespace
 
 MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
@@ -56,11 +65,14 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
   return estimate;
 }
 
-MemoryEstimate estimate_cache(const ModelConfig& config) {
-  MemoryEstimate estimate;
-  estimate.kv_per_token = dense_cache_bytes(config, kAttentionChunk) / kAttentionChunk;
-  estimate.kv_context = dense_cache_bytes(config, config.context);
+MemoryEstimate estimate_memory(const Container& container) {
+  MemoryEstimate estimate = estimate_cache(container.header.config);
+  for (const StoredMatrix& matrix : container.header.matrices) {
+    const StoredFormat* const exact = matrix.find_exact();
+    estimate.full += bytes_of(exact != nullptr ? *exact : matrix.stores.front());
+    if (const StoredFormat* const mxfp4 = matrix.find(Format::kMxfp4)) estimate.mxfp4 += bytes_of(*mxfp4);
+  }
   return estimate;
 }
 
-}  // namespace verbatim::app
+}  // namespace verbatim

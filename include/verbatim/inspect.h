@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace verbatim {
+
+/// A tensor of a model that is not packed.
+struct TensorReport {
+  std::string name;            ///< as Hugging Face calls it, whatever the file does; it may hold any bytes
+  std::string type;            ///< of its elements: "F32", "F16", "BF16" or "Q8_0"
+  std::vector<int64_t> shape;  ///< {outputs, inputs} of a matrix; empty for a scalar
+  int64_t bytes = 0;           ///< its size in the file
+};
+
+/// The tensors of one element type.
+struct TensorGroup {
+  int64_t count = 0;
+  int64_t bytes = 0;  ///< their size in the files
+};
+
+/// A plane of a packed file: a run of bytes with a checksum of its own.
+struct PlaneReport {
+  std::string name;       ///< for people: "plane 2 of layers.3.down in mxbf16"
+  uint64_t offset = 0;    ///< of its first byte in the file
+  uint64_t bytes = 0;     ///< its size
+  uint64_t checksum = 0;  ///< the CRC-64 that the file states of it
+};
+
+/// The matrices of a packed file in one format.
+struct StoredFormatReport {
+  std::string format;    ///< its name, as format_names() has it
+  int64_t matrices = 0;  ///< the matrices that are stored in it
+  int64_t planes = 0;    ///< the planes that these take
+  int64_t bytes = 0;     ///< the size of the planes, without the padding between them
+  int64_t weights = 0;   ///< the weights of these matrices in the model, without padding
+
+  /// The stored bits per weight of the model.
+  double bits_per_weight() const;
+};
+
+/// A file of the vocabulary inside a packed file.
+struct StoredFileReport {
+  std::string name;  ///< it may hold any bytes
+  int64_t bytes = 0;
+};
+
+/// The contents of a packed file, beside the description that every model has.
+struct PackedReport {
+  uint32_t version = 0;                     ///< of the file's layout
+  std::string source;                       ///< the file format that was packed; it may hold any bytes
+  std::string quantization;                 ///< "none", "rtn", "awq", "atom" or "quarot"
+  std::vector<StoredFormatReport> formats;  ///< in the order of the file
+  std::string embedding_type;               ///< the element type of the embedding
+  int64_t embedding_bytes = 0;
+  int64_t vectors = 0;  ///< the number of vectors, all of them in F32
+  int64_t vector_bytes = 0;
+  std::vector<StoredFileReport> vocabulary_files;
+  std::vector<std::string> warnings;  ///< the warnings of packing, a line each
+  std::vector<PlaneReport> planes;    ///< all planes, in the order of the file's header
+  bool verified = false;              ///< whether every plane was compared with its checksum
+};
+
+/// The vocabulary of a model.
+struct VocabularyReport {
+  std::string kind;            ///< "sentencepiece", "byte-level bpe", ...
+  int32_t tokens = 0;          ///< the number of its tokens
+  std::optional<int32_t> bos;  ///< the token that begins a sequence, if there is one
+  std::optional<int32_t> eos;  ///< the token that ends a sequence, if there is one
+  std::string chat_format;     ///< the name of the chat format that its special tokens belong to
+};
+
+/// The memory that a model will take, in bytes, known before its weights are packed.
+struct MemoryEstimate {
+  int64_t full = 0;          ///< the packed weights that every pass of the full reading uses
+  int64_t mxfp4 = 0;         ///< the MXFP4 weights beside them, for recipes that draft with these
+  int64_t kv_per_token = 0;  ///< keys and values of one token in BF16
+  int64_t kv_context = 0;    ///< keys and values of a whole context in BF16
+};
+
+/// A model's files, sizes and settings, and the memory that it takes.
+struct ModelReport {
+  std::filesystem::path path;  ///< the folder or file that was opened
+  std::string file_format;     ///< "safetensors", "gguf", or "vbt" for a packed file
+  int64_t files = 0;           ///< the number of files that hold the weights
+  int64_t file_bytes = 0;      ///< the size of these files
+  std::string architecture;    ///< "llama", "mistral" or "qwen2"
+  int64_t parameters = 0;      ///< the number of weights; an output matrix that is the embedding counts once
+  int32_t layers = 0;
+  int32_t hidden_size = 0;        ///< channels of the residual stream
+  int32_t heads = 0;              ///< heads of queries
+  int32_t kv_heads = 0;           ///< heads of keys and values
+  int32_t head_dim = 0;           ///< channels of a head
+  int32_t intermediate_size = 0;  ///< channels of the feed-forward part
+  int32_t vocab_size = 0;         ///< rows of the embedding
+  int32_t context = 0;            ///< the longest sequence, in tokens
+  float rope_theta = 0;           ///< the base of the frequencies of rotary positions
+  /// How rotary positions are scaled: "none", "linear", "llama3", "dynamic" or "yarn"; or "factors" where the
+  /// file states one factor per frequency.
+  std::string rope_scaling;
+  float rope_scaling_factor = 1;          ///< how many times longer the scaling makes the context
+  int32_t rope_scaling_context = 0;       ///< the context before scaling, where `rope_scaling` uses one
+  std::optional<int32_t> sliding_window;  ///< the positions that a position sees, itself included; none: all
+  bool tied_embeddings = false;           ///< whether the output matrix is the embedding
+  bool qkv_bias = false;                  ///< whether queries, keys and values have biases
+  std::map<std::string, TensorGroup> types;    ///< the tensors by their type; none of a packed file
+  std::vector<TensorReport> tensors;           ///< all tensors, sorted by name; none of a packed file
+  std::optional<PackedReport> packed;          ///< of a packed file only
+  std::optional<VocabularyReport> vocabulary;  ///< nothing where text cannot be encoded
+  MemoryEstimate memory;
+};
+
+/// How a model is inspected.
+struct InspectOptions {
+  /// Compares the planes of a packed file with their checksums, which reads all of it.
+  bool verify = false;
+  /// Called now and then while planes are compared with the fraction done, from 0 to 1.
+  std::function<void(double)> progress = {};
+  /// Asked now and then while planes are compared; true ends that, and PackedReport::verified stays false.
+  std::function<bool()> cancelled = {};
+};
+
+/// Describes a directory in Hugging Face layout, a .gguf file or a packed .vbt file. It is opened and checked
+/// as Model::load() does, but its weights are neither read nor packed.
+///
+/// Throws Error(kBadInput) when something is wrong with the files, a checksum among it, and Error(kUsage)
+/// when a model is to be verified that is not packed.
+ModelReport inspect_model(const std::filesystem::path& path, const InspectOptions& options = {});
+
+}  // namespace verbatim

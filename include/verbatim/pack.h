@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace verbatim {
+
+/// How a model is packed into a file.
+struct PackOptions {
+  /// The formats to pack every matrix into, by name; "full" is the model's own type.
+  std::vector<std::string> formats = {"full", "mxfp4"};
+  /// A .safetensors file with the loss's sensitivity to each weight, for the formats `squeeze3` and
+  /// `squeeze4`; empty: none.
+  std::filesystem::path sensitivities = {};
+  /// Threads to pack with; 0 takes every processor that this process may run on. Changes no byte of the file.
+  int32_t threads = 0;
+  /// Called now and then with the fraction done, from 0 to 1, on the calling thread.
+  std::function<void(double)> progress = {};
+  /// Asked between matrices; true ends the work and leaves no file behind.
+  std::function<bool()> cancelled = {};
+};
+
+/// A packed file that was written.
+struct PackReport {
+  int64_t bytes = 0;                  ///< the size of the file
+  std::vector<std::string> formats;   ///< the formats that every matrix is in, by name
+  std::vector<std::string> warnings;  ///< things about the model that deserve attention, a line each
+};
+
+/// Packs a directory in Hugging Face layout or a .gguf file into one new file, which Model::load() maps
+/// instead of packing it again, and which holds the vocabulary too. One matrix is in memory at a time, so
+/// that the model may be larger than the memory. The same model and formats give the same bytes. Returns
+/// nothing if the work was cancelled. A cancellation or a failure leaves no file behind.
+///
+/// Throws Error(kBadInput) when the model is malformed or is packed already, when there is no format of a
+/// name or a format cannot hold the weights, and when no file can be made there; Error(kMachine) when writing
+/// fails.
+std::optional<PackReport> pack_model(const std::filesystem::path& model, const std::filesystem::path& file,
+                                     const PackOptions& options = {});
+
+}  // namespace verbatim

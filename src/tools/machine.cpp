@@ -1,0 +1,21 @@
+#include "verbatim/machine.h"
+
+#include "base/cpu.h"
+#include "base/thread_team.h"
+#include "kernels/dispatch.h"
+
+namespace verbatim {
+
+MachineReport describe_machine() {
+  const CpuFeatures& features = cpu_features();
+  MachineReport report;
+  report.cpu = features.model_name;
+  for (const Isa isa : available_isas(features)) {
+    report.instruction_sets.emplace_back(kernel_table(isa, features).name);
+  }
+  report.kernels = kernels().name;
+  report.threads = hardware_threads();
+  return report;
+}
+
+}  // namespace verbatim

@@ -1,0 +1,28 @@
+#include "container/pack.h"
+
+#include "checkpoint/sensitivity.h"
+#include "verbatim/pack.h"
+
+namespace verbatim {
+
+std::optional<PackReport> pack_model(const std::filesystem::path& model, const std::filesystem::path& file,
+                                     const PackOptions& options) {
+  PackModelOptions pack;
+  pack.load.formats = parse_formats(options.formats);
+  pack.load.progress = options.progress;
+  pack.cancelled = options.cancelled;
+  std::optional<SensitivityFile> sensitivities;
+  if (!options.sensitivities.empty()) {
+    sensitivities = open_sensitivities(options.sensitivities);
+    pack.load.sensitivities = &*sensitivities;
+  }
+  const Checkpoint checkpoint = open_checkpoint(model);
+  ThreadTeam team(options.threads > 0 ? options.threads : hardware_threads());
+  const std::optional<Container> packed = pack_model(checkpoint, file, pack, team);
+  if (!packed) return std::nullopt;
+  PackReport report{.bytes = std::ssize(packed->bytes), .formats = {}, .warnings = packed->header.warnings};
+  for (const Format format : packed->formats()) report.formats.emplace_back(format_name(format));
+  return report;
+}
+
+}  // namespace verbatim

@@ -1,0 +1,42 @@
+#include "verbatim/weights.h"
+
+#include <algorithm>
+
+#include "engine/model_access.h"
+#include "model/work.h"
+#include "speculation/stores.h"
+
+namespace verbatim {
+
+std::vector<std::string> needed_formats(const std::filesystem::path& model, const Recipe& recipe) {
+  return formats_for({&recipe, 1}, weight_source(model));
+}
+
+int64_t weight_bytes(const Model& model, const std::vector<std::string>& formats) {
+  int64_t sum = 0;
+  each_matrix(data_of(model).decoder.weights(), [&](const LinearWeight& weight) {
+    if (formats.empty()) {
+      for (const PackedMatrix& store : weight.stores) sum += store.bytes();
+    }
+    std::vector<const PackedMatrix*> counted;
+    for (const std::string& name : formats) {
+      const PackedMatrix* const store =
+          name == "full" ? &weight.store(Reading::kFull) : weight.find(parse_format(name, "a format"));
+      if (store == nullptr || std::find(counted.begin(), counted.end(), store) != counted.end()) continue;
+      counted.push_back(store);
+      sum += store->bytes();
+    }
+  });
+  return sum;
+}
+
+std::string resolved_reading(const Model& model, std::string_view reading) {
+  const Reading parsed = parse_reading(reading, "a reading");
+  return std::string(reading_name(data_of(model).decoder.weights().head.resolve(parsed)));
+}
+
+double flops_per_token(const Model& model) {
+  return flops_per_row(data_of(model).decoder);
+}
+
+}  // namespace verbatim
