@@ -1,6 +1,7 @@
-// Continues a text twice, with drafts and without, and shows that the bytes are the same:
+// Continues a text twice, with drafts and without, and shows that the bytes are the same. The recipe says
+// how to draft; it is `auto` if none is named:
 //
-//   generate MODEL PROMPT
+//   generate MODEL PROMPT [RECIPE]
 
 #include <verbatim/verbatim.h>
 
@@ -22,10 +23,10 @@ void report(const verbatim::Recipe& recipe, const verbatim::Stats& stats) {
                stats.tokens_per_second(), stats.mean_accepted_length());
 }
 
-int run(const std::string& path, const std::string& prompt) {
+int run(const std::string& path, const std::string& prompt, const std::string& recipe_name) {
   const verbatim::Recipe plain = verbatim::load_recipe("plain");
-  const verbatim::Recipe drafting = verbatim::load_recipe("auto");
-  const verbatim::Model model = verbatim::Model::load(path, {.recipe = drafting.name});
+  const verbatim::Recipe drafting = verbatim::load_recipe(recipe_name);
+  const verbatim::Model model = verbatim::Model::load(path, {.recipes = {plain, drafting}});
 
   const verbatim::GenerateResult slow = generate(model, prompt, plain);
   const verbatim::GenerateResult fast = generate(model, prompt, drafting);
@@ -39,12 +40,12 @@ int run(const std::string& path, const std::string& prompt) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: generate MODEL PROMPT\n");
+  if (argc != 3 && argc != 4) {
+    std::fprintf(stderr, "usage: generate MODEL PROMPT [RECIPE]\n");
     return 2;
   }
   try {
-    return run(argv[1], argv[2]);
+    return run(argv[1], argv[2], argc == 4 ? argv[3] : "auto");
   } catch (const verbatim::Error& error) {
     std::fprintf(stderr, "generate: %s\n", error.what());
     return static_cast<int>(error.kind());

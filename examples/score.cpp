@@ -1,6 +1,6 @@
-// Says how likely a model holds each text: a line with the mean log-probability of its tokens, and below it
-// the token that the model expected least, with the one that it expected there. At last it continues the
-// first text and shows that the log-probabilities which come with generated tokens are those of scoring them:
+// Says how likely a model holds each text: the log-probability of every token, their sum, and what the model
+// thought likeliest where it was surprised most. At last it continues the first text and shows that the
+// log-probabilities which come with generated tokens are those of scoring them:
 //
 //   score MODEL TEXT...
 
@@ -13,38 +13,45 @@
 
 namespace {
 
-double mean(const std::vector<verbatim::ScoredToken>& scored) {
-  double sum = 0;
-  for (const verbatim::ScoredToken& token : scored) sum += token.logprob;
-  return sum / static_cast<double>(scored.size());
+using verbatim::Model;
+using verbatim::ScoredToken;
+
+void print(const Model& model, const char* what, int32_t token, double logprob) {
+  std::printf("%-5s %10.6f  %s\n", what, logprob, model.piece(token).c_str());
 }
 
-void print(const verbatim::Model& model, const std::string& text) {
-  const std::vector<verbatim::ScoredToken> scored = score(model, model.encode(text), {.top_logprobs = 1});
-  std::printf("%.4f \"%s\"\n", mean(scored), text.c_str());
-  const verbatim::ScoredToken& least = *std::min_element(
+void print(const Model& model, const std::string& text) {
+  const std::vector<ScoredToken> scored = score(model, model.encode(text), {.top_logprobs = 5});
+  double sum = 0;
+  std::printf("text  %s\n", text.c_str());
+  for (const ScoredToken& place : scored) {
+    print(model, "token", place.token, place.logprob);
+    sum += place.logprob;
+  }
+  std::printf("sum   %10.6f  %.6f for each of %zu tokens\n", sum, sum / static_cast<double>(scored.size()),
+              scored.size());
+  const ScoredToken& least = *std::min_element(
       scored.begin(), scored.end(), [](const auto& a, const auto& b) { return a.logprob < b.logprob; });
-  std::printf("  least expected: \"%s\" (%.4f), likeliest there: \"%s\" (%.4f)\n",
-              model.token_text(least.token).c_str(), least.logprob,
-              model.token_text(least.top.front().token).c_str(), least.top.front().logprob);
+  print(model, "least", least.token, least.logprob);
+  for (const verbatim::TokenLogprob& likely : least.top) print(model, "top", likely.token, likely.logprob);
 }
 
 /// Whether generated tokens carry the numbers, bit for bit, that scoring the same text gives.
-bool agrees(const verbatim::Model& model, const verbatim::Recipe& recipe, const std::string& text) {
+bool agrees(const Model& model, const verbatim::Recipe& recipe, const std::string& text) {
   std::vector<int32_t> tokens = model.encode(text);
   verbatim::GenerateOptions options;
   options.max_tokens = 16;
-  options.top_logprobs = 1;
+  options.top_logprobs = 5;
   verbatim::Session session(model);
   const verbatim::GenerateResult result = session.generate(tokens, options, recipe);
   tokens.insert(tokens.end(), result.tokens.begin(), result.tokens.end());
-  const std::vector<verbatim::ScoredToken> scored = score(model, tokens, {.top_logprobs = 1});
+  const std::vector<ScoredToken> scored = score(model, tokens, {.top_logprobs = 5});
   return std::equal(result.logprobs.rbegin(), result.logprobs.rend(), scored.rbegin());
 }
 
 int run(const std::string& path, const std::vector<std::string>& texts) {
   const verbatim::Recipe recipe = verbatim::load_recipe("auto");
-  const verbatim::Model model = verbatim::Model::load(path, {.recipe = recipe.name});
+  const Model model = Model::load(path, {.recipe = recipe.name});
   for (const std::string& text : texts) print(model, text);
   const bool same = agrees(model, recipe, texts.front());
   std::printf("log-probabilities of drafted tokens and of scored ones are %s\n",
