@@ -49,6 +49,7 @@ TEST(PackModel, LeavesNoFileBehindWhenItIsCancelledOrFails) {
   test::write_tiny_llama(model);
   EXPECT_EQ(pack_model(model, file, {.threads = 2, .cancelled = [] { return true; }}), std::nullopt);
   expect_bad_input([&] { pack_model(model, file, {.formats = {"int3"}}); }, {"int3"});
+  EXPECT_THROW(pack_model(model, file, {.formats = {"int4", "full", "int4"}}), Error);
   expect_bad_input([&] { pack_model(folder.path() / "absent", file); }, {"absent"});
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
 }
