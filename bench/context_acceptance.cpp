@@ -8,7 +8,7 @@
 
 #include "app/text_io.h"
 #include "base/error.h"
-#include "checkpoint/json_fields.h"
+#include "base/json_fields.h"
 #include "engine/model_access.h"
 #include "kv/make_cache.h"
 #include "verbatim/verbatim.h"

@@ -11,11 +11,11 @@
 #include "app/progress.h"
 #include "app/text_io.h"
 #include "base/error.h"
+#include "base/new_folder.h"
 #include "bench/commands.h"
 #include "bench/context_acceptance.h"
 #include "bench/context_measurement.h"
 #include "bench/plot.h"
-#include "checkpoint/new_folder.h"
 
 namespace verbatim::bench {
 

@@ -9,10 +9,10 @@
 #include "bench/bandwidth_sweep.h"
 #include "bench/filled_cache.h"
 #include "bench/passes_measurement.h"
+#include "drafting/drafter_stack.h"
+#include "drafting/sparse_levels.h"
 #include "engine/memory_check.h"
 #include "engine/model_access.h"
-#include "speculation/drafter_stack.h"
-#include "speculation/sparse_levels.h"
 
 namespace verbatim::bench {
 

@@ -8,9 +8,9 @@
 #include "app/model_options.h"
 #include "app/text_io.h"
 #include "base/error.h"
+#include "base/new_folder.h"
 #include "bench/commands.h"
 #include "bench/sweep_figures.h"
-#include "checkpoint/new_folder.h"
 
 namespace verbatim::bench {
 

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "checkpoint/printable.h"
+#include "base/printable.h"
 
 namespace verbatim {
 

@@ -5,11 +5,11 @@
 
 #include "base/error.h"
 #include "base/memory_map.h"
+#include "base/printable.h"
 #include "checkpoint/check_tensors.h"
 #include "checkpoint/gguf_model.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/layout.h"
-#include "checkpoint/printable.h"
 #include "checkpoint/safetensors.h"
 
 namespace verbatim {

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "checkpoint/layout.h"
-#include "checkpoint/printable.h"
 
 namespace verbatim {
 

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/input_file.h"
-#include "checkpoint/json_fields.h"
-#include "checkpoint/printable.h"
+#include "base/json_fields.h"
+#include "base/printable.h"
 #include "checkpoint/rope_scaling.h"
 
 namespace verbatim {

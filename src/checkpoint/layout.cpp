@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "checkpoint/printable.h"
+#include "base/printable.h"
 
 namespace verbatim {
 

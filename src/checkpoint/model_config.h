@@ -21,7 +21,7 @@ enum class Origin {
 };
 
 /// The scheme by which `verbatim quantize` prepared the weights for four bits
-/// (quantization/quantize_model.h). For kAtom and kQuarot the decoder must also change the inputs of some
+/// (prepare/quantize_model.h). For kAtom and kQuarot the decoder must also change the inputs of some
 /// matrices.
 enum class QuantizationScheme {
   kNone,    ///< not prepared: the weights are the model's own

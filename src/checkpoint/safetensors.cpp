@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "base/error.h"
-#include "checkpoint/json_fields.h"
+#include "base/json_fields.h"
+#include "base/printable.h"
 #include "checkpoint/layout.h"
-#include "checkpoint/printable.h"
 
 namespace verbatim {
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "checkpoint/layout.h"
-#include "checkpoint/printable.h"
 
 namespace verbatim {
 

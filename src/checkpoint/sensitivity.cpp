@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "checkpoint/layout.h"
-#include "checkpoint/printable.h"
 #include "checkpoint/safetensors.h"
 
 namespace verbatim {

@@ -5,8 +5,8 @@
 #include <type_traits>
 
 #include "base/error.h"
-#include "checkpoint/json_fields.h"
-#include "checkpoint/printable.h"
+#include "base/json_fields.h"
+#include "base/printable.h"
 
 namespace verbatim {
 

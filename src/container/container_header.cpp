@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "checkpoint/json_fields.h"
-#include "checkpoint/printable.h"
+#include "base/json_fields.h"
+#include "base/printable.h"
 #include "container/config_json.h"
 
 namespace verbatim {

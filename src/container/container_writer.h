@@ -1,6 +1,6 @@
 #pragma once
 
-#include "checkpoint/new_file.h"
+#include "base/new_file.h"
 #include "container/container.h"
 #include "formats/linear.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "speculation/pass_runner.h"
+#include "drafting/pass_runner.h"
 
 namespace verbatim {
 

@@ -11,8 +11,8 @@
 
 namespace verbatim {
 
-/// What a sequence decodes with. A slot is used by one sequence at a time, and by the next with what its
-/// drafters have learnt.
+/// The drafters, the speculator and the place in the batch that one sequence decodes with. When the sequence
+/// has ended, the next one takes the slot over, with everything that its drafters have learnt.
 struct DecodingSlot {
   PassBatcher::Member member;
   std::unique_ptr<Evaluator> evaluator;
@@ -23,18 +23,21 @@ struct DecodingSlot {
 /// The slots of an engine. All members may be called from several threads.
 class DecodingSlots {
  public:
-  /// The batcher outlives the slots, and so do those that are out. At most `idle` of them are kept for later.
+  /// The batcher must outlive the slots. At most `idle` slots that are given back are kept for later
+  /// sequences.
   DecodingSlots(const Model& model, PassBatcher& batcher, int64_t capacity, int32_t idle)
       : model_(model), batcher_(&batcher), capacity_(capacity), most_idle_(idle) {}
 
   /// Gives the model that recipes with a `model` level draft with. Throws Error(kUsage) after the first slot.
   void set_draft_model(const Model& model);
-  /// That model's sizes, or null.
+  /// The config of the model that recipes draft with; null if there is no such model.
   const ModelConfig* draft_config() const;
 
-  /// A slot for a recipe, used before if there is one. Where it is the first, what passes cost may be
-  /// measured for it, of which `progress` hears. Throws what make_speculator() throws.
+  /// Takes a slot for a recipe: one that was given back, or else a new one. Before the first slot of a
+  /// planned recipe the costs of passes may be measured; `progress` is then called with the fraction done,
+  /// from 0 to 1. Throws whatever make_speculator() throws.
   std::unique_ptr<DecodingSlot> take(const Recipe& recipe, const std::function<void(double)>& progress = {});
+  /// Returns a slot, so that a later sequence with the same recipe may take it.
   void give_back(std::unique_ptr<DecodingSlot> slot);
 
  private:

@@ -10,12 +10,13 @@
 
 namespace verbatim {
 
-/// Throws Error(kUsage) for options that cannot be followed, or weights that the recipe needs and the model
-/// was loaded without, and what validate() throws of the recipe.
+/// Checks a request before anything is computed. Throws Error(kUsage) for options out of range, and when the
+/// recipe needs weights that the model was loaded without; and whatever validate() throws for the recipe.
 void check_options(const GenerateOptions& options, const Recipe& recipe, const ModelData& data);
 
-/// Throws Error(kBadInput) for a prompt that is empty, has unknown tokens or, after `known` tokens, leaves no
-/// room in a sequence of at most `capacity`.
+/// Checks a prompt that is appended to a sequence of `known` tokens. Throws Error(kBadInput) if prompt and
+/// sequence are both empty, if the prompt has tokens outside the vocabulary, or if it leaves no room in a
+/// sequence of at most `capacity` tokens.
 void check_prompt(std::span<const int32_t> prompt, int64_t known, int64_t max_tokens, int64_t capacity,
                   int32_t vocab_size);
 
@@ -26,26 +27,28 @@ int64_t sequence_capacity(const Model& model, int64_t wanted);
 /// of them ends it.
 class Generation {
  public:
-  /// What else wants to have a say.
+  /// The functions that a generation calls on its way; each may be empty.
   struct Hooks {
-    /// Hears each piece of text as it becomes final; false cancels.
+    /// Called with each piece of text as it becomes final. Returning false cancels the generation.
     std::function<bool(std::string_view)> on_text = {};
-    /// Asked before every pass over a prompt and before every step: a reason to end there, or none.
+    /// Called before every pass over a prompt and before every step. A reason that it returns ends the
+    /// generation there.
     std::function<std::optional<FinishReason>()> stopped = {};
-    /// Asked likewise: the most tokens of the prompt that the next pass may take.
+    /// Called before every pass over a prompt. Returns the most tokens of the prompt that the pass may take.
     std::function<int64_t()> prompt_rows = {};
   };
 
-  /// The sequence, the model and the options outlive the generation. `capacity`: the most tokens that the
-  /// sequence may reach.
+  /// The sequence, the model and the options must outlive the generation. `capacity` is the most tokens that
+  /// the sequence may reach.
   Generation(Sequence& sequence, const ModelData& data, const GenerateOptions& options, int64_t capacity,
              Hooks hooks);
 
-  /// Evaluates what the cache does not hold yet and generates until something ends it. Whatever a pass throws
-  /// goes through; once the sequence is as it was before that step, it may be called again and goes on.
+  /// Evaluates the tokens that the cache does not hold yet and generates until something ends the generation.
+  /// An exception of a pass goes through; once the sequence is as it was before that step, run() may be
+  /// called again and goes on.
   void run(Speculator& speculator);
 
-  /// Ends it where it is, for a reason from outside.
+  /// Ends the generation where it is, for a reason from outside.
   void stop(FinishReason reason);
 
   GenerateResult result;

@@ -9,18 +9,18 @@
 
 namespace verbatim {
 
-/// A request on its way.
+/// A request of an engine from its arrival to its end, with all that belongs to it.
 struct Job {
   Request request;
-  int64_t order = 0;  ///< lower ones go first
+  int64_t order = 0;  ///< jobs of lower order go first
   std::shared_ptr<TokenStream::State> stream;
   Sequence sequence;
   std::unique_ptr<DecodingSlot> slot;
   std::optional<Generation> generation;
-  size_t sent = 0;          ///< tokens that the stream has got
-  bool remembered = false;  ///< its prompt has been given to the prompt cache
+  size_t sent = 0;          ///< the number of tokens that the stream has been given
+  bool remembered = false;  ///< whether the prompt has been given to the prompt cache
 
-  /// Why it ends before its time, or nothing.
+  /// The reason to end the job now, before its generation ends by itself; nothing if it may go on.
   std::optional<FinishReason> stopped() const;
 };
 

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/matrix.h"
+#include "drafting/sparse_levels.h"
 #include "kv/dense.h"
 #include "model/weights.h"
-#include "speculation/sparse_levels.h"
 
 namespace verbatim {
 

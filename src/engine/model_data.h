@@ -10,7 +10,7 @@
 
 namespace verbatim {
 
-/// What a Model shares between its copies.
+/// The weights, the vocabulary and the config that all copies of a Model share.
 struct ModelData {
   Checkpoint checkpoint;
   Decoder decoder;

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/stopwatch.h"
-#include "speculation/sequence.h"
+#include "drafting/sequence.h"
 
 namespace verbatim {
 

@@ -9,9 +9,9 @@
 #include <mutex>
 #include <vector>
 
+#include "drafting/pass_runner.h"
 #include "engine/batch_pace.h"
 #include "kv/paged.h"
-#include "speculation/pass_runner.h"
 #include "verbatim/engine.h"
 
 namespace verbatim {
@@ -64,7 +64,8 @@ class PassBatcher {
   PassBatcher(ThreadTeam& team, const EngineOptions& options, std::function<bool()> make_room,
               std::function<void()> between_passes);
 
-  /// Makes a sequence one of the batch: from now on no shared pass begins before it wants one, too.
+  /// Makes a sequence one of the batch. Until detach(), no shared pass begins before this sequence wants a
+  /// pass.
   void attach(Member& member);
   /// Ends what attach() began: passes no longer wait for this sequence.
   void detach(Member& member);

@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "base/stopwatch.h"
+#include "drafting/evaluator.h"
 #include "engine/model_access.h"
 #include "kv/make_cache.h"
-#include "speculation/evaluator.h"
 #include "verbatim/text.h"
 
 namespace verbatim {

@@ -21,7 +21,8 @@ struct ScoringWindow {
 /// window, so that its first token can be scored; otherwise it is not.
 std::vector<ScoringWindow> scoring_windows(int64_t tokens, int64_t length, int64_t stride, bool past);
 
-/// How well a model predicted one token of a text, and how its prediction compares with another one.
+/// The score of one token of a text: how likely a model held it, and how the prediction compares with another
+/// prediction of the same token.
 struct TokenScore {
   double nll = 0;         ///< -log of the probability of the token that came
   double excess_nll = 0;  ///< nll less that of the other prediction

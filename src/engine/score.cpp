@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "drafting/evaluator.h"
 #include "engine/model_access.h"
 #include "kv/make_cache.h"
 #include "sampling/log_probability.h"
-#include "speculation/evaluator.h"
 
 namespace verbatim {
 

@@ -5,11 +5,11 @@
 
 #include "base/available_memory.h"
 #include "base/error.h"
+#include "drafting/sparse_levels.h"
 #include "engine/memory_check.h"
 #include "engine/model_access.h"
 #include "kv/dense.h"
 #include "kv/make_cache.h"
-#include "speculation/sparse_levels.h"
 
 namespace verbatim {
 

@@ -7,42 +7,45 @@
 #include <string>
 #include <vector>
 
+#include "drafting/sequence.h"
 #include "kv/paged.h"
 #include "kv/prompt_cache.h"
-#include "speculation/sequence.h"
 #include "verbatim/engine.h"
 
 namespace verbatim {
 
 struct ModelConfig;
 
-/// Where the keys and values of an engine's sequences are: those in BF16 in pages of a pool, with beginnings
-/// that several have in common only once; others in caches of their own, which go over to the next sequence
-/// that begins alike. All members may be called from several threads, for different sequences.
+/// The memory for keys and values of an engine's sequences. Keys and values in BF16 lie in pages of a pool,
+/// where a beginning that several sequences have in common is stored once. Keys and values of other types lie
+/// in a cache for each sequence, which the next sequence with the same beginning takes over. All members may
+/// be called from several threads, for different sequences.
 class SequenceMemory {
  public:
-  /// `capacity`: the most tokens of a sequence. Throws Error(kMachine) when the memory cannot be reserved.
+  /// `capacity` is the most tokens that a sequence may reach. Throws Error(kMachine) when the memory cannot
+  /// be reserved.
   SequenceMemory(const Model& model, const EngineOptions& options, int64_t capacity);
 
-  /// Refuses a request that could never be run: throws Error(kMachine). `draft`: the other model that it may
-  /// draft with, or null.
+  /// Throws Error(kMachine) for a request that no free memory could ever suffice for. `draft` is the other
+  /// model that the request may draft with, or null.
   void check(const Request& request, const ModelConfig* draft) const;
 
-  /// Gives a sequence, with a cache or without one, room for the tokens that it has, and what is known of
-  /// them. False when there is too little beside `running` others, each of which will soon want more.
+  /// Gives a sequence, which may have a cache already, memory for its tokens, with the keys and values of
+  /// those tokens that are remembered. Returns false if there is too little memory beside `running` other
+  /// sequences, each of which will soon want more.
   bool admit(Sequence& sequence, const Recipe& recipe, int64_t running);
-  /// Remembers the first `prompt` tokens of a sequence that goes on,
+  /// Remembers the keys and values of the first `prompt` tokens of a sequence that goes on.
   void remember_prompt(const Sequence& sequence, size_t prompt, const Recipe& recipe);
-  /// or all of one that has ended; it has no cache afterwards.
+  /// Takes the cache of a sequence that has ended, and remembers its keys and values if `remember` says so.
   void end(Sequence& sequence, const Recipe& recipe, bool remember);
-  /// Frees some memory that no sequence uses, or says that there is none.
+  /// Frees some memory that no sequence uses. Returns false if there is none.
   bool evict();
 
-  /// Fills in what the statistics say of memory.
+  /// Fills in the fields of the statistics that are about memory.
   void describe(EngineStats& stats) const;
 
  private:
-  /// One that has ended, in a cache of its own.
+  /// A sequence that has ended, with its cache.
   struct Kept {
     CacheOptions options;
     std::string reading;
@@ -68,7 +71,7 @@ class SequenceMemory {
   int64_t remembered_ = 0;                      // tokens that were not evaluated
 };
 
-/// The cache of a sequence, if it is made of pages; or null.
+/// The cache of a sequence if it is made of pages, else null.
 PagedCache* pages_of(const Sequence& sequence);
 
 }  // namespace verbatim

@@ -7,7 +7,7 @@
 #include "base/crc64.h"
 #include "base/error.h"
 #include "base/memory_map.h"
-#include "checkpoint/new_file.h"
+#include "base/new_file.h"
 #include "container/config_json.h"
 #include "kernels/dispatch.h"
 
@@ -89,47 +89,54 @@ void write_session(const std::filesystem::path& path, const SavedSession& sessio
   file.keep();
 }
 
-LoadedSession read_session(const std::filesystem::path& path, const ModelData& model) {
-  const MemoryMap file(path);
-  const std::span<const std::byte> bytes = file.bytes();
+LoadedSession parse_session(std::span<const std::byte> bytes, const std::string& where,
+                            const SessionModel& model) {
   Header header;
   if (bytes.size() >= sizeof(Header)) std::memcpy(&header, bytes.data(), sizeof(Header));
   if (bytes.size() < sizeof(Header) || header.magic != kMagic) {
-    bad_input("{} is no saved session", path.string());
+    bad_input("{} is no saved session", where);
   }
   if (header.version != kVersion) {
-    bad_input("{} was saved by another version of Verbatim (its format is {}, not {})", path.string(),
-              header.version, kVersion);
+    bad_input("{} was saved by another version of Verbatim (its format is {}, not {})", where, header.version,
+              kVersion);
   }
   const std::span<const std::byte> rest = bytes.subspan(sizeof(Header));
   if (header.checksum != checksum_of(header, rest)) {
-    bad_input("{} is damaged: its checksum is not that of its contents", path.string());
+    bad_input("{} is damaged: its checksum is not that of its contents", where);
   }
   if (header.tokens > rest.size() / sizeof(int32_t) ||
       header.stored != rest.size() - header.tokens * sizeof(int32_t)) {
-    bad_input("{} is damaged: its parts are not as long as it says", path.string());
+    bad_input("{} is damaged: its parts are not as long as it says", where);
   }
-  if (header.model != fingerprint(model)) {
-    bad_input("{} was saved with another model than {}", path.string(), model.checkpoint.path.string());
+  if (header.model != model.fingerprint) {
+    bad_input("{} was saved with another model than {}", where, model.name);
   }
   LoadedSession loaded;
   loaded.session.tokens.resize(header.tokens);
   std::ranges::copy(rest.first(header.tokens * sizeof(int32_t)),
                     std::as_writable_bytes(std::span(loaded.session.tokens)).begin());
   for (const int32_t token : loaded.session.tokens) {
-    if (token < 0 || token >= model.checkpoint.config.vocab_size) {
-      bad_input("{} holds token {}, which the model does not have", path.string(), token);
+    if (token < 0 || token >= model.vocab_size) {
+      bad_input("{} holds token {}, which the model does not have", where, token);
     }
   }
-  loaded.session.cache = parse_cache(text_of(header.cache), path.string());
+  loaded.session.cache = parse_cache(text_of(header.cache), where);
   loaded.session.reading = text_of(header.reading);
-  parse_reading(loaded.session.reading, path.string());
-  if (header.positions > header.tokens) bad_input("{} holds more positions than tokens", path.string());
+  parse_reading(loaded.session.reading, where);
+  if (header.positions > header.tokens) bad_input("{} holds more positions than tokens", where);
   if (text_of(header.path) != kernels().name) return loaded;
   loaded.session.positions = static_cast<int64_t>(header.positions);
   const std::span<const std::byte> stored = rest.subspan(header.tokens * sizeof(int32_t));
   loaded.stored.assign(stored.begin(), stored.end());
   return loaded;
+}
+
+LoadedSession read_session(const std::filesystem::path& path, const ModelData& model) {
+  const MemoryMap file(path);
+  return parse_session(file.bytes(), path.string(),
+                       {.name = model.checkpoint.path.string(),
+                        .fingerprint = fingerprint(model),
+                        .vocab_size = model.checkpoint.config.vocab_size});
 }
 
 }  // namespace verbatim

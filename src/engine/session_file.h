@@ -12,7 +12,7 @@
 
 namespace verbatim {
 
-/// What a session's file says, beside the keys and values themselves.
+/// The contents of a session's file, without the keys and values themselves.
 struct SavedSession {
   std::vector<int32_t> tokens;
   CacheOptions cache;     ///< how the keys and values are stored
@@ -31,6 +31,17 @@ struct LoadedSession {
   SavedSession session;
   std::vector<std::byte> stored;  ///< the bytes of keys and values, as KvCache::stored() has them
 };
+
+/// The model that a session's file must belong to.
+struct SessionModel {
+  std::string name;          ///< as messages name it
+  uint64_t fingerprint = 0;  ///< a number that differs between models with different keys and values
+  int32_t vocab_size = 0;
+};
+
+/// Takes the bytes of a session's file apart, which messages name `where`. Throws like read_session().
+LoadedSession parse_session(std::span<const std::byte> bytes, const std::string& where,
+                            const SessionModel& model);
 
 /// Reads a session's file. Keys and values that another machine path computed are left out, because their
 /// bits would differ. Throws Error(kBadInput) when the file is no session's, is damaged, or belongs to

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/attention.h"
+#include "attention/attention.h"
 
 namespace verbatim {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/coded_chunks.h"
+#include "attention/coded_chunks.h"
 
 namespace verbatim {
 

@@ -7,7 +7,7 @@
 namespace verbatim {
 
 /// Keys and values in BF16 (or F16, for comparison), in the panel layout that attention reads
-/// (kernels/attention.h).
+/// (attention/attention.h).
 class DenseCache : public KvCache {
  public:
   /// Reserves the memory. Throws Error(kMachine), saying how much is needed, if that fails.

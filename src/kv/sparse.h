@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "kernels/attention.h"
+#include "attention/attention.h"
 #include "kv/cache.h"
 
 namespace verbatim {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "attention/attention.h"
 #include "base/error.h"
-#include "kernels/attention.h"
 #include "kernels/dispatch.h"
 
 namespace verbatim {

@@ -9,12 +9,16 @@
 
 namespace verbatim {
 
-/// What the filters keep. In the order of decreasing logit, the smaller token first among equals, every
-/// filter keeps a beginning; so all of them together come down to the last pair that is kept.
+/// The last pair of logit and token that all filters keep together. With the tokens in the order of
+/// decreasing logit, the smaller token first among equals, every filter keeps a beginning of that order, so
+/// the shortest beginning says everything.
 struct Cut {
+  /// The smallest logit that is kept.
   float logit = -std::numeric_limits<float>::infinity();
+  /// The largest token that is kept with exactly that logit.
   int32_t token = std::numeric_limits<int32_t>::max();
 
+  /// Whether the filters keep a token with the given logit.
   bool keeps(float other_logit, int32_t other_token) const {
     return other_logit > logit || (other_logit == logit && other_token <= token);
   }

@@ -4,7 +4,7 @@
 
 namespace verbatim {
 
-/// A token that a draft may continue with.
+/// A token with which a drafter may continue a draft.
 struct Guess {
   int32_t token;
   /// How sure the draft is that verification, which sees the same noise, will choose it: the softmax of

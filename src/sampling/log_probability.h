@@ -13,10 +13,10 @@ namespace verbatim {
 /// zero. Throws Error(kBadInput) when no logit is above minus infinity.
 ScoredToken score_token(std::span<const float> logits, int32_t token, int32_t top);
 
-/// Where the scores of generated tokens go, if anybody wants them.
+/// The list that the scores of generated tokens are added to; a sink without a list ignores them.
 struct ScoreSink {
-  std::vector<ScoredToken>* scores = nullptr;
-  int32_t top = 0;
+  std::vector<ScoredToken>* scores = nullptr;  ///< not owned; null: the caller wants no scores
+  int32_t top = 0;                             ///< the number of likeliest tokens in each score
 
   /// Adds the score of a token that is appended to the sequence.
   void add(std::span<const float> logits, int32_t token) const {

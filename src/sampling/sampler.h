@@ -11,7 +11,7 @@
 
 namespace verbatim {
 
-/// What a caller allows a sequence to say: a filter, and what it needs to know to ask it.
+/// The filter that decides which tokens a sequence may continue with, and the arguments to call it with.
 struct Constraint {
   TokenFilter filter = {};     ///< empty: every token is allowed
   size_t first_generated = 0;  ///< the position of the first token that the filter is told
@@ -33,10 +33,10 @@ class Sampler {
   /// after the first call with a vocabulary of that size.
   int32_t sample(std::span<const float> logits, int64_t position, std::span<const int32_t> history);
 
-  /// What sample() may choose given a draft's logits: the tokens with the best scores, best first, at most
-  /// out.size() ≤ kMostGuesses of them and fewer where the filters leave fewer. Returns how many; the first
-  /// is sample()'s choice. 0 when no logit is above minus infinity: a draft is only a guess. An infinite
-  /// logit leaves no second guess.
+  /// The tokens that sample() may choose given a draft's logits: those of the best scores, best first, at
+  /// most out.size() ≤ kMostGuesses of them and fewer where the filters leave fewer. Returns how many; the
+  /// first is sample()'s choice. 0 when no logit is above minus infinity: a draft is only a guess. An
+  /// infinite logit leaves no second guess.
   ///
   /// The confidence of a guess is at temperature 0 its probability (the softmax over all penalised logits),
   /// above 0 the softmax of logit + temperature · noise among the kGumbelBest tokens of the best scores: the

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/matrix.h"
+#include "drafting/evaluator.h"
 #include "sampling/log_probability.h"
-#include "speculation/evaluator.h"
 #include "verbatim/recipe.h"
 
 namespace verbatim {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "drafting/drafter_stack.h"
+#include "drafting/pass_costs.h"
 #include "speculation/acceptance.h"
-#include "speculation/drafter_stack.h"
 #include "speculation/fading_line.h"
-#include "speculation/pass_costs.h"
 
 namespace verbatim {
 

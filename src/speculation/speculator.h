@@ -1,7 +1,7 @@
 #pragma once
 
+#include "drafting/drafter_stack.h"
 #include "speculation/acceptance.h"
-#include "speculation/drafter_stack.h"
 #include "speculation/planner.h"
 #include "verbatim/generate.h"
 

@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "checkpoint/model_config.h"
+#include "drafting/sparse_levels.h"
 #include "formats/format.h"
 #include "kv/make_cache.h"
-#include "speculation/sparse_levels.h"
 #include "verbatim/recipe.h"
 
 namespace verbatim {

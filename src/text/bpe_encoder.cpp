@@ -3,8 +3,8 @@
 #include <array>
 #include <unordered_map>
 
-#include "text/byte_level.h"
 #include "base/utf8.h"
+#include "text/byte_level.h"
 
 namespace verbatim {
 

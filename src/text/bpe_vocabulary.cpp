@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "checkpoint/printable.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 
 namespace verbatim {

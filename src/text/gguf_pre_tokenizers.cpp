@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "checkpoint/printable.h"
+#include "base/printable.h"
 #include "text/byte_level.h"
 
 namespace verbatim {

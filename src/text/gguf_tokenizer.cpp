@@ -1,12 +1,12 @@
 #include "text/gguf_tokenizer.h"
 
 #include "base/error.h"
-#include "checkpoint/printable.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "text/bpe_encoder.h"
 #include "text/bpe_vocabulary.h"
 #include "text/byte_level.h"
 #include "text/gguf_pre_tokenizers.h"
-#include "base/utf8.h"
 
 namespace verbatim {
 

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "text/protobuf_reader.h"
 #include "base/utf8.h"
+#include "text/protobuf_reader.h"
 
 namespace verbatim {
 

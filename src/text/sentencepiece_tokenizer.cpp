@@ -3,7 +3,7 @@
 #include <sentencepiece_processor.h>
 
 #include "base/error.h"
-#include "checkpoint/printable.h"
+#include "base/printable.h"
 #include "text/piece_tokenizer.h"
 #include "text/sentencepiece_model.h"
 

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "checkpoint/gguf.h"
 #include "text/gguf_tokenizer.h"
 #include "text/sentencepiece_tokenizer.h"

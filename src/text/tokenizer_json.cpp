@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "checkpoint/printable.h"
+#include "base/printable.h"
 #include "text/added_token_json.h"
 #include "text/bpe_encoder.h"
 #include "text/bpe_vocabulary.h"

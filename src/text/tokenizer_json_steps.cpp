@@ -3,7 +3,7 @@
 #include <map>
 
 #include "base/error.h"
-#include "checkpoint/printable.h"
+#include "base/printable.h"
 #include "text/byte_level.h"
 #include "text/vocabulary.h"
 

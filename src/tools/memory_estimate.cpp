@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "attention/attention.h"
 #include "base/matrix.h"
 #include "engine/memory_check.h"
-#include "kernels/attention.h"
 #include "kernels/kernel_table.h"
 #include "tools/inspect_packed.h"
 

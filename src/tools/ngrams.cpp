@@ -1,7 +1,7 @@
 #include "verbatim/ngrams.h"
 
 #include "container/load.h"
-#include "speculation/ngram_table.h"
+#include "drafting/ngram_table.h"
 #include "text/tokenizer.h"
 #include "verbatim/text.h"
 

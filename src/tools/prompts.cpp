@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "checkpoint/json_fields.h"
+#include "base/json_fields.h"
 
 namespace verbatim {
 

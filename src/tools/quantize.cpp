@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "checkpoint/new_folder.h"
-#include "checkpoint/printable.h"
-#include "quantization/quantize_model.h"
+#include "base/new_folder.h"
+#include "base/printable.h"
+#include "prepare/quantize_model.h"
 #include "text/tokenizer.h"
 
 namespace verbatim {

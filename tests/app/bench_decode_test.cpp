@@ -255,7 +255,7 @@ TEST(BenchDecode, RefusesWrongUsageInOneLine) {
   expect_refused(bench(prompts, "plain", {"-n", "1"}), 2, {"1"});
   expect_refused(bench(prompts, "plain", {"-n", "1024"}), 2, {"1024", "no room"});
   expect_refused(bench(prompts, "plain", {"--limit", "0"}), 2, {"--limit"});
-  expect_refused(bench(prompts, "fast"), 1, {"no recipe \"fast\""});
+  expect_refused(bench(prompts, "fast"), 2, {"no recipe \"fast\""});
   expect_refused(bench(prompts, "ml-specqd,ml-specqd"), 2, {"two recipes are called ml-specqd"});
   expect_refused(bench(prompts, drafting), 2, {"small", "--draft-model"});
   expect_refused(bench(prompts.string() + "," + prompts.string(), "plain"), 2,

@@ -81,7 +81,7 @@ TEST(BenchThroughput, RefusesWhatItCannotMeasure) {
   const test::TemporaryFolder folder;
   const auto prompts = folder.write("some.jsonl", kPrompts);
   test::expect_refused(
-      {"bench", "throughput", test::default_model(), "--prompts", prompts, "--recipes", "nope"}, 1, {"nope"});
+      {"bench", "throughput", test::default_model(), "--prompts", prompts, "--recipes", "nope"}, 2, {"nope"});
   test::expect_refused({"bench", "throughput", test::default_model(), "--prompts", prompts, "--recipes",
                         "plain", "--batch", "0"},
                        2, {"--batch"});

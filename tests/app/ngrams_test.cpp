@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "speculation/ngram_table.h"
+#include "drafting/ngram_table.h"
 #include "support/run_program.h"
 #include "support/test_data.h"
 

@@ -56,7 +56,7 @@ TEST(CacheOnTheCommandLine, SetsEveryOptionOnce) {
 TEST(WrongUsage, HasAnExitCodeOfItsOwnWhateverIsWrong) {
   test::expect_refused({"generate", test::draft_model()}, kUsageExit, {"the prompt is empty"});
   expect_generate_refuses({"--cache", "BF16"}, "unknown cache \"BF16\"");
-  expect_generate_refuses({"--formats", "nope"}, "no format \"nope\"");
+  expect_generate_refuses({"--formats", "nope"}, "unknown format \"nope\"");
   expect_generate_refuses({"--recipe", "nope"}, "no recipe \"nope\"");
 }
 

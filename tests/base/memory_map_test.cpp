@@ -45,7 +45,7 @@ TEST(MemoryMap, OutlivesTheNameOfTheFile) {
 TEST(MemoryMap, SaysWhatIsWrongWithTheFile) {
   const test::TemporaryFolder folder;
   expect_bad_input(folder.path() / "absent", "No such file");
-  expect_bad_input(folder.path(), "not a regular file");
+  expect_bad_input(folder.path(), "is a folder");
   expect_bad_input(folder.write("empty", ""), "is empty");
   expect_bad_input("/dev/null", "not a regular file");
 }

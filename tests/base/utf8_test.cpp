@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "text/tokenizer.h"
-#include "tokenizer_support.h"
+#include "text/tokenizer_support.h"
 #include "verbatim/text.h"
 
 namespace verbatim {

@@ -112,7 +112,7 @@ TEST(Safetensors, RefusesOverlappingTensors) {
 
 TEST(Safetensors, NamesInErrorsStayOnOneLine) {
   expect_refused(safetensors_file("{\"a\\nb\\u0000" + std::string(500, 'c') + "\":{}}", ""),
-                 {"a?b?ccc", "..."});
+                 {"a b ccc", "..."});
 }
 
 TEST(Safetensors, LeavesOutBuffersThatTheArchitectureImplies) {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "drafting/drafter_stack.h"
 #include "engine/model_access.h"
-#include "speculation/drafter_stack.h"
 #include "support/drafting.h"
 #include "support/speculative_text.h"
 

@@ -74,7 +74,7 @@ TEST(LosslessFormatsOfOtherTypes, AreRefusedInWordsThatHelp) {
       EXPECT_EQ(error.kind(), ErrorKind::kBadInput);
       const std::string message = error.what();
       EXPECT_NE(message.find(format), std::string::npos) << message;
-      EXPECT_NE(message.find("pack it into f32"), std::string::npos) << message;
+      EXPECT_NE(message.find("name the format f32 instead"), std::string::npos) << message;
     }
   }
 }

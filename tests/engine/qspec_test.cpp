@@ -1,4 +1,4 @@
-#include "quantization/quantize_model.h"
+#include "prepare/quantize_model.h"
 #include "support/batches.h"
 #include "verbatim/perplexity.h"
 

@@ -1,4 +1,4 @@
-#include "speculation/sparse_levels.h"
+#include "drafting/sparse_levels.h"
 #include "support/speculative_text.h"
 
 namespace verbatim {

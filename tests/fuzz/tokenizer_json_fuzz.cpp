@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "text/tokenizer_json.h"
 #include "base/utf8.h"
+#include "text/tokenizer_json.h"
 #include "verbatim/error.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

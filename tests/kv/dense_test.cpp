@@ -8,7 +8,7 @@
 namespace verbatim {
 namespace {
 
-// Reads a head's element back by the layout that kernels/attention.h states.
+// Reads a head's element back by the layout that attention/attention.h states.
 float key_at(const HeadCache& head, int64_t width, int64_t position, int64_t d) {
   const BFloat16* const chunk = head.keys + position / 128 * head.chunk_stride;
   const int64_t slot = position % 128;

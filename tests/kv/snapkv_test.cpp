@@ -16,7 +16,7 @@ constexpr int64_t kGroup = 2;
 constexpr int64_t kCapacity = 1024;
 constexpr CacheShape kShape{.layers = 2, .kv_heads = 2, .head_dim = kDim};
 
-/// Reads numbers back by the layout that kernels/attention.h states.
+/// Reads numbers back by the layout that attention/attention.h states.
 float key_at(const HeadCache& head, int64_t position, int64_t d) {
   const int64_t slot = position % 128;
   const int64_t at = position / 128 * head.chunk_stride + slot / 16 * kDim * 16;

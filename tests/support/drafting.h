@@ -4,9 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "drafting/evaluator.h"
+#include "drafting/neural_drafter.h"
 #include "kv/dense.h"
-#include "speculation/evaluator.h"
-#include "speculation/neural_drafter.h"
 #include "support/engine_support.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"

@@ -8,11 +8,11 @@
 #include <random>
 #include <stdexcept>
 
+#include "base/utf8.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
 #include "text/protobuf_reader.h"
 #include "text/sentencepiece_model.h"
-#include "base/utf8.h"
 
 namespace verbatim::test {
 

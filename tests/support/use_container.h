@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "attention/attention.h"
 #include "base/crc64.h"
 #include "container/load.h"
 #include "container/preamble.h"
-#include "kernels/attention.h"
 #include "kv/dense.h"
 #include "model/decoder.h"
 #include "text/tokenizer.h"
