@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/bad_input.h"
-#include "speculation/ngram_table.h"
+#include "drafting/ngram_table.h"
 #include "support/test_data.h"
 
 namespace verbatim {
