@@ -20,7 +20,7 @@ struct TensorReport {
 
 /// The tensors of one element type.
 struct TensorGroup {
-  int64_t count = 0;
+  int64_t count = 0;  ///< their number
   int64_t bytes = 0;  ///< their size in the files
 };
 

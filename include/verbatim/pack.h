@@ -11,7 +11,7 @@ namespace verbatim {
 
 /// How a model is packed into a file.
 struct PackOptions {
-  /// The formats to pack every matrix into, by name; "full" is the model's own type.
+  /// The formats to pack every matrix into, by name, each of them once; "full" is the model's own type.
   std::vector<std::string> formats = {"full", "mxfp4"};
   /// A .safetensors file with the loss's sensitivity to each weight, for the formats `squeeze3` and
   /// `squeeze4`; empty: none.
@@ -37,8 +37,8 @@ struct PackReport {
 /// nothing if the work was cancelled. A cancellation or a failure leaves no file behind.
 ///
 /// Throws Error(kBadInput) when the model is malformed or is packed already, when there is no format of a
-/// name or a format cannot hold the weights, and when no file can be made there; Error(kMachine) when writing
-/// fails.
+/// name or a format cannot hold the weights, and when no file can be made there; Error(kUsage) when a format
+/// is asked for twice; Error(kMachine) when writing fails.
 std::optional<PackReport> pack_model(const std::filesystem::path& model, const std::filesystem::path& file,
                                      const PackOptions& options = {});
 

@@ -1,12 +1,27 @@
-#include "container/pack.h"
-
-#include "checkpoint/sensitivity.h"
 #include "verbatim/pack.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "checkpoint/sensitivity.h"
+#include "container/pack.h"
 
 namespace verbatim {
 
+namespace {
+
+void refuse_repetition(const std::vector<std::string>& formats) {
+  for (auto format = formats.begin(); format != formats.end(); ++format) {
+    if (std::find(formats.begin(), format, *format) == format) continue;
+    fail(ErrorKind::kUsage, "the format {} is asked for twice: a file holds it once", *format);
+  }
+}
+
+}  // namespace
+
 std::optional<PackReport> pack_model(const std::filesystem::path& model, const std::filesystem::path& file,
                                      const PackOptions& options) {
+  refuse_repetition(options.formats);
   PackModelOptions pack;
   pack.load.formats = parse_formats(options.formats);
   pack.load.progress = options.progress;

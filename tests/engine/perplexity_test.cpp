@@ -10,6 +10,7 @@
 #include "support/engine_support.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
+#include "verbatim/score.h"
 
 namespace verbatim {
 namespace {
@@ -225,6 +226,26 @@ TEST(Perplexity, IsThatOfTheTextsTokens) {
   EXPECT_NEAR(result.bits_per_byte, sum / std::numbers::ln2 / static_cast<double>(std::string(kText).size()),
               1e-9);
   EXPECT_GT(result.standard_error, 0.0);
+}
+
+TEST(NegativeLogLikelihoods, AreWhatThePerplexityIsMadeOf) {
+  const Model model = default_model({});
+  const std::vector<int32_t> tokens = model.encode(kText);
+  const std::vector<double> nlls = negative_log_likelihoods(model, tokens, 2);
+  ASSERT_EQ(nlls.size(), tokens.size() - 1);
+  double sum = 0;
+  for (const double nll : nlls) sum += nll;
+  EXPECT_EQ(sum / static_cast<double>(nlls.size()), measure_perplexity(model, kText).mean_nll);
+  const std::vector<ScoredToken> scored = score(model, tokens);
+  for (size_t i = 0; i < nlls.size(); ++i) EXPECT_NEAR(nlls[i], -scored[i].logprob, 1e-5) << i;
+  EXPECT_TRUE(negative_log_likelihoods(model, std::span(tokens).first(1)).empty());
+}
+
+TEST(NegativeLogLikelihoods, RefuseTokensThatTheModelCannotRead) {
+  const Model model = default_model({});
+  EXPECT_THROW(negative_log_likelihoods(model, std::vector<int32_t>(1025, 5)), Error);
+  EXPECT_THROW(negative_log_likelihoods(model, std::vector<int32_t>{1, -1}), Error);
+  EXPECT_THROW(negative_log_likelihoods(model, std::vector<int32_t>{1, model.vocab_size()}), Error);
 }
 
 TEST(Perplexity, TakesSpecialTokensInTheTextForText) {

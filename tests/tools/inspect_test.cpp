@@ -1,0 +1,103 @@
+#include "verbatim/inspect.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "checkpoint/bad_input.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+#include "verbatim/pack.h"
+
+namespace verbatim {
+namespace {
+
+using test::expect_bad_input;
+using ::testing::SizeIs;
+
+TEST(InspectModel, DescribesACheckpointWithItsTensorsAndVocabulary) {
+  const ModelReport report = inspect_model(test::draft_model());
+  EXPECT_EQ(report.file_format, "safetensors");
+  EXPECT_EQ(report.architecture, "llama");
+  EXPECT_EQ(report.files, 1);
+  EXPECT_EQ(report.rope_scaling, "none");
+  EXPECT_EQ(report.sliding_window, std::nullopt);
+  EXPECT_EQ(report.packed, std::nullopt);
+  int64_t weights = 0;
+  int64_t in_matrices = 0;
+  for (const TensorReport& tensor : report.tensors) {
+    int64_t elements = 1;
+    for (const int64_t length : tensor.shape) elements *= length;
+    EXPECT_EQ(tensor.bytes, 2 * elements) << tensor.name;
+    weights += elements;
+    if (tensor.shape.size() == 2) in_matrices += elements;
+  }
+  EXPECT_EQ(report.parameters, weights);
+  EXPECT_EQ(report.types.at("BF16").bytes, 2 * weights);
+  EXPECT_THAT(report.tensors, SizeIs(static_cast<size_t>(report.types.at("BF16").count)));
+  ASSERT_TRUE(report.vocabulary);
+  EXPECT_EQ(report.vocabulary->kind, "sentencepiece");
+  EXPECT_EQ(report.vocabulary->tokens, report.vocab_size);
+  EXPECT_EQ(report.memory.full, 2 * in_matrices);
+  EXPECT_EQ(report.memory.kv_per_token, 4 * report.layers * report.kv_heads * report.head_dim);
+  EXPECT_EQ(report.memory.kv_context, report.context * report.memory.kv_per_token);
+}
+
+TEST(InspectModel, DescribesAModelWithoutAVocabulary) {
+  const test::TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "model", {.sliding_window = std::nullopt, .shards = 2});
+  const ModelReport report = inspect_model(folder.path() / "model");
+  EXPECT_EQ(report.vocabulary, std::nullopt);
+  EXPECT_EQ(report.files, 2);
+}
+
+TEST(InspectModel, ComparesThePlanesOfAPackedFileOnlyWhenAsked) {
+  const test::TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "model");
+  const std::filesystem::path file = folder.path() / "model.vbt";
+  ASSERT_TRUE(pack_model(folder.path() / "model", file, {.formats = {"full", "int4"}, .threads = 2}));
+  const ModelReport own = inspect_model(folder.path() / "model");
+  const ModelReport report = inspect_model(file);
+  EXPECT_EQ(report.file_format, "vbt");
+  EXPECT_EQ(report.parameters, own.parameters);
+  EXPECT_EQ(report.memory.full, own.memory.full);
+  EXPECT_THAT(report.tensors, SizeIs(0));
+  ASSERT_TRUE(report.packed);
+  EXPECT_EQ(report.packed->source, "safetensors");
+  EXPECT_EQ(report.packed->quantization, "none");
+  ASSERT_THAT(report.packed->formats, SizeIs(2));
+  EXPECT_EQ(report.packed->formats[0].format, "bf16");
+  EXPECT_EQ(report.packed->formats[0].bits_per_weight(), 16.0);
+  EXPECT_EQ(report.packed->formats[1].format, "int4");
+  EXPECT_FALSE(report.packed->planes.empty());
+  EXPECT_FALSE(report.packed->verified);
+
+  std::vector<double> fractions;
+  InspectOptions verifying{.verify = true};
+  verifying.progress = [&](double fraction) { fractions.push_back(fraction); };
+  EXPECT_TRUE(inspect_model(file, verifying).packed->verified);
+  EXPECT_TRUE(std::is_sorted(fractions.begin(), fractions.end()));
+  EXPECT_GT(fractions.back(), 0.9);
+  verifying.cancelled = [] { return true; };
+  EXPECT_FALSE(inspect_model(file, verifying).packed->verified);
+
+  std::string bytes = test::read_file(file);
+  bytes[report.packed->planes.back().offset] ^= 1;
+  const std::filesystem::path damaged = folder.write("damaged.vbt", bytes);
+  EXPECT_FALSE(inspect_model(damaged).packed->verified);
+  expect_bad_input([&] { inspect_model(damaged, {.verify = true}); },
+                   {"damaged.vbt", report.packed->planes.back().name});
+}
+
+TEST(InspectModel, RefusesToVerifyWhatIsNotPacked) {
+  try {
+    inspect_model(test::draft_model(), {.verify = true});
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+  }
+}
+
+}  // namespace
+}  // namespace verbatim

@@ -1,0 +1,58 @@
+#include "verbatim/pack.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checkpoint/bad_input.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+#include "verbatim/model.h"
+
+namespace verbatim {
+namespace {
+
+namespace fs = std::filesystem;
+using test::expect_bad_input;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(PackModel, WritesAFileThatLoadsAsTheModel) {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder.path() / "draft.vbt";
+  double done = 0;
+  const auto packed =
+      pack_model(test::draft_model(), file,
+                 {.formats = {"full", "mxfp4"}, .threads = 2, .progress = [&](double now) { done = now; }});
+  ASSERT_TRUE(packed);
+  EXPECT_EQ(packed->bytes, static_cast<int64_t>(fs::file_size(file)));
+  EXPECT_THAT(packed->formats, ElementsAre("bf16", "mxfp4"));
+  EXPECT_THAT(packed->warnings, IsEmpty());
+  EXPECT_EQ(done, 1.0);
+  const std::string text = "Once upon a time";
+  EXPECT_EQ(Model::load(file).encode(text), Model::load(test::draft_model()).encode(text));
+}
+
+TEST(PackModel, ReportsTheWarningsAboutAModel) {
+  const test::TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "model", {.nan_weight = true});
+  const auto packed =
+      pack_model(folder.path() / "model", folder.path() / "x.vbt", {.formats = {"full"}, .threads = 2});
+  ASSERT_TRUE(packed);
+  EXPECT_THAT(packed->warnings, ElementsAre(HasSubstr("down_proj")));
+}
+
+TEST(PackModel, LeavesNoFileBehindWhenItIsCancelledOrFails) {
+  const test::TemporaryFolder folder;
+  const fs::path model = folder.path() / "model";
+  const fs::path file = folder.path() / "x.vbt";
+  test::write_tiny_llama(model);
+  EXPECT_EQ(pack_model(model, file, {.threads = 2, .cancelled = [] { return true; }}), std::nullopt);
+  expect_bad_input([&] { pack_model(model, file, {.formats = {"int3"}}); }, {"int3"});
+  EXPECT_THROW(pack_model(model, file, {.formats = {"int4", "full", "int4"}}), Error);
+  expect_bad_input([&] { pack_model(folder.path() / "absent", file); }, {"absent"});
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
+}
+
+}  // namespace
+}  // namespace verbatim

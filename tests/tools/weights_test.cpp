@@ -1,0 +1,52 @@
+#include "verbatim/weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "checkpoint/bad_input.h"
+#include "support/engine_support.h"
+#include "support/test_data.h"
+#include "verbatim/formats.h"
+#include "verbatim/inspect.h"
+
+namespace verbatim {
+namespace {
+
+using test::expect_bad_input;
+using ::testing::ElementsAre;
+
+TEST(Weights, TakeTheBytesThatInspectingPromised) {
+  const Model model = test::load_model(test::draft_model(), {"full", "mxfp4"});
+  const MemoryEstimate memory = inspect_model(test::draft_model()).memory;
+  EXPECT_EQ(weight_bytes(model, {"full"}), memory.full);
+  EXPECT_EQ(weight_bytes(model, {"bf16", "full"}), memory.full);
+  EXPECT_EQ(weight_bytes(model, {"mxfp4"}), memory.mxfp4);
+  EXPECT_EQ(weight_bytes(model, {"int4"}), 0);
+  EXPECT_EQ(weight_bytes(model), memory.full + memory.mxfp4);
+  EXPECT_GT(flops_per_token(model), 1e6);
+}
+
+TEST(Weights, AreReadAsTheModelHasThem) {
+  const Model model = test::load_model(test::draft_model(), {"full", "mxfp4"});
+  EXPECT_EQ(resolved_reading(model, "full"), "bf16");
+  EXPECT_EQ(resolved_reading(model, "mxfp4-w4a8"), "mxfp4-w4a8");
+  EXPECT_THROW(resolved_reading(model, "int4-w4a16"), Error);
+  expect_bad_input([&] { resolved_reading(model, "int3"); }, {"int3"});
+}
+
+TEST(Weights, AreNeededInTheFormatsThatLoadingPacks) {
+  EXPECT_THAT(needed_formats(test::draft_model(), load_recipe("plain")), ElementsAre("full"));
+  EXPECT_THAT(needed_formats(test::draft_model(), load_recipe("w4a16")), ElementsAre("int4"));
+  EXPECT_THROW(needed_formats(test::draft_model(), load_recipe("qspec-atom")), Error);
+}
+
+TEST(Formats, AreKnownByName) {
+  for (const std::string& name : format_names()) EXPECT_NO_THROW(require_format(name, "here"));
+  expect_bad_input([] { require_format("full", "here"); }, {"here", "full", "bf16"});
+  EXPECT_EQ(format_of_reading("mxfp4-w4a8", "here"), "mxfp4");
+  EXPECT_EQ(format_of_reading("full", "here"), "full");
+  expect_bad_input([] { format_of_reading("mxfp5", "here"); }, {"here", "mxfp5"});
+}
+
+}  // namespace
+}  // namespace verbatim
