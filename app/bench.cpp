@@ -1,5 +1,7 @@
 #include "commands.h"
 
+#include <CLI/CLI.hpp>
+
 namespace verbatim::app {
 
 void add_bench(CLI::App& program) {

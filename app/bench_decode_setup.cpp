@@ -1,6 +1,7 @@
 #include "bench_decode_setup.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <set>
 #include <string>

@@ -1,10 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "bench_decode_runs.h"
+
+namespace CLI {
+class App;
+}
 
 namespace verbatim::app {
 

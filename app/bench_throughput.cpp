@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +11,7 @@
 #include "commands.h"
 #include "fail.h"
 #include "interrupt.h"
+#include "list_option.h"
 #include "median.h"
 #include "model_options.h"
 #include "progress.h"

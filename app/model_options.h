@@ -1,11 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "verbatim/verbatim.h"
+
+namespace CLI {
+class App;
+}
 
 namespace verbatim::app {
 
@@ -24,12 +27,6 @@ struct CommonOptions {
   /// How to load the model: in the formats that were asked for, or else those that the recipes need.
   ModelOptions load_options(std::vector<Recipe> recipes) const;
 };
-
-/// Adds an option that takes several values with commas between.
-template <typename T>
-CLI::Option* add_list(CLI::App& command, const char* name, std::vector<T>& values, const char* what) {
-  return command.add_option(name, values, what)->delimiter(',')->allow_extra_args(false);
-}
 
 /// Adds MODEL.
 void add_model(CLI::App& command, CommonOptions& options);

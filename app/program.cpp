@@ -1,5 +1,7 @@
 #include "program.h"
 
+#include <CLI/CLI.hpp>
+
 #include "commands.h"
 
 namespace verbatim::app {

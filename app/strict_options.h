@@ -1,9 +1,12 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "verbatim/error.h"
+
+namespace CLI {
+class App;
+}
 
 namespace verbatim::app {
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -6,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "app/list_option.h"
 #include "app/model_options.h"
 #include "app/progress.h"
 #include "app/text_io.h"

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -6,6 +7,7 @@
 
 #include "app/bench_decode_setup.h"
 #include "app/interrupt.h"
+#include "app/list_option.h"
 #include "app/memory_units.h"
 #include "app/model_options.h"
 #include "app/progress.h"

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/list_option.h"
 #include "app/load_model.h"
 #include "app/model_options.h"
 #include "app/progress.h"

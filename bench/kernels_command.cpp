@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/list_option.h"
 #include "app/model_options.h"
 #include "app/progress.h"
 #include "app/text_io.h"

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "app/list_option.h"
 #include "app/load_model.h"
 #include "app/memory_units.h"
 #include "app/model_options.h"

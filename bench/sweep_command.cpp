@@ -1,10 +1,12 @@
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 
 #include "app/bench_decode_setup.h"
 #include "app/interrupt.h"
+#include "app/list_option.h"
 #include "app/model_options.h"
 #include "app/text_io.h"
 #include "base/error.h"
