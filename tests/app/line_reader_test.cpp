@@ -58,6 +58,7 @@ class Chat {
   int exit_code() {
     while (read_more()) {
     }
+    if (!ended_) kill(child_, SIGKILL);  // it waits for more, which fails the test
     int status = 0;
     waitpid(child_, &status, 0);
     child_ = -1;
@@ -72,13 +73,15 @@ class Chat {
     if (poll(&source, 1, 60000) <= 0) return false;
     char bytes[1024];
     const ssize_t count = read(terminal_, bytes, sizeof(bytes));
-    if (count <= 0) return false;
+    ended_ = count <= 0;
+    if (ended_) return false;
     shown_.append(bytes, static_cast<size_t>(count));
     return true;
   }
 
   int terminal_ = -1;
   pid_t child_ = -1;
+  bool ended_ = false;  ///< nobody has the terminal open any more
   std::string shown_;
 };
 
@@ -90,6 +93,7 @@ TEST(ChatOnATerminal, LetsALineBeMendedBeforeItIsSent) {
   ASSERT_TRUE(chat.shows("> "));
   chat.type("/heXlp\x1b[D\x1b[D\x7f\n");  // two to the left, and the X goes
   EXPECT_TRUE(chat.shows(kOfTheHelp)) << chat.rest();
+  ASSERT_TRUE(chat.shows("> "));
   chat.type("/quit\n");
   EXPECT_EQ(chat.exit_code(), 0);
 }

@@ -309,10 +309,14 @@ TEST_F(KeptPassCosts, AFolderThatCannotBeWrittenToIsNoError) {
 class WithoutRoot {
  public:
   WithoutRoot() {
-    if (root_) EXPECT_EQ(seteuid(65534), 0);
+    if (root_) {
+      EXPECT_EQ(seteuid(65534), 0);
+    }
   }
   ~WithoutRoot() {
-    if (root_) EXPECT_EQ(seteuid(0), 0);
+    if (root_) {
+      EXPECT_EQ(seteuid(0), 0);
+    }
   }
   WithoutRoot(const WithoutRoot&) = delete;
   WithoutRoot& operator=(const WithoutRoot&) = delete;
