@@ -42,6 +42,10 @@ class Chat {
     ASSERT_EQ(write(terminal_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
   }
 
+  /// Waits for the mark in front of the first line. A bar that shows how far the loading is can hold that
+  /// mark, too.
+  bool is_ready() { return shows("Ctrl-D leaves.") && shows("> "); }
+
   /// Reads what the terminal shows until a text is among it, which is then taken. Returns false if the
   /// program ends before or keeps silent for a minute.
   bool shows(const std::string& text) {
@@ -90,7 +94,7 @@ constexpr const char* kAfterCtrlC = "(Ctrl-C again or Ctrl-D leaves)";
 
 TEST(ChatOnATerminal, LetsALineBeMendedBeforeItIsSent) {
   Chat chat;
-  ASSERT_TRUE(chat.shows("> "));
+  ASSERT_TRUE(chat.is_ready()) << chat.rest();
   chat.type("/heXlp\x1b[D\x1b[D\x7f\n");  // two to the left, and the X goes
   EXPECT_TRUE(chat.shows(kOfTheHelp)) << chat.rest();
   ASSERT_TRUE(chat.shows("> "));
@@ -100,14 +104,14 @@ TEST(ChatOnATerminal, LetsALineBeMendedBeforeItIsSent) {
 
 TEST(ChatOnATerminal, TakesACharacterOfSeveralBytesForOne) {
   Chat chat;
-  ASSERT_TRUE(chat.shows("> "));
+  ASSERT_TRUE(chat.is_ready()) << chat.rest();
   chat.type("/é日🙂\x7f\x7f\x7fquit\n");
   EXPECT_EQ(chat.exit_code(), 0) << chat.rest();
 }
 
 TEST(ChatOnATerminal, RemembersEarlierLines) {
   Chat chat;
-  ASSERT_TRUE(chat.shows("> "));
+  ASSERT_TRUE(chat.is_ready()) << chat.rest();
   chat.type("/help\n");
   ASSERT_TRUE(chat.shows(kOfTheHelp)) << chat.rest();
   ASSERT_TRUE(chat.shows("> "));
@@ -117,7 +121,7 @@ TEST(ChatOnATerminal, RemembersEarlierLines) {
 
 TEST(ChatOnATerminal, ClearsTheLineAtCtrlCAndLeavesAtASecondOne) {
   Chat chat;
-  ASSERT_TRUE(chat.shows("> "));
+  ASSERT_TRUE(chat.is_ready()) << chat.rest();
   chat.type("not to be sent\x03");
   ASSERT_TRUE(chat.shows(kAfterCtrlC)) << chat.rest();
   chat.type("/help\n");
@@ -131,7 +135,7 @@ TEST(ChatOnATerminal, ClearsTheLineAtCtrlCAndLeavesAtASecondOne) {
 
 TEST(ChatOnATerminal, LeavesAtCtrlD) {
   Chat chat;
-  ASSERT_TRUE(chat.shows("> "));
+  ASSERT_TRUE(chat.is_ready()) << chat.rest();
   chat.type("\x04");
   EXPECT_EQ(chat.exit_code(), 0) << chat.rest();
 }
