@@ -128,6 +128,8 @@ std::optional<std::string> edit_line(const std::string& mark) {
   take_interrupt();  // one that came too late to stop a reply
   editor.mark = mark;
   editor.leave_on_interrupt = false;
+  // Before the mark is shown, so that every key that answers it is the editor's and not the terminal's.
+  el_set(editor.lines, EL_PREP_TERM, 1);
   int count = 0;
   const char* const typed = el_gets(editor.lines, &count);
   if (typed == nullptr || count <= 0) {
