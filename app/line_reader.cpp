@@ -19,8 +19,11 @@ namespace verbatim::app {
 
 namespace {
 
-/// The key that stands for Ctrl-C within the editor. The terminal never delivers it, because it sends SIGINT.
+/// The key that empties the line. The terminal never delivers it, because Ctrl-C sends SIGINT.
 constexpr wchar_t kInterruptKey = 0x03;
+
+/// The key that shows the mark and the line once more (Ctrl-^).
+constexpr wchar_t kRedisplayKey = 0x1e;
 
 /// The number of lines of history.
 constexpr int kHistory = 1000;
@@ -47,8 +50,9 @@ struct Editor {
   EditLine* lines = nullptr;
   History* history = nullptr;
   std::string mark;
-  std::mbstate_t character = {};    ///< the bytes of a character that has not come whole yet
-  bool leave_on_interrupt = false;  ///< the last key was Ctrl-C
+  std::mbstate_t character = {};  ///< the bytes of a character that has not come whole yet
+  bool line_emptied = false;      ///< the last key was the interrupt key, and nothing has been said about it
+  bool leave_on_interrupt = false;  ///< the last key was the interrupt key
 };
 
 Editor* editor_of(EditLine* lines) {
@@ -61,14 +65,22 @@ char* show_mark(EditLine* lines) {
   return editor_of(lines)->mark.data();
 }
 
-/// Waits for a key or for Ctrl-C. Returns the number of characters: 1, 0 at the end of the input, -1 if
-/// reading fails.
+/// Waits for a key or for Ctrl-C, which empties the line, or leaves if it was just emptied. Returns the
+/// number of characters: 1, 0 at the end of the input, -1 if reading fails.
 int read_key(EditLine* lines, wchar_t* key) {
   Editor& editor = *editor_of(lines);
+  if (editor.line_emptied) {
+    editor.line_emptied = false;
+    say("\n(Ctrl-C again or Ctrl-D leaves)\n");
+    *key = kRedisplayKey;
+    return 1;
+  }
   while (true) {
     pollfd sources[] = {{STDIN_FILENO, POLLIN, 0}, {interrupt_pipe[0], POLLIN, 0}};
     if (poll(sources, 2, -1) < 0) continue;
     if (take_interrupt()) {
+      if (editor.leave_on_interrupt) return 0;
+      editor.line_emptied = editor.leave_on_interrupt = true;
       *key = kInterruptKey;
       return 1;
     }
@@ -83,18 +95,6 @@ int read_key(EditLine* lines, wchar_t* key) {
     editor.leave_on_interrupt = false;
     return 1;
   }
-}
-
-/// Clears the line, or leaves if the line was just cleared.
-unsigned char clear_or_leave(EditLine* lines, int) {
-  Editor& editor = *editor_of(lines);
-  if (editor.leave_on_interrupt) return CC_EOF;
-  editor.leave_on_interrupt = true;
-  const LineInfoW* const line = el_wline(lines);
-  el_cursor(lines, static_cast<int>(line->lastchar - line->cursor));
-  el_deletestr(lines, static_cast<int>(line->lastchar - line->buffer));
-  say("\n(Ctrl-C again or Ctrl-D leaves)\n");
-  return CC_REDISPLAY;
 }
 
 Editor open_editor() {
@@ -114,8 +114,9 @@ Editor open_editor() {
   el_set(lines, EL_HIST, history, editor.history);
   el_set(lines, EL_PROMPT, show_mark);
   el_set(lines, EL_GETCFN, read_key);
-  el_set(lines, EL_ADDFN, "clear-or-leave", "Clears the line, then leaves", clear_or_leave);
-  el_set(lines, EL_BIND, "^C", "clear-or-leave", nullptr);
+  // A function of our own (EL_ADDFN) would leave its name behind when the editor is closed.
+  el_set(lines, EL_BIND, "^C", "em-kill-line", nullptr);
+  el_set(lines, EL_BIND, "^^", "ed-redisplay", nullptr);
   el_set(lines, EL_BIND, "^R", "em-inc-search-prev", nullptr);
   el_set(lines, EL_BIND, "\t", "ed-insert", nullptr);  // not the names of files
   return editor;
@@ -127,7 +128,7 @@ Editor editor;
 std::optional<std::string> edit_line(const std::string& mark) {
   take_interrupt();  // one that came too late to stop a reply
   editor.mark = mark;
-  editor.leave_on_interrupt = false;
+  editor.line_emptied = editor.leave_on_interrupt = false;
   // Before the mark is shown, so that every key that answers it is the editor's and not the terminal's.
   el_set(editor.lines, EL_PREP_TERM, 1);
   int count = 0;

@@ -89,6 +89,19 @@ void feed(Pipe& pipe, const std::string& input, size_t& fed) {
   if (fed == input.size() || (count < 0 && errno == EPIPE)) pipe.close_end(1);
 }
 
+/// A text without the lines that say that something takes long: whether they come depends on the machine's
+/// speed.
+std::string without_progress(const std::string& text) {
+  std::string rest;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    const std::string line = text.substr(begin, end - begin);
+    if (!line.ends_with("; this may take a while\n")) rest += line;
+    begin = end;
+  }
+  return rest;
+}
+
 }  // namespace
 
 RunResult run_program(const std::vector<std::string>& arguments, const RunOptions& options) {
@@ -153,6 +166,7 @@ RunResult run_program(const std::vector<std::string>& arguments, const RunOption
   if (interrupted) {
     result.seconds_after_interrupt = std::chrono::duration<double>(Clock::now() - interrupt_time).count();
   }
+  result.err = without_progress(result.err);
   return result;
 }
 

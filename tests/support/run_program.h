@@ -21,7 +21,7 @@ struct RunOptions {
 struct RunResult {
   int exit_code = -1;  ///< 128 + the signal if one ended it
   std::string out;
-  std::string err;
+  std::string err;  ///< without the lines that say that something takes long
   double seconds_after_interrupt = 0;
 };
 
