@@ -1,10 +1,10 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 
 #include "bench_decode_setup.h"
+#include "command_line.h"
 #include "commands.h"
 #include "fail.h"
 #include "interrupt.h"
@@ -104,24 +104,21 @@ void bench(Options& options) {
 
 }  // namespace
 
-void add_bench_decode(CLI::App& bench_group) {
+void add_bench_decode(Command bench_group) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command =
-      bench_group.add_subcommand("decode", "Measure recipes on prompts beside plain decoding");
+  Command command = bench_group.add_command("decode", "Measure recipes on prompts beside plain decoding");
   command
-      ->add_option("--recipes", options->recipes,
-                   "Names from `verbatim recipes` or .toml files, with commas between; plain is always there")
-      ->required()
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST");
-  add_decode_bench(*command, options->bench);
-  command->footer(
+      .add_list("--recipes", options->recipes,
+                "Names from `verbatim recipes` or .toml files, with commas between; plain is always there")
+      .required()
+      .type_name("LIST");
+  add_decode_bench(command, options->bench);
+  command.footer(
       "Examples:\n"
       "  verbatim bench decode models/target --recipes ml-specqd --prompts code.jsonl --limit 20\n"
       "  verbatim bench decode models/target --recipes ml-specqd,nested --prompts code.jsonl,math.jsonl \\\n"
       "      -n 256 --temperature 0.8 --json");
-  command->callback([options] { bench(*options); });
+  command.callback([options] { bench(*options); });
 }
 
 }  // namespace verbatim::app

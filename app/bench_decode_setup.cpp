@@ -1,11 +1,11 @@
 #include "bench_decode_setup.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <set>
 #include <string>
 
+#include "command_line.h"
 #include "fail.h"
 #include "interrupt.h"
 #include "model_options.h"
@@ -71,25 +71,23 @@ ordered_json depths_json(const std::vector<DepthStats>& depths) {
 
 }  // namespace
 
-void add_decode_bench(CLI::App& command, DecodeBenchOptions& options) {
-  const CLI::Range count(int64_t{1}, int64_t{1} << 24);
+void add_decode_bench(Command command, DecodeBenchOptions& options) {
   command.add_option("MODEL", options.model, "A directory in Hugging Face layout, a .gguf or a .vbt file")
-      ->required();
+      .required();
   command
-      .add_option("--prompts", options.prompt_files,
-                  "JSON lines with a prompt, a question or turns each; several with commas between")
-      ->required()
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("FILES");
-  command.add_option("--limit", options.limit, "Take only the first prompts of each file")->check(count);
+      .add_list("--prompts", options.prompt_files,
+                "JSON lines with a prompt, a question or turns each; several with commas between")
+      .required()
+      .type_name("FILES");
+  command.add_option("--limit", options.limit, "Take only the first prompts of each file")
+      .range(int64_t{1}, int64_t{1} << 24);
   command.add_option("-n,--max-tokens", options.generate.max_tokens, "Tokens to generate for each prompt")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{2}, int64_t{1} << 24));
+      .show_default()
+      .range(int64_t{2}, int64_t{1} << 24);
   command.add_option("--draft-model", options.draft_model,
                      "The model that recipes with another one draft with");
   command.add_option("--threads", options.threads, "Threads to compute with; without it one per processor")
-      ->check(CLI::Range(1, 4096));
+      .range(1, 4096);
   command.add_flag("--ignore-eos", options.generate.ignore_eos, "Go on after the end-of-sequence token");
   command.add_flag("--json", options.json, "Print one JSON object");
   add_sampling(command, options.generate.sampling);
@@ -122,7 +120,7 @@ DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vecto
   run.generate.cancelled = interrupted;
   auto results = run_cases(measured.cases, measured.sets, run);
   end_progress();
-  if (!results) throw CLI::RuntimeError(kInterruptedExit);
+  if (!results) throw Exit{kInterruptedExit};
   measured.results = std::move(*results);
   return measured;
 }

@@ -4,10 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench_decode_runs.h"
-
-namespace CLI {
-class App;
-}
+#include "command_line.h"
 
 namespace verbatim::app {
 
@@ -27,7 +24,7 @@ struct DecodeBenchOptions {
 
 /// Adds MODEL, --prompts, --limit, -n, --draft-model, --threads, --ignore-eos, --json and the sampling
 /// options.
-void add_decode_bench(CLI::App& command, DecodeBenchOptions& options);
+void add_decode_bench(Command command, DecodeBenchOptions& options);
 
 /// What was measured, and under which conditions.
 struct DecodeMeasurement {
@@ -41,7 +38,7 @@ struct DecodeMeasurement {
 /// Measures recipes beside plain decoding, which comes first among the cases; without prompt files they are
 /// loaded and nothing is decoded. `loaded`, if there is one, sees the cases before anything is decoded and
 /// may refuse them by an exception. Throws Error(kUsage) when two recipes or two prompt files have the same
-/// name; CLI::RuntimeError when Ctrl-C ended it, for which the caller holds an InterruptGuard.
+/// name; Exit when Ctrl-C ended it, for which the caller holds an InterruptGuard.
 DecodeMeasurement measure_decoding(const DecodeBenchOptions& options, std::vector<Recipe> recipes,
                                    const std::function<void(const std::vector<DecodeCase>&)>& loaded = {});
 

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -8,10 +7,10 @@
 
 #include "bench_decode_models.h"
 #include "bench_decode_runs.h"
+#include "command_line.h"
 #include "commands.h"
 #include "fail.h"
 #include "interrupt.h"
-#include "list_option.h"
 #include "median.h"
 #include "model_options.h"
 #include "progress.h"
@@ -120,7 +119,7 @@ std::vector<Cell> measure(const std::vector<DecodeCase>& cases,
         std::optional<Run> run = run_batch(cases[at], prompts, batch, options);
         if (!run) {
           end_progress();
-          throw CLI::RuntimeError(kInterruptedExit);
+          throw Exit{kInterruptedExit};
         }
         cells[first + at].runs.push_back(std::move(*run));
       }
@@ -265,51 +264,45 @@ void bench(Options& options) {
 
 }  // namespace
 
-void add_bench_throughput(CLI::App& bench_group) {
+void add_bench_throughput(Command bench_group) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command =
-      bench_group.add_subcommand("throughput", "Measure recipes on many sequences at once");
-  command->add_option("model", options->model, "A folder, .gguf or .vbt file")
-      ->required()
-      ->type_name("MODEL");
-  add_list(*command, "--recipes", options->recipes, "Names from `verbatim recipes` or .toml files")
-      ->required();
-  command->add_option("--baseline", options->baseline, "The recipe that the others are compared with")
-      ->capture_default_str();
-  add_list(*command, "--batch", options->batches, "How many sequences run at once")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
-  command->add_option("--prompts", options->prompts, "A JSONL file of prompts")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--limit", options->limit, "Take the first so many prompts; 0: all")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--prompt-tokens", options->prompt_tokens, "Cut prompts to so many tokens; 0: whole")
-      ->check(CLI::NonNegativeNumber);
+  Command command = bench_group.add_command("throughput", "Measure recipes on many sequences at once");
+  command.add_option("model", options->model, "A folder, .gguf or .vbt file").required().type_name("MODEL");
+  command.add_list("--recipes", options->recipes, "Names from `verbatim recipes` or .toml files").required();
+  command.add_option("--baseline", options->baseline, "The recipe that the others are compared with")
+      .show_default();
+  command.add_list("--batch", options->batches, "How many sequences run at once")
+      .show_default()
+      .range(1, 1024);
+  command.add_option("--prompts", options->prompts, "A JSONL file of prompts").required().type_name("FILE");
+  command.add_option("--limit", options->limit, "Take the first so many prompts; 0: all")
+      .range(int64_t{0}, int64_t{1} << 24);
+  command.add_option("--prompt-tokens", options->prompt_tokens, "Cut prompts to so many tokens; 0: whole")
+      .range(int64_t{0}, int64_t{1} << 24);
   command
-      ->add_option("--refills", options->refills,
-                   "Requests for each place in the batch: where one ends the next begins")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command->add_option("--rounds", options->rounds, "Measure so often, in turns, and take medians")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 1000));
-  command->add_option("-n,--max-tokens", options->generate.max_tokens, "Tokens of each answer")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  command->add_flag("--every-draft", options->every_draft,
-                    "Draft by the recipes' own rules, even where that costs the batch more than it brings");
-  command->add_option("--draft-model", options->draft_model, "The model that recipes draft with")
-      ->type_name("MODEL");
-  command->add_option("--threads", options->threads, "Threads to compute with; 0: all processors")
-      ->check(CLI::Range(0, 4096));
-  add_sampling(*command, options->generate.sampling);
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(
+      .add_option("--refills", options->refills,
+                  "Requests for each place in the batch: where one ends the next begins")
+      .show_default()
+      .range(1, 1000);
+  command.add_option("--rounds", options->rounds, "Measure so often, in turns, and take medians")
+      .show_default()
+      .range(1, 1000);
+  command.add_option("-n,--max-tokens", options->generate.max_tokens, "Tokens of each answer")
+      .show_default()
+      .range(int64_t{1}, int64_t{1} << 20);
+  command.add_flag("--every-draft", options->every_draft,
+                   "Draft by the recipes' own rules, even where that costs the batch more than it brings");
+  command.add_option("--draft-model", options->draft_model, "The model that recipes draft with")
+      .type_name("MODEL");
+  command.add_option("--threads", options->threads, "Threads to compute with; 0: all processors")
+      .range(0, 4096);
+  add_sampling(command, options->generate.sampling);
+  command.add_flag("--json", options->json, "Print one JSON object");
+  command.footer(
       "Examples:\n"
       "  verbatim bench throughput models/target --recipes ml-specqd --prompts code.jsonl -n 64\n"
       "  verbatim bench throughput big --recipes ml-specqd,speq --batch 1,8 --prompts code.jsonl --json");
-  command->callback([options] { bench(*options); });
+  command.callback([options] { bench(*options); });
 }
 
 }  // namespace verbatim::app

@@ -1,9 +1,9 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <optional>
 
+#include "command_line.h"
 #include "commands.h"
 #include "conversation.h"
 #include "describe_recipe.h"
@@ -132,34 +132,34 @@ void chat(const Options& options) {
   }
   // A person has read why; a script reads the exit code.
   if (chat.refused && !reader.on_terminal()) {
-    throw CLI::RuntimeError(static_cast<int>(ErrorKind::kBadInput));
+    throw Exit{static_cast<int>(ErrorKind::kBadInput)};
   }
 }
 
 }  // namespace
 
-void add_chat(CLI::App& program) {
+void add_chat(Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command =
-      program.add_subcommand("chat", "Talk with a model, on the terminal or line by line from a pipe");
-  add_model(*command, options->common);
-  command->add_option("--system", options->system, "What the model is told before the conversation");
+  Command command =
+      program.add_command("chat", "Talk with a model, on the terminal or line by line from a pipe");
+  add_model(command, options->common);
+  command.add_option("--system", options->system, "What the model is told before the conversation");
   command
-      ->add_option("--format", options->format,
-                   "chatml, llama-3, llama-2, mistral or plain; without it the vocabulary says")
-      ->type_name("NAME");
-  command->add_option("-n,--max-tokens", options->max_tokens, "Tokens in a reply at most")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24));
-  add_decoding(*command, options->common);
-  command->footer(
+      .add_option("--format", options->format,
+                  "chatml, llama-3, llama-2, mistral or plain; without it the vocabulary says")
+      .type_name("NAME");
+  command.add_option("-n,--max-tokens", options->max_tokens, "Tokens in a reply at most")
+      .show_default()
+      .range(int64_t{1}, int64_t{1} << 24);
+  add_decoding(command, options->common);
+  command.footer(
       "In the conversation /help, /reset, /stats and /quit do what they say; Ctrl-C stops a reply.\n"
       "\n"
       "Examples:\n"
       "  verbatim chat models/target\n"
       "  verbatim chat model.gguf --system 'Answer in one sentence.' --temperature 0.7\n"
       "  printf 'What is 2 + 3?\\nAnd 4 + 5?\\n' | verbatim chat models/target -n 40");
-  command->callback([options] { chat(*options); });
+  command.callback([options] { chat(*options); });
 }
 
 }  // namespace verbatim::app

@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "command_line.h"
 #include "commands.h"
 #include "describe_recipe.h"
 #include "fail.h"
@@ -235,26 +235,26 @@ void demo(const Options& options) {
 
 }  // namespace
 
-void add_demo(CLI::App& program) {
+void add_demo(Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command =
-      program.add_subcommand("demo", "Decode prompts plainly and speculatively, and compare bytes and speed");
-  add_model(*command, options->common);
-  command->add_option("-p,--prompt", options->prompt,
-                      "The text to continue; without it code, a sum and prose");
+  Command command =
+      program.add_command("demo", "Decode prompts plainly and speculatively, and compare bytes and speed");
+  add_model(command, options->common);
+  command.add_option("-p,--prompt", options->prompt,
+                     "The text to continue; without it code, a sum and prose");
   command
-      ->add_option("-n,--max-tokens", options->max_tokens,
-                   "Tokens to generate for each; without it as many as seconds allow")
-      ->check(CLI::Range(1, 1 << 20));
+      .add_option("-n,--max-tokens", options->max_tokens,
+                  "Tokens to generate for each; without it as many as seconds allow")
+      .range(1, 1 << 20);
   command
-      ->add_option("--rounds", options->rounds,
-                   "How often to decode each way; without it as seconds allow. Speeds are medians")
-      ->check(CLI::Range(1, 1000));
-  command->add_flag("--json", options->json, "Print one JSON object");
-  add_decoding(*command, options->common);
-  command->footer("Example:\n  verbatim demo models/target -n 200");
-  command->callback([options, command] {
-    options->temperature_given = command->count("--temperature") > 0;
+      .add_option("--rounds", options->rounds,
+                  "How often to decode each way; without it as seconds allow. Speeds are medians")
+      .range(1, 1000);
+  command.add_flag("--json", options->json, "Print one JSON object");
+  add_decoding(command, options->common);
+  command.footer("Example:\n  verbatim demo models/target -n 200");
+  command.callback([options, command] {
+    options->temperature_given = command.given("--temperature") > 0;
     demo(*options);
   });
 }

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "command_line.h"
 #include "commands.h"
 #include "fail.h"
 #include "load_model.h"
@@ -125,63 +125,61 @@ void eval_perplexity(Options& options) {
 
 }  // namespace
 
-void add_eval_perplexity(CLI::App& eval) {
+void add_eval_perplexity(Command eval) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command =
-      eval.add_subcommand("perplexity", "Measure how well a model predicts a text, in any reading");
-  add_model(*command, options->common);
-  const CLI::Range some(int64_t{1}, int64_t{1} << 31);
+  Command command =
+      eval.add_command("perplexity", "Measure how well a model predicts a text, in any reading");
+  add_model(command, options->common);
+  const int64_t most = int64_t{1} << 31;
   PerplexityOptions& perplexity = options->perplexity;
-  command->add_option("FILE", options->file, "The text, in UTF-8; - is standard input")->required();
-  command->add_option("--reading", perplexity.reading, "How to read the weights: full, mxfp4-w4a8, ...")
-      ->capture_default_str();
-  command->add_option("--compare-with", perplexity.compare_with,
-                      "Another reading: how often and how closely do the predictions agree?");
-  command->add_option("--cache", options->common.cache,
-                      "How keys and values are stored: bf16, f16, int8 or hierarchical[:option=value,...]");
-  command->add_flag("--draft-cache", perplexity.draft_cache,
-                    "Read of them what a draft reads: the upper halves of the codes");
+  command.add_option("FILE", options->file, "The text, in UTF-8; - is standard input").required();
+  command.add_option("--reading", perplexity.reading, "How to read the weights: full, mxfp4-w4a8, ...")
+      .show_default();
+  command.add_option("--compare-with", perplexity.compare_with,
+                     "Another reading: how often and how closely do the predictions agree?");
+  command.add_option("--cache", options->common.cache,
+                     "How keys and values are stored: bf16, f16, int8 or hierarchical[:option=value,...]");
+  command.add_flag("--draft-cache", perplexity.draft_cache,
+                   "Read of them what a draft reads: the upper halves of the codes");
   command
-      ->add_option("--window", perplexity.window,
-                   "Tokens of a window; without it the model's context, 1024 at most")
-      ->check(some);
+      .add_option("--window", perplexity.window,
+                  "Tokens of a window; without it the model's context, 1024 at most")
+      .range(int64_t{1}, most);
   command
-      ->add_option("--stride", perplexity.stride,
-                   "Tokens between the beginnings of windows; without it they do not overlap")
-      ->check(some);
-  command->add_option("--max-tokens", perplexity.max_tokens, "Take only the first tokens of the text")
-      ->check(some);
+      .add_option("--stride", perplexity.stride,
+                  "Tokens between the beginnings of windows; without it they do not overlap")
+      .range(int64_t{1}, most);
+  command.add_option("--max-tokens", perplexity.max_tokens, "Take only the first tokens of the text")
+      .range(int64_t{1}, most);
   command
-      ->add_option("--threads", options->common.threads,
-                   "Threads to compute with; without it one per processor")
-      ->check(CLI::Range(1, 4096));
-  command->add_flag("--json", options->json, "Print one JSON object");
+      .add_option("--threads", options->common.threads,
+                  "Threads to compute with; without it one per processor")
+      .range(1, 4096);
+  command.add_flag("--json", options->json, "Print one JSON object");
   const char* const packing = "Packing";
   command
-      ->add_option("--formats", options->common.formats,
-                   "Formats to pack the weights into; without it what the readings need")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->group(packing);
+      .add_list("--formats", options->common.formats,
+                "Formats to pack the weights into; without it what the readings need")
+      .group(packing);
   command
-      ->add_option("--sensitivities", options->sensitivities,
-                   "A .safetensors file of sensitivities, for squeeze3 and squeeze4")
-      ->type_name("FILE")
-      ->group(packing);
-  command->add_flag("--dense-only", options->dense_only, "squeeze3 and squeeze4 without their sparse part")
-      ->group(packing);
+      .add_option("--sensitivities", options->sensitivities,
+                  "A .safetensors file of sensitivities, for squeeze3 and squeeze4")
+      .type_name("FILE")
+      .group(packing);
+  command.add_flag("--dense-only", options->dense_only, "squeeze3 and squeeze4 without their sparse part")
+      .group(packing);
   command
-      ->add_option("--round-to-bits", options->round_to_bits,
-                   "For comparisons: round the weights to nearest in so many bits first")
-      ->check(CLI::Range(1, 16))
-      ->group(packing);
-  command->footer(
+      .add_option("--round-to-bits", options->round_to_bits,
+                  "For comparisons: round the weights to nearest in so many bits first")
+      .range(1, 16)
+      .group(packing);
+  command.footer(
       "Examples:\n"
       "  verbatim eval perplexity models/target notes.txt\n"
       "  verbatim eval perplexity models/target notes.txt --reading mxfp4-w4a8 --compare-with full\n"
       "  verbatim eval perplexity models/target notes.txt --cache hierarchical --compare-with full\n"
       "  verbatim eval perplexity models/target notes.txt --window 512 --stride 256 --json");
-  command->callback([options] { eval_perplexity(*options); });
+  command.callback([options] { eval_perplexity(*options); });
 }
 
 }  // namespace verbatim::app

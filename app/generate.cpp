@@ -1,12 +1,12 @@
 #include <fmt/core.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "command_line.h"
 #include "commands.h"
 #include "describe_recipe.h"
 #include "fail.h"
@@ -94,40 +94,40 @@ void generate(Options& options) {
     say("{}\n", summary(result.stats, recipe));
   }
   if (options.stats) say("{}", stats_report(result.stats, recipe));
-  if (interrupted()) throw CLI::RuntimeError(kInterruptedExit);
+  if (interrupted()) throw Exit{kInterruptedExit};
 }
 
 }  // namespace
 
-void add_generate(CLI::App& program) {
+void add_generate(Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = program.add_subcommand("generate", "Continue a text");
-  add_model(*command, options->common);
-  auto* const prompt = command->add_option("-p,--prompt", options->prompt, "The text to continue");
-  auto* const file =
-      command->add_option("-f,--file", options->prompt_file, "A file with the text; - is standard input")
-          ->type_name("FILE");
-  prompt->excludes(file);
-  file->excludes(prompt);
-  command->add_option("-n,--max-tokens", options->generate.max_tokens, "Tokens to generate at most")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
-  add_decoding(*command, options->common);
-  command->add_option("--stop", options->generate.stop, "End before this text; may be given several times")
-      ->allow_extra_args(false);
-  command->add_option("--prefill-chunk", options->generate.prefill_chunk, "Prompt tokens per pass")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  command->add_flag("--ignore-eos", options->generate.ignore_eos, "Go on after the end-of-sequence token");
-  command->add_flag("--json", options->json, "Print one JSON object with the text and statistics");
-  command->add_flag("--stats", options->stats,
-                    "Also say on stderr where the time went and what became of the drafts");
-  command->footer(
+  Command command = program.add_command("generate", "Continue a text");
+  add_model(command, options->common);
+  Option prompt = command.add_option("-p,--prompt", options->prompt, "The text to continue");
+  Option file =
+      command.add_option("-f,--file", options->prompt_file, "A file with the text; - is standard input")
+          .type_name("FILE");
+  prompt.excludes(file);
+  file.excludes(prompt);
+  command.add_option("-n,--max-tokens", options->generate.max_tokens, "Tokens to generate at most")
+      .show_default()
+      .range(int64_t{0}, int64_t{1} << 24);
+  add_decoding(command, options->common);
+  command.add_option("--stop", options->generate.stop, "End before this text; may be given several times")
+      .one_value();
+  command.add_option("--prefill-chunk", options->generate.prefill_chunk, "Prompt tokens per pass")
+      .show_default()
+      .range(int64_t{1}, int64_t{1} << 20);
+  command.add_flag("--ignore-eos", options->generate.ignore_eos, "Go on after the end-of-sequence token");
+  command.add_flag("--json", options->json, "Print one JSON object with the text and statistics");
+  command.add_flag("--stats", options->stats,
+                   "Also say on stderr where the time went and what became of the drafts");
+  command.footer(
       "Examples:\n"
       "  verbatim generate models/target -p 'def fibonacci(n):'\n"
       "  verbatim generate model.gguf -p 'Once upon a time' -n 200 --temperature 0.8 --seed 7\n"
       "  verbatim generate models/target -f prompt.txt --recipe plain --json");
-  command->callback([options] { generate(*options); });
+  command.callback([options] { generate(*options); });
 }
 
 }  // namespace verbatim::app

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
+#include "command_line.h"
 #include "commands.h"
 #include "fail.h"
 #include "interrupt.h"
@@ -39,23 +39,23 @@ void run_inflate(Options& options) {
 
 }  // namespace
 
-void add_inflate(CLI::App& program) {
+void add_inflate(Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = program.add_subcommand(
+  Command command = program.add_command(
       "inflate", "Make a larger model that says the same, to measure speed at a realistic size");
-  command->add_option("MODEL", options->model, "A directory in Hugging Face layout")->required();
-  command->add_option("-o,--output", options->folder, "The directory to make")->required();
-  command->add_option("--width", options->inflate.width, "Times as many channels and heads: 1, 2, 4 or 8")
-      ->capture_default_str()
-      ->check(CLI::IsMember({1, 2, 4, 8}));
-  command->add_option("--depth", options->inflate.depth, "Layers of the result; without it the model's")
-      ->check(CLI::Range(1, 1024));
-  command->footer(
+  command.add_option("MODEL", options->model, "A directory in Hugging Face layout").required();
+  command.add_option("-o,--output", options->folder, "The directory to make").required();
+  command.add_option("--width", options->inflate.width, "Times as many channels and heads: 1, 2, 4 or 8")
+      .show_default()
+      .one_of({1, 2, 4, 8});
+  command.add_option("--depth", options->inflate.depth, "Layers of the result; without it the model's")
+      .range(1, 1024);
+  command.footer(
       "The text stays that of MODEL up to rounding, and its quality too; only the work grows.\n"
       "\n"
       "Example:\n"
       "  verbatim inflate models/target -o /tmp/target-1b --width 4 --depth 23");
-  command->callback([options] { run_inflate(*options); });
+  command.callback([options] { run_inflate(*options); });
 }
 
 }  // namespace verbatim::app

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "command_line.h"
 #include "commands.h"
 #include "interrupt.h"
 #include "memory_units.h"
@@ -280,7 +280,7 @@ ModelReport verify_model(const std::string& path) {
              .progress = [](double fraction) { show_progress("comparing the checksums", fraction); },
              .cancelled = interrupted});
   end_progress();
-  if (interrupted()) throw CLI::RuntimeError(kInterruptedExit);
+  if (interrupted()) throw Exit{kInterruptedExit};
   return report;
 }
 
@@ -293,21 +293,21 @@ void inspect(const Options& options) {
 
 }  // namespace
 
-void add_inspect(CLI::App& program) {
+void add_inspect(Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command =
-      program.add_subcommand("inspect", "Show what a model is, what memory it takes and how it would run");
-  add_model(*command, options->common);
-  command->add_flag("--tensors", options->tensors, "List every tensor, or every plane of a .vbt file");
-  command->add_flag("--verify", options->verify, "Compare all of a .vbt file with its checksums");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(
+  Command command =
+      program.add_command("inspect", "Show what a model is, what memory it takes and how it would run");
+  add_model(command, options->common);
+  command.add_flag("--tensors", options->tensors, "List every tensor, or every plane of a .vbt file");
+  command.add_flag("--verify", options->verify, "Compare all of a .vbt file with its checksums");
+  command.add_flag("--json", options->json, "Print one JSON object");
+  command.footer(
       "Examples:\n"
       "  verbatim inspect models/target\n"
       "  verbatim inspect model.gguf --tensors --json\n"
       "  verbatim inspect model.vbt --verify\n"
       "  VERBATIM_ISA=avx2 verbatim inspect models/target");
-  command->callback([options] { inspect(*options); });
+  command.callback([options] { inspect(*options); });
 }
 
 }  // namespace verbatim::app

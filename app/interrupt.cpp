@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <string>
 #include <string_view>
 
+#include "command_line.h"
 #include "program.h"
 #include "text_io.h"
 
@@ -68,7 +68,7 @@ bool interrupted() {
 
 void end_interrupted() {
   say("{}: interrupted; nothing was left behind\n", kProgram.name);
-  throw CLI::RuntimeError(kInterruptedExit);
+  throw Exit{kInterruptedExit};
 }
 
 }  // namespace verbatim::app

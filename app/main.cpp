@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <new>
 
+#include "command_line.h"
 #include "fail.h"
 #include "help_format.h"
 #include "interrupt.h"
@@ -56,17 +57,13 @@ int run(int argc, char** argv) {
   program.require_subcommand(1);
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.footer(kProgram.footer);
-  kProgram.add_commands(program);
-  for (CLI::App* const command : program.get_subcommands({})) {
-    command->group("Commands");
-    command->set_help_flag("-h,--help", "Show this and exit");
-  }
+  kProgram.add_commands(verbatim::app::Command(&program));
   verbatim::app::make_strict(program);
   verbatim::app::check_lists(program, argc, argv);
   try {
     program.parse(argc, argv);
-  } catch (const CLI::RuntimeError& error) {
-    return error.get_exit_code();  // a command has said all there is to say
+  } catch (const verbatim::app::Exit& exit) {
+    return exit.code;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) return report_usage(program, error.what());
     program.exit(error);  // --help, --version

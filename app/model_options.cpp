@@ -1,23 +1,23 @@
 #include "model_options.h"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 
+#include "command_line.h"
 #include "fail.h"
 #include "strict_options.h"
 
 namespace verbatim::app {
 
-void add_model(CLI::App& command, CommonOptions& options) {
+void add_model(Command command, CommonOptions& options) {
   command.add_option("MODEL", options.model, "A directory in Hugging Face layout, a .gguf or a .vbt file")
-      ->required();
+      .required();
 }
 
-void add_decoding(CLI::App& command, CommonOptions& options) {
+void add_decoding(Command command, CommonOptions& options) {
   const auto add = [&command](const char* group, const char* name, auto& value, const char* what) {
-    return command.add_option(name, value, what)->group(group);
+    return command.add_option(name, value, what).group(group);
   };
   const char* const decoding = "Decoding";
   add(decoding, "--recipe", options.recipe,
@@ -25,26 +25,26 @@ void add_decoding(CLI::App& command, CommonOptions& options) {
   add(decoding, "--cache", options.cache,
       "Keys and values in bf16, f16, int8 or hierarchical[:option=value,...]");
   add(decoding, "--draft-model", options.draft_model, "The model that recipes with a small model draft with")
-      ->type_name("MODEL");
+      .type_name("MODEL");
   add(decoding, "--draft-length", options.draft_length,
       "The most tokens to draft per step; without it the recipe says")
-      ->check(CLI::Range(1, 64));
+      .range(1, 64);
   add(decoding, "--draft-threshold", options.draft_threshold,
       "Stop drafting after a token less probable than this; without it the recipe says")
-      ->check(CLI::Range(0.0, 1.0));
-  add(decoding, "--formats", options.formats,
-      "Formats to pack into, or to take from a .vbt; without it what the recipe needs")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST");
+      .range(0.0, 1.0);
+  command
+      .add_list("--formats", options.formats,
+                "Formats to pack into, or to take from a .vbt; without it what the recipe needs")
+      .type_name("LIST")
+      .group(decoding);
   add(decoding, "--threads", options.threads, "Threads to compute with; without it one per processor")
-      ->check(CLI::Range(1, 4096));
+      .range(1, 4096);
   add_sampling(command, options.sampling);
 }
 
-void add_sampling(CLI::App& command, SamplingOptions& choice) {
+void add_sampling(Command command, SamplingOptions& choice) {
   const auto add = [&command](const char* name, auto& value, const char* what) {
-    command.add_option(name, value, what)->group("Sampling")->capture_default_str();
+    command.add_option(name, value, what).group("Sampling").show_default();
   };
   add("--temperature", choice.temperature, "0 takes the likeliest token, more is more varied");
   add("--top-k", choice.top_k, "Keep the k likeliest tokens; 0 is off");

@@ -4,11 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "command_line.h"
 #include "verbatim/verbatim.h"
-
-namespace CLI {
-class App;
-}
 
 namespace verbatim::app {
 
@@ -29,11 +26,11 @@ struct CommonOptions {
 };
 
 /// Adds MODEL.
-void add_model(CLI::App& command, CommonOptions& options);
+void add_model(Command command, CommonOptions& options);
 /// Adds --recipe, --draft-length, --draft-threshold, --threads and the sampling options.
-void add_decoding(CLI::App& command, CommonOptions& options);
+void add_decoding(Command command, CommonOptions& options);
 /// Adds the sampling options alone.
-void add_sampling(CLI::App& command, SamplingOptions& choice);
+void add_sampling(Command command, SamplingOptions& choice);
 
 /// The recipe that the options name, or else "auto", with what they override.
 Recipe chosen_recipe(const CommonOptions& options);

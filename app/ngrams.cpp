@@ -1,10 +1,10 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <bit>
 #include <filesystem>
 #include <memory>
 
+#include "command_line.h"
 #include "commands.h"
 #include "fail.h"
 #include "memory_units.h"
@@ -45,25 +45,24 @@ void run_ngrams(const Options& options) {
 
 }  // namespace
 
-void add_ngrams(CLI::App& program) {
+void add_ngrams(Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command =
-      program.add_subcommand("ngrams", "Count which tokens follow which in a text, to draft with");
-  command->add_option("MODEL", options->model, "The model whose vocabulary counts")->required();
-  command->add_option("TEXTFILE", options->texts, "Texts in UTF-8; - is standard input")->required();
-  command->add_option("-o,--output", options->file, "The file to make, NAME.ngrams")->required();
-  command->add_option("--shortest", options->ngrams.shortest, "The fewest tokens that a guess goes by")
-      ->check(CLI::Range(1, kLongestNgram))
-      ->capture_default_str();
-  command->add_option("--longest", options->ngrams.longest, "The most tokens that a guess goes by")
-      ->check(CLI::Range(1, kLongestNgram))
-      ->capture_default_str();
+  Command command = program.add_command("ngrams", "Count which tokens follow which in a text, to draft with");
+  command.add_option("MODEL", options->model, "The model whose vocabulary counts").required();
+  command.add_option("TEXTFILE", options->texts, "Texts in UTF-8; - is standard input").required();
+  command.add_option("-o,--output", options->file, "The file to make, NAME.ngrams").required();
+  command.add_option("--shortest", options->ngrams.shortest, "The fewest tokens that a guess goes by")
+      .range(1, kLongestNgram)
+      .show_default();
+  command.add_option("--longest", options->ngrams.longest, "The most tokens that a guess goes by")
+      .range(1, kLongestNgram)
+      .show_default();
   command
-      ->add_option("--contexts", options->ngrams.contexts,
-                   "Runs of tokens to remember, of each length: a power of two")
-      ->check(CLI::Range(int64_t{4}, kMostNgramContexts))
-      ->capture_default_str();
-  command->footer(
+      .add_option("--contexts", options->ngrams.contexts,
+                  "Runs of tokens to remember, of each length: a power of two")
+      .range(int64_t{4}, kMostNgramContexts)
+      .show_default();
+  command.footer(
       "A recipe drafts with the file where its [drafter] says kind = \"ngram\" and table = \"FILE\". Only "
       "the\n"
       "speed depends on it, never the text. The rarest runs are left out where there is no room for all; a\n"
@@ -71,7 +70,7 @@ void add_ngrams(CLI::App& program) {
       "\n"
       "Example:\n"
       "  verbatim ngrams models/target src/*.py -o /tmp/python.ngrams --longest 4");
-  command->callback([options] { run_ngrams(*options); });
+  command.callback([options] { run_ngrams(*options); });
 }
 
 }  // namespace verbatim::app

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 
+#include "command_line.h"
 #include "commands.h"
 #include "fail.h"
 #include "interrupt.h"
@@ -60,27 +60,24 @@ void run_pack(const Options& options) {
 
 }  // namespace
 
-void add_pack(CLI::App& program) {
+void add_pack(Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command =
-      program.add_subcommand("pack", "Pack a model into one file that is mapped, not loaded");
-  command->add_option("MODEL", options->model, "A directory in Hugging Face layout or a .gguf file")
-      ->required();
-  command->add_option("-o,--output", options->file, "The file to make, NAME.vbt")->required();
+  Command command = program.add_command("pack", "Pack a model into one file that is mapped, not loaded");
+  command.add_option("MODEL", options->model, "A directory in Hugging Face layout or a .gguf file")
+      .required();
+  command.add_option("-o,--output", options->file, "The file to make, NAME.vbt").required();
   command
-      ->add_option("--formats", options->formats,
-                   "Formats to pack into, with commas between; full is the model's own type")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LIST")
-      ->default_str("full,mxfp4");
+      .add_list("--formats", options->formats,
+                "Formats to pack into, with commas between; full is the model's own type")
+      .type_name("LIST")
+      .show_default("full,mxfp4");
   command
-      ->add_option("--sensitivities", options->sensitivities,
-                   "A .safetensors file with the sensitivity of each weight, for squeeze3 and squeeze4")
-      ->type_name("FILE");
-  command->add_option("--threads", options->threads, "Threads to pack with; without it one per processor")
-      ->check(CLI::Range(1, 4096));
-  command->footer(
+      .add_option("--sensitivities", options->sensitivities,
+                  "A .safetensors file with the sensitivity of each weight, for squeeze3 and squeeze4")
+      .type_name("FILE");
+  command.add_option("--threads", options->threads, "Threads to pack with; without it one per processor")
+      .range(1, 4096);
+  command.footer(
       "The file holds the vocabulary too and is all that running the model takes.\n"
       "`verbatim inspect FILE.vbt --verify` compares it with its checksums.\n"
       "\n"
@@ -88,7 +85,7 @@ void add_pack(CLI::App& program) {
       "  verbatim pack models/target -o /tmp/target.vbt\n"
       "  verbatim pack models/target -o /tmp/small.vbt --formats mxbf16\n"
       "  verbatim generate /tmp/target.vbt -p 'def fibonacci(n):'");
-  command->callback([options] { run_pack(*options); });
+  command.callback([options] { run_pack(*options); });
 }
 
 }  // namespace verbatim::app

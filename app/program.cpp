@@ -1,14 +1,13 @@
 #include "program.h"
 
-#include <CLI/CLI.hpp>
-
+#include "command_line.h"
 #include "commands.h"
 
 namespace verbatim::app {
 
 namespace {
 
-void add_commands(CLI::App& program) {
+void add_commands(Command program) {
   add_generate(program);
   add_chat(program);
   add_inspect(program);

@@ -1,8 +1,6 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "command_line.h"
 
 namespace verbatim::app {
 
@@ -12,7 +10,7 @@ struct Program {
   const char* name;         ///< as people call it; its messages begin with it
   const char* description;  ///< the first line of its help
   const char* footer;       ///< the last lines of its help, with examples
-  void (*add_commands)(CLI::App& program);
+  void (*add_commands)(Command program);
 };
 
 /// This program; each program defines it once.

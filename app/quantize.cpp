@@ -1,9 +1,9 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 
+#include "command_line.h"
 #include "commands.h"
 #include "fail.h"
 #include "interrupt.h"
@@ -56,27 +56,27 @@ void run_quantize(const Options& options) {
 
 }  // namespace
 
-void add_quantize(CLI::App& program) {
+void add_quantize(Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = program.add_subcommand(
-      "quantize", "Make a model of four-bit weights, prepared for four-bit activations");
-  command->add_option("MODEL", options->model, "A directory in Hugging Face layout or a .gguf file")
-      ->required();
-  command->add_option("-o,--output", options->folder, "The directory to make")->required();
+  Command command =
+      program.add_command("quantize", "Make a model of four-bit weights, prepared for four-bit activations");
+  command.add_option("MODEL", options->model, "A directory in Hugging Face layout or a .gguf file")
+      .required();
+  command.add_option("-o,--output", options->folder, "The directory to make").required();
   command
-      ->add_option(
+      .add_option(
           "--scheme", options->scheme,
           "rtn rounds to nearest; awq scales inputs that matter; atom keeps outlying inputs in eight\n"
           "bits; quarot rotates outliers away")
-      ->capture_default_str();
-  command->add_option("--calibration", options->calibration, "A text like that to come, for awq and atom")
-      ->type_name("FILE");
-  command->add_option("--calibration-tokens", options->tokens, "So many tokens of it are read")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads to work with; without it one per processor")
-      ->check(CLI::Range(1, 4096));
-  command->footer(
+      .show_default();
+  command.add_option("--calibration", options->calibration, "A text like that to come, for awq and atom")
+      .type_name("FILE");
+  command.add_option("--calibration-tokens", options->tokens, "So many tokens of it are read")
+      .range(int64_t{1}, int64_t{1} << 24)
+      .show_default();
+  command.add_option("--threads", options->threads, "Threads to work with; without it one per processor")
+      .range(1, 4096);
+  command.footer(
       "The directory holds all that running the model takes.\n"
       "\n"
       "Examples:\n"
@@ -84,7 +84,7 @@ void add_quantize(CLI::App& program) {
       "  verbatim generate /tmp/w4 --recipe w4a16 -p 'def fibonacci(n):'\n"
       "  verbatim quantize models/target -o /tmp/atom --scheme atom --calibration code.txt\n"
       "  verbatim generate /tmp/atom --recipe qspec-atom -p 'def fibonacci(n):'");
-  command->callback([options] { run_quantize(*options); });
+  command.callback([options] { run_quantize(*options); });
 }
 
 }  // namespace verbatim::app

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
+#include "command_line.h"
 #include "commands.h"
 #include "describe_recipe.h"
 #include "text_io.h"
@@ -44,16 +44,16 @@ void list_recipes() {
 
 }  // namespace
 
-void add_recipes(CLI::App& program) {
-  CLI::App* const command = program.add_subcommand("recipes", "List the ways to decode");
-  command->footer(
+void add_recipes(Command program) {
+  Command command = program.add_command("recipes", "List the ways to decode");
+  command.footer(
       "`drafts` says what proposes tokens, from the model downwards, `needs` what it takes beside the "
       "model,\n"
       "and `promise` what of plain decoding holds for the text.\n"
       "\n"
       "Example:\n"
       "  verbatim recipes");
-  command->callback(list_recipes);
+  command.callback(list_recipes);
 }
 
 }  // namespace verbatim::app

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "app/list_option.h"
+#include "app/command_line.h"
 #include "app/model_options.h"
 #include "app/progress.h"
 #include "app/text_io.h"
@@ -226,34 +225,34 @@ void bench(const Options& options) {
 
 }  // namespace
 
-void add_attention(CLI::App& program) {
+void add_attention(app::Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = program.add_subcommand(
+  app::Command command = program.add_command(
       "attention", "Measure one token's attention over long contexts, for every kind of cache");
   const auto add_sizes = [&](const char* name, std::vector<int64_t>& values, const char* what, int64_t most) {
-    app::add_list(*command, name, values, what)->type_name("LIST")->check(CLI::Range(int64_t{1}, most));
+    command.add_list(name, values, what).type_name("LIST").range(int64_t{1}, most);
   };
   add_sizes("--contexts", options->contexts, "Positions to attend to; without it 16384,65536,262144",
             int64_t{1} << 22);
   add_sizes("--groups", options->groups, "Query heads per key-value head; without it 1,4", 64);
-  command->add_option("--head-dim", options->head_dim, "The dimension of a head")
-      ->check(CLI::Range(int64_t{8}, int64_t{256}))
-      ->capture_default_str();
-  command->add_option("--kv-heads", options->kv_heads, "Key-value heads")
-      ->check(CLI::Range(int64_t{1}, int64_t{256}))
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads to compute with; without it one per processor")
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--seconds", options->seconds, "How long to measure each case")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  command->add_flag("--quick", options->quick, "Only see that it runs: numbers mean nothing");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(
+  command.add_option("--head-dim", options->head_dim, "The dimension of a head")
+      .range(int64_t{8}, int64_t{256})
+      .show_default();
+  command.add_option("--kv-heads", options->kv_heads, "Key-value heads")
+      .range(int64_t{1}, int64_t{256})
+      .show_default();
+  command.add_option("--threads", options->threads, "Threads to compute with; without it one per processor")
+      .range(1, 4096);
+  command.add_option("--seconds", options->seconds, "How long to measure each case")
+      .range(0.0, 3600.0)
+      .show_default();
+  command.add_flag("--quick", options->quick, "Only see that it runs: numbers mean nothing");
+  command.add_flag("--json", options->json, "Print one JSON object");
+  command.footer(
       "Examples:\n"
       "  verbatim-bench attention\n"
       "  verbatim-bench attention --contexts 32768 --groups 8 --head-dim 64 --json");
-  command->callback([options] { bench(*options); });
+  command.callback([options] { bench(*options); });
 }
 
 }  // namespace verbatim::bench

@@ -1,17 +1,15 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
+#include "app/command_line.h"
 
 namespace verbatim::bench {
 
 // Each adds its command to the program `verbatim-bench`: its options, its help and what it does.
-void add_kernels(CLI::App& program);
-void add_passes(CLI::App& program);
-void add_attention(CLI::App& program);
-void add_context(CLI::App& program);
-void add_sweep(CLI::App& program);
-void add_drafting(CLI::App& program);
+void add_kernels(app::Command program);
+void add_passes(app::Command program);
+void add_attention(app::Command program);
+void add_context(app::Command program);
+void add_sweep(app::Command program);
+void add_drafting(app::Command program);
 
 }  // namespace verbatim::bench

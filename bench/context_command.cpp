@@ -1,13 +1,12 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 
 #include "app/bench_decode_setup.h"
+#include "app/command_line.h"
 #include "app/interrupt.h"
-#include "app/list_option.h"
 #include "app/memory_units.h"
 #include "app/model_options.h"
 #include "app/progress.h"
@@ -235,29 +234,29 @@ void bench(Options& options) {
 
 }  // namespace
 
-void add_context(CLI::App& program) {
+void add_context(app::Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = program.add_subcommand(
+  app::Command command = program.add_command(
       "context", "How fast long contexts decode: acceptance on real text, costs at any length");
   const auto list = [&](const char* name, auto& values, const char* what) {
-    return app::add_list(*command, name, values, what)->type_name("LIST");
+    return command.add_list(name, values, what).type_name("LIST");
   };
   list("--recipes", options->recipes,
        "Self-drafting recipes; without it quantspec,quantspec-kv,quantspec-weights");
   list("--contexts", options->plan.contexts, "Positions; without it 4096,16384,32768,65536")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 22));
+      .range(int64_t{1}, int64_t{1} << 22);
   list("--lengths", options->plan.lengths,
        "Tokens per draft to choose from, beside those of the recipes; without it 1,2,3,4,6")
-      ->check(CLI::Range(1, 16));
-  command->add_option("--seconds", options->plan.seconds, "How long to measure each pass at each context")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  command->add_option("-o,--output", options->folder, "The directory to make for the figure");
-  app::add_decode_bench(*command, options->decode);
-  command->get_option("--prompts")->required(false);
-  command->add_option("--acceptance", options->acceptance,
-                      "A contexts.json to take the acceptance from, for a model without text of its own");
-  command->footer(
+      .range(1, 16);
+  command.add_option("--seconds", options->plan.seconds, "How long to measure each pass at each context")
+      .range(0.0, 3600.0)
+      .show_default();
+  command.add_option("-o,--output", options->folder, "The directory to make for the figure");
+  app::add_decode_bench(command, options->decode);
+  command.option("--prompts").required(false);
+  command.add_option("--acceptance", options->acceptance,
+                     "A contexts.json to take the acceptance from, for a model without text of its own");
+  command.footer(
       "What passes cost does not depend on what keys and values are, so these are random; how often drafts "
       "are\n"
       "kept is measured on the prompts, within the model's own context, or taken from an earlier "
@@ -266,7 +265,7 @@ void add_context(CLI::App& program) {
       "  verbatim-bench context big --prompts code.jsonl --limit 8 -o figures\n"
       "  verbatim-bench context big --prompts code.jsonl --contexts 4096,131072 --json\n"
       "  verbatim-bench context random --acceptance figures/contexts.json -o random-figures");
-  command->callback([options] { bench(*options); });
+  command.callback([options] { bench(*options); });
 }
 
 }  // namespace verbatim::bench

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "app/list_option.h"
+#include "app/command_line.h"
 #include "app/load_model.h"
 #include "app/model_options.h"
 #include "app/progress.h"
@@ -272,34 +271,30 @@ void bench(const Options& options) {
 
 }  // namespace
 
-void add_drafting(CLI::App& program) {
+void add_drafting(app::Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = program.add_subcommand(
+  app::Command command = program.add_command(
       "drafting", "Where drafts in one reading gain over another: costs of passes, by batch and acceptance");
-  command->add_option("MODEL", options->model, "A directory in Hugging Face layout, a .gguf or a .vbt file")
-      ->required();
-  command->add_option("--reading", options->verify, "What verifies")->capture_default_str();
-  command->add_option("--draft-reading", options->draft, "What drafts")->capture_default_str();
-  app::add_list(*command, "--batch", options->batch, "Sequences that share a pass")
-      ->check(CLI::Range(1, 256))
-      ->default_str("1,2,4,8,16,32");
-  app::add_list(*command, "--acceptance", options->acceptance,
-                "How likely a draft is kept if those before it are")
-      ->check(CLI::Range(0.0, 1.0))
-      ->default_str("0.6,0.7,0.8,0.9,1");
-  command->add_option("--length", options->length, "The longest draft")
-      ->check(CLI::Range(1, 16))
-      ->capture_default_str();
-  app::add_list(*command, "--isas", options->isas,
-                "Instruction sets to compare, as amx,avx512; without it the best");
-  command->add_option("--threads", options->threads, "Threads; without it one per processor")
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--seconds", options->seconds, "How long to measure each pass")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  command->add_option("-o,--output", options->folder, "The directory to make for the figures");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(
+  command.add_option("MODEL", options->model, "A directory in Hugging Face layout, a .gguf or a .vbt file")
+      .required();
+  command.add_option("--reading", options->verify, "What verifies").show_default();
+  command.add_option("--draft-reading", options->draft, "What drafts").show_default();
+  command.add_list("--batch", options->batch, "Sequences that share a pass")
+      .range(1, 256)
+      .show_default("1,2,4,8,16,32");
+  command.add_list("--acceptance", options->acceptance, "How likely a draft is kept if those before it are")
+      .range(0.0, 1.0)
+      .show_default("0.6,0.7,0.8,0.9,1");
+  command.add_option("--length", options->length, "The longest draft").range(1, 16).show_default();
+  command.add_list("--isas", options->isas,
+                   "Instruction sets to compare, as amx,avx512; without it the best");
+  command.add_option("--threads", options->threads, "Threads; without it one per processor").range(1, 4096);
+  command.add_option("--seconds", options->seconds, "How long to measure each pass")
+      .range(0.0, 3600.0)
+      .show_default();
+  command.add_option("-o,--output", options->folder, "The directory to make for the figures");
+  command.add_flag("--json", options->json, "Print one JSON object");
+  command.footer(
       "The speed of drafting is reckoned: the tokens of a step over what its passes cost. Passes are over\n"
       "arbitrary tokens of one sequence, so that attention to many pasts is left out and nothing is said "
       "about\n"
@@ -310,7 +305,7 @@ void add_drafting(CLI::App& program) {
       "Examples:\n"
       "  verbatim-bench drafting big --isas amx,avx512,avx2 -o figures\n"
       "  verbatim-bench drafting big --reading full --draft-reading mxfp4-w4a8 --batch 1,8 --json");
-  command->callback([options] { bench(*options); });
+  command.callback([options] { bench(*options); });
 }
 
 }  // namespace verbatim::bench

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app/list_option.h"
+#include "app/command_line.h"
 #include "app/model_options.h"
 #include "app/progress.h"
 #include "app/text_io.h"
@@ -165,33 +164,31 @@ void bench(const Options& options) {
 
 }  // namespace
 
-void add_kernels(CLI::App& program) {
+void add_kernels(app::Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = program.add_subcommand(
+  app::Command command = program.add_command(
       "kernels", "Measure the products with weights against the speed at which memory can be read");
-  app::add_list(*command, "--formats", options->formats, "Weight formats, as bf16,mxfp4; without it all");
-  app::add_list(*command, "--readings", options->readings, "Readings, as bf16,mxfp4-w4a8; without it all");
-  app::add_list(*command, "--rows", options->rows, "Rows per product")
-      ->check(CLI::Range(1, 4096))
-      ->default_str("1,8,16");
-  app::add_list(*command, "--shapes", options->shapes,
-                "Outputs x inputs of the matrices; without it a large one and a Llama's");
-  command->add_option("--threads", options->threads, "Threads to compute with; without it one per processor")
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--seconds", options->seconds, "How long to measure each case")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 3600.0));
-  command->add_flag("--in-cache", options->in_cache,
-                    "Use one copy again and again: what the kernel does when memory does not limit it");
-  command->add_flag("--quick", options->quick, "A few runs on little memory: to see that it works");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(
+  command.add_list("--formats", options->formats, "Weight formats, as bf16,mxfp4; without it all");
+  command.add_list("--readings", options->readings, "Readings, as bf16,mxfp4-w4a8; without it all");
+  command.add_list("--rows", options->rows, "Rows per product").range(1, 4096).show_default("1,8,16");
+  command.add_list("--shapes", options->shapes,
+                   "Outputs x inputs of the matrices; without it a large one and a Llama's");
+  command.add_option("--threads", options->threads, "Threads to compute with; without it one per processor")
+      .range(1, 4096);
+  command.add_option("--seconds", options->seconds, "How long to measure each case")
+      .show_default()
+      .range(0.0, 3600.0);
+  command.add_flag("--in-cache", options->in_cache,
+                   "Use one copy again and again: what the kernel does when memory does not limit it");
+  command.add_flag("--quick", options->quick, "A few runs on little memory: to see that it works");
+  command.add_flag("--json", options->json, "Print one JSON object");
+  command.footer(
       "Examples:\n"
       "  verbatim-bench kernels --formats bf16,mxfp4 --shapes 8192x8192\n"
       "  verbatim-bench kernels --rows 1,4,16,64 --seconds 3 --json\n"
       "  verbatim-bench kernels --in-cache --shapes 512x2048 --rows 1,8\n"
       "  VERBATIM_ISA=avx2 verbatim-bench kernels --threads 1");
-  command->callback([options] { bench(*options); });
+  command.callback([options] { bench(*options); });
 }
 
 }  // namespace verbatim::bench

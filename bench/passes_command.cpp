@@ -1,11 +1,10 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app/list_option.h"
+#include "app/command_line.h"
 #include "app/load_model.h"
 #include "app/memory_units.h"
 #include "app/model_options.h"
@@ -187,38 +186,35 @@ void bench(const Options& options) {
 
 }  // namespace
 
-void add_passes(CLI::App& program) {
+void add_passes(app::Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command = program.add_subcommand(
+  app::Command command = program.add_command(
       "passes", "Measure whole passes of a model against the speed at which memory can be read");
-  command->add_option("MODEL", options->model, "A directory in Hugging Face layout or a .gguf file")
-      ->required();
-  app::add_list(*command, "--formats", options->formats,
-                "What to pack the weights into; without it as the reading needs, or the model's own type");
-  command->add_option("--reading", options->reading, "How to read them, as mxfp4-w4a8")
-      ->capture_default_str();
-  app::add_list(*command, "--rows", options->rows, "Rows per pass")
-      ->check(CLI::Range(1, 4096))
-      ->default_str("1,8");
-  command->add_option("--context", options->context, "Tokens before these rows")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
-  command->add_option("--prompt-tokens", options->prompt_tokens, "Tokens of the prefill; 0 leaves it out")
-      ->capture_default_str()
-      ->check(CLI::Range(int64_t{0}, int64_t{1} << 24));
-  command->add_option("--threads", options->threads, "Threads to compute with; without it one per processor")
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--seconds", options->seconds, "How long to measure each case")
-      ->capture_default_str()
-      ->check(CLI::Range(0.0, 3600.0));
-  command->add_flag("--quick", options->quick, "A few runs beside little memory: to see that it works");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->footer(
+  command.add_option("MODEL", options->model, "A directory in Hugging Face layout or a .gguf file")
+      .required();
+  command.add_list("--formats", options->formats,
+                   "What to pack the weights into; without it as the reading needs, or the model's own type");
+  command.add_option("--reading", options->reading, "How to read them, as mxfp4-w4a8").show_default();
+  command.add_list("--rows", options->rows, "Rows per pass").range(1, 4096).show_default("1,8");
+  command.add_option("--context", options->context, "Tokens before these rows")
+      .show_default()
+      .range(int64_t{0}, int64_t{1} << 24);
+  command.add_option("--prompt-tokens", options->prompt_tokens, "Tokens of the prefill; 0 leaves it out")
+      .show_default()
+      .range(int64_t{0}, int64_t{1} << 24);
+  command.add_option("--threads", options->threads, "Threads to compute with; without it one per processor")
+      .range(1, 4096);
+  command.add_option("--seconds", options->seconds, "How long to measure each case")
+      .show_default()
+      .range(0.0, 3600.0);
+  command.add_flag("--quick", options->quick, "A few runs beside little memory: to see that it works");
+  command.add_flag("--json", options->json, "Print one JSON object");
+  command.footer(
       "Examples:\n"
       "  verbatim-bench passes models/target\n"
       "  verbatim-bench passes models/target --formats mxbf16 --reading mxbf16-draft --rows 1,2,4,8,16\n"
       "  verbatim-bench passes model.gguf --context 512 --prompt-tokens 0 --json");
-  command->callback([options] { bench(*options); });
+  command.callback([options] { bench(*options); });
 }
 
 }  // namespace verbatim::bench

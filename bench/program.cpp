@@ -1,14 +1,13 @@
 #include "app/program.h"
 
-#include <CLI/CLI.hpp>
-
+#include "app/command_line.h"
 #include "bench/commands.h"
 
 namespace verbatim::app {
 
 namespace {
 
-void add_commands(CLI::App& program) {
+void add_commands(Command program) {
   bench::add_kernels(program);
   bench::add_passes(program);
   bench::add_attention(program);

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>
 
 #include "app/bench_decode_setup.h"
+#include "app/command_line.h"
 #include "app/interrupt.h"
-#include "app/list_option.h"
 #include "app/model_options.h"
 #include "app/text_io.h"
 #include "base/error.h"
@@ -160,30 +159,30 @@ void sweep(Options& options) {
 
 }  // namespace
 
-void add_sweep(CLI::App& program) {
+void add_sweep(app::Command program) {
   auto options = std::make_shared<Options>();
-  CLI::App* const command =
-      program.add_subcommand("sweep", "Measure a recipe over lengths and thresholds, and draw the curves");
-  command->add_option("--recipe", options->recipe, "A name from `verbatim recipes` or a .toml file")
-      ->required();
-  command->add_option("-o,--output", options->folder, "The directory to make for the figures")->required();
+  app::Command command =
+      program.add_command("sweep", "Measure a recipe over lengths and thresholds, and draw the curves");
+  command.add_option("--recipe", options->recipe, "A name from `verbatim recipes` or a .toml file")
+      .required();
+  command.add_option("-o,--output", options->folder, "The directory to make for the figures").required();
   const auto list = [&](const char* name, auto& values, const char* what) {
-    return app::add_list(*command, name, values, what)->type_name("LIST");
+    return command.add_list(name, values, what).type_name("LIST");
   };
   list("--lengths", options->lengths,
        "The most tokens to draft; without it 1,2,4,8,16, for bild the recipe's")
-      ->check(CLI::Range(1, 64));
+      .range(1, 64);
   list("--thresholds", options->thresholds, "Least probabilities to draft on; without it 0,0.2,0.4,0.6,0.8")
-      ->check(CLI::Range(0.0, 1.0));
+      .range(0.0, 1.0);
   list("--rollbacks", options->rollbacks, "For bild: where the model rolls back; without it 1,2,3,5,10")
-      ->check(CLI::Range(0.0, 1e6));
-  app::add_decode_bench(*command, options->bench);
-  command->footer(
+      .range(0.0, 1e6);
+  app::add_decode_bench(command, options->bench);
+  command.footer(
       "Examples:\n"
       "  verbatim-bench sweep models/target --recipe ml-specqd --prompts code.jsonl -o figures\n"
       "  verbatim-bench sweep models/target --recipe bild --prompts code.jsonl -o figures \\\n"
       "      --thresholds 0.3,0.6,0.9 --rollbacks 1,3,6 --draft-model models/draft");
-  command->callback([options] { sweep(*options); });
+  command.callback([options] { sweep(*options); });
 }
 
 }  // namespace verbatim::bench
