@@ -23,7 +23,7 @@ fs::path plain_name(const fs::path& target) {
   return name;
 }
 
-void check_free(const fs::path& target) {
+void check_folder_free(const fs::path& target) {
   std::error_code failure;
   const fs::file_status status = fs::symlink_status(target, failure);
   if (status.type() == fs::file_type::not_found) return;
@@ -40,7 +40,7 @@ void check_free(const fs::path& target) {
 }  // namespace
 
 NewFolder::NewFolder(const fs::path& target) : target_(plain_name(target)) {
-  check_free(target_);
+  check_folder_free(target_);
   path_ = fmt::format("{}.partial-{}", target_.string(), getpid());
   std::error_code failure;
   const bool made = fs::create_directory(path_, failure);

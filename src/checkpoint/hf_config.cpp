@@ -16,7 +16,7 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t kLongestConfig = 16 << 20;
-constexpr int kDeepest = 32;
+constexpr int kDeepestConfig = 32;
 
 Architecture parse_architecture(const JsonFields& fields) {
   const std::optional<std::string> type = fields.text("model_type");
@@ -219,7 +219,7 @@ ModelConfig parse_hf_config(std::string_view config_json,
                             std::optional<std::string_view> generation_config_json,
                             const std::string& where) {
   const std::string file = where + "/config.json";
-  const json object = parse_json(config_json, kDeepest, file);
+  const json object = parse_json(config_json, kDeepestConfig, file);
   const JsonFields fields(object, file);
 
   ModelConfig config;
@@ -250,7 +250,7 @@ ModelConfig parse_hf_config(std::string_view config_json,
 
   if (generation_config_json) {
     const std::string generation_file = where + "/generation_config.json";
-    const json generation = parse_json(*generation_config_json, kDeepest, generation_file);
+    const json generation = parse_json(*generation_config_json, kDeepestConfig, generation_file);
     parse_special_tokens(JsonFields(generation, generation_file), config);
   }
   drop_impossible_tokens(config);

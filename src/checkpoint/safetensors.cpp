@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kLongestHeader = 100'000'000;
 constexpr size_t kMostDimensions = 8;
-constexpr int kDeepest = 8;
+constexpr int kDeepestHeader = 8;
 
 /// Whether a tensor is a mask or a rotation table, which the architecture determines. Such tensors often have
 /// types that no weight has.
@@ -110,7 +110,8 @@ StoredTensor parse_tensor(const std::string& name, const json& value, std::span<
 json read_json_file(const fs::path& path) {
   const MemoryMap file(path, kLongestHeader);
   const auto bytes = file.bytes();
-  return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kDeepest, path.string());
+  return parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kDeepestHeader,
+                    path.string());
 }
 
 /// Checks that a shard lies in the folder of its model.
@@ -160,7 +161,7 @@ constexpr const char* kIndexFile = "model.safetensors.index.json";
 std::map<std::string, TensorView> parse_safetensors(std::span<const std::byte> bytes,
                                                     const std::string& where) {
   const std::string_view header = read_header(bytes, where);
-  const json entries = parse_json(header, kDeepest, where);
+  const json entries = parse_json(header, kDeepestHeader, where);
   if (!entries.is_object()) bad_input("{}: the header is no JSON object; the file is damaged", where);
   const std::span<const std::byte> data = bytes.subspan(sizeof(uint64_t) + header.size());
 

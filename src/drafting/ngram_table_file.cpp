@@ -17,11 +17,11 @@ namespace {
 //   entries    40 bytes each, those of the shortest order first, in the order of their sets
 //   checksum   crc64() of all before it, 8 bytes
 constexpr char kMagic[8] = {'V', 'B', 'N', 'G', 'R', 'A', 'M', 'S'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kTableVersion = 1;
 
 struct Head {
   char magic[8] = {};
-  uint32_t version = kVersion;
+  uint32_t version = kTableVersion;
   int32_t shortest = 0;
   int32_t longest = 0;
   int32_t vocabulary = 0;
@@ -100,9 +100,9 @@ NgramTable NgramTable::load(const std::filesystem::path& path) {
     bad_input("{} is not a table of n-grams: `verbatim ngrams` makes one", path.string());
   }
   std::memcpy(&head, bytes.data(), sizeof head);
-  if (head.version != kVersion) {
+  if (head.version != kTableVersion) {
     bad_input("{} is a table of n-grams of version {}; this program reads version {}: make it anew",
-              path.string(), head.version, kVersion);
+              path.string(), head.version, kTableVersion);
   }
   uint64_t checksum = 0;
   const size_t body = bytes.size() - sizeof checksum;

@@ -24,7 +24,7 @@ namespace verbatim {
 namespace {
 
 /// The version of the files of costs, raised when their contents change or the kernels take other times.
-constexpr int kVersion = 3;
+constexpr int kCostsVersion = 3;
 
 /// The most bytes of a file of costs that are read: many times what keep_pass_costs() writes.
 constexpr size_t kLongestFile = size_t{1} << 16;
@@ -156,7 +156,7 @@ std::optional<PassCosts> find_pass_costs(const std::filesystem::path& folder, co
     return std::nullopt;  // what cannot be read is measured anew
   }
   const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
-  if (!object.is_object() || object.value("version", nlohmann::json()) != kVersion ||
+  if (!object.is_object() || object.value("version", nlohmann::json()) != kCostsVersion ||
       object.value("key", nlohmann::json()) != key) {
     return std::nullopt;
   }
@@ -180,7 +180,7 @@ bool keep_pass_costs(const std::filesystem::path& folder, const std::string& key
   std::filesystem::path unfinished = path;
   unfinished += fmt::format(".{}", getpid());
   const nlohmann::ordered_json object = {
-      {"version", kVersion}, {"key", key}, {"rows", PassCosts::kRows}, {"seconds", costs.measured()}};
+      {"version", kCostsVersion}, {"key", key}, {"rows", PassCosts::kRows}, {"seconds", costs.measured()}};
   std::ofstream file(unfinished, std::ios::binary);
   file << object.dump(2) << "\n";
   file.close();
