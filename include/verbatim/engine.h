@@ -54,11 +54,12 @@ class TokenStream {
  public:
   /// The part of an answer that became final since the piece before: text that never ends
   /// within a UTF-8 character still being written, the tokens that the text ends with, and the tokens'
-  /// log-probabilities if they were asked for.
+  /// log-probabilities and origins if they were asked for.
   struct Piece {
     std::string text;
     std::vector<int32_t> tokens;
     std::vector<ScoredToken> logprobs;
+    std::vector<TokenOrigin> origins;
   };
 
   /// Waits for the next piece and returns it; nothing when the answer is complete or has failed.
@@ -129,6 +130,11 @@ class Engine {
   void set_draft_model(const Model& model);
   /// Gets what a recipe needs before its first use, as Session::prepare() does.
   void prepare(const Recipe& recipe, const std::function<void(double)>& progress = {});
+
+  /// A recipe as this engine runs it, which may differ from the recipe that is given if that is planned: its
+  /// levels draft from the weights that the model was loaded with, and levels without any are left out.
+  /// Throws Error(kBadInput) for a recipe that is not valid.
+  Recipe adapted(const Recipe& recipe) const;
 
   /// The engine's statistics at this moment.
   EngineStats stats() const;

@@ -41,6 +41,8 @@ struct GenerateOptions {
   /// Fills GenerateResult::logprobs, with this many likeliest tokens at every place (0 to kMostTopLogprobs);
   /// nothing leaves them out, which saves the time of computing them.
   std::optional<int32_t> top_logprobs = {};
+  /// Fills GenerateResult::origins.
+  bool origins = false;
 };
 
 /// Why a generation ended.
@@ -55,6 +57,28 @@ enum class FinishReason {
 
 /// The name of a reason: "length", "eos", "stop", "context", "cancelled" or "deadline".
 std::string_view finish_reason_name(FinishReason reason);
+
+/// How a generated token came into the text. Under a lossless recipe an origin says something about the work
+/// alone, since the token is the one that plain decoding would have produced.
+struct TokenOrigin {
+  enum class Kind : uint8_t {
+    kPlain,      ///< no drafted token stood at this place
+    kDrafted,    ///< it was drafted, and the model kept it
+    kCorrected,  ///< the model chose it over the token that was drafted for this place
+  };
+  Kind kind = Kind::kPlain;
+  /// The level that drafted for this place, as an index into Stats::levels and the levels of
+  /// Engine::adapted(); -1 for a plain token. Where one level drafts for another, it is the level that had
+  /// the token first.
+  int32_t level = -1;
+  /// How sure the drafter was of the token that it drafted, 0 to 1; 0 for a plain token.
+  float confidence = 0;
+
+  bool operator==(const TokenOrigin&) const = default;
+};
+
+/// The name of an origin: "plain", "drafted" or "corrected".
+std::string_view origin_name(TokenOrigin::Kind kind);
 
 /// The fate of drafted tokens at one depth: 0 is the first drafted token of a step.
 struct DepthStats {
@@ -141,6 +165,8 @@ struct GenerateResult {
   /// The log-probability of each of `tokens`, if GenerateOptions::top_logprobs asked for them; empty
   /// otherwise.
   std::vector<ScoredToken> logprobs;
+  /// The origin of each of `tokens`, if GenerateOptions::origins asked for them; empty otherwise.
+  std::vector<TokenOrigin> origins;
   Stats stats;
 };
 

@@ -52,6 +52,10 @@ struct DraftLevel {
   int32_t nodes = 0;
 
   bool operator==(const DraftLevel&) const = default;
+
+  /// A short name: "ngram", or the kind and the reading, as in "self@mxfp4-w4a8" and "model@full", with
+  /// "/4" behind it where only the first four layers run.
+  std::string short_name() const;
 };
 
 /// A named way to decode: what drafts, what is accepted, and when drafting stops. Written as TOML in

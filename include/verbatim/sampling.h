@@ -24,6 +24,11 @@ struct SamplingOptions {
   /// Divides the logit of every token already in the sequence if positive, multiplies it if negative; 1 is
   /// off.
   float repetition_penalty = 1.0f;
+  /// Is subtracted from the logit of every token that was generated, the prompt's left out; 0 is off.
+  float presence_penalty = 0.0f;
+  /// Is subtracted from the logit of a token as many times as it was generated, the prompt's left out; 0 is
+  /// off.
+  float frequency_penalty = 0.0f;
   /// Divides the logits; 0 takes the likeliest token, whatever the settings below are.
   float temperature = 0.0f;
   int32_t top_k = 0;   ///< keeps only the k likeliest tokens; 0 is off

@@ -4,6 +4,7 @@
 
 #include "verbatim/cache.h"
 #include "verbatim/chat.h"
+#include "verbatim/embed.h"
 #include "verbatim/engine.h"
 #include "verbatim/error.h"
 #include "verbatim/formats.h"

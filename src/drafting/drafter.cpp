@@ -36,10 +36,10 @@ float Draft::path_of(int32_t parent, int32_t rank, float confidence) const {
   return path_before(parent) * kept_of(rank, confidence);
 }
 
-int32_t Draft::add(int32_t token, int32_t parent, float confidence, int32_t rank) {
+int32_t Draft::add(int32_t token, int32_t parent, float confidence, int32_t rank, int32_t level) {
   const int32_t depth = parent == DraftNode::kRoot ? 0 : nodes[static_cast<size_t>(parent)].depth + 1;
   const float kept = kept_of(rank, confidence);
-  nodes.push_back({token, parent, depth, rank, confidence, kept, path_before(parent) * kept});
+  nodes.push_back({token, parent, depth, rank, confidence, kept, path_before(parent) * kept, level});
   return static_cast<int32_t>(nodes.size()) - 1;
 }
 
@@ -87,6 +87,13 @@ void Draft::order_by_path() {
 int32_t Draft::child(int32_t parent, int32_t token) const {
   for (size_t i = static_cast<size_t>(parent + 1); i < nodes.size(); ++i) {
     if (nodes[i].parent == parent && nodes[i].token == token) return static_cast<int32_t>(i);
+  }
+  return DraftNode::kRoot;
+}
+
+int32_t Draft::first_child(int32_t parent) const {
+  for (size_t i = static_cast<size_t>(parent + 1); i < nodes.size(); ++i) {
+    if (nodes[i].parent == parent) return static_cast<int32_t>(i);
   }
   return DraftNode::kRoot;
 }

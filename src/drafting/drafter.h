@@ -16,12 +16,13 @@ struct DraftNode {
   static constexpr int32_t kRoot = -1;
 
   int32_t token;
-  int32_t parent;    ///< the index of the parent node, which comes earlier in the list, or kRoot
-  int32_t depth;     ///< the number of nodes between it and the root: 0 for children of the root
-  int32_t rank;      ///< the place among the children of its parent: 0 for the first
-  float confidence;  ///< how sure the drafter is of this token, given that its parent is kept, 0 to 1
-  float kept;        ///< the calibrated probability that it is kept, given that its parent is kept
-  float path;        ///< the probability that it is kept: the product of `kept` from the root to it
+  int32_t parent;     ///< the index of the parent node, which comes earlier in the list, or kRoot
+  int32_t depth;      ///< the number of nodes between it and the root: 0 for children of the root
+  int32_t rank;       ///< the place among the children of its parent: 0 for the first
+  float confidence;   ///< how sure the drafter is of this token, given that its parent is kept, 0 to 1
+  float kept;         ///< the calibrated probability that it is kept, given that its parent is kept
+  float path;         ///< the probability that it is kept: the product of `kept` from the root to it
+  int32_t level = 0;  ///< the level of the recipe that had the token first
 };
 
 /// The tokens that a drafter proposes at one step: a tree, as a list of nodes. Children of one parent have
@@ -48,10 +49,12 @@ struct Draft {
   void order_by_path();
   /// The path probability of a child of `parent`.
   float path_of(int32_t parent, int32_t rank, float confidence) const;
-  /// Adds a node and returns its index.
-  int32_t add(int32_t token, int32_t parent, float confidence, int32_t rank = 0);
+  /// Adds a node that a level of the recipe proposes, and returns its index.
+  int32_t add(int32_t token, int32_t parent, float confidence, int32_t rank = 0, int32_t level = 0);
   /// The child of `parent` with this token, or kRoot if there is none.
   int32_t child(int32_t parent, int32_t token) const;
+  /// The first child of `parent`, or kRoot if there is none.
+  int32_t first_child(int32_t parent) const;
 
  private:
   float path_before(int32_t parent) const;
@@ -104,6 +107,8 @@ class Drafter {
 
   /// Statistics of this drafter. The verifier of its drafts counts `accepted`, the drafter all else.
   LevelStats stats;
+  /// The level of the recipe that this drafter drafts for.
+  int32_t level = 0;
 };
 
 }  // namespace verbatim

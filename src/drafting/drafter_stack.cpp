@@ -125,6 +125,7 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
     networks_.push_back(drafter.get());
     drafters_.push_back(std::move(drafter));
   }
+  for (size_t i = 0; i < drafters_.size(); ++i) drafters_[i]->level = static_cast<int32_t>(i);
   if (recipe.planned) return;  // the planner puts one inside another as it sees fit
   for (size_t i = 0; i + 1 < drafters_.size(); ++i) {
     if (networks_[i] == nullptr) {

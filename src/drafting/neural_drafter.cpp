@@ -242,7 +242,10 @@ int64_t NeuralDrafter::verify_inner(Sequence& sequence, Sampler& sampler, const 
       candidates_.push_back({guesses_[i].token, parent, rank, guesses_[i].confidence, path});
     }
     const int32_t token = guesses_[0].token;
-    draft.add(token, parent, guesses_[0].confidence);
+    const int32_t next = inner_draft_.child(at, token);
+    const int32_t first_level =
+        next == DraftNode::kRoot ? level : inner_draft_.nodes[static_cast<size_t>(next)].level;
+    draft.add(token, parent, guesses_[0].confidence, 0, first_level);
     sequence.tokens.push_back(token);
     --most;
     if (unsure || draft.nodes.back().path < limits.path_threshold) {
@@ -250,7 +253,6 @@ int64_t NeuralDrafter::verify_inner(Sequence& sequence, Sampler& sampler, const 
       most = 0;
     }
     observe_inner(at, token);
-    const int32_t next = inner_draft_.child(at, token);
     if (next != DraftNode::kRoot) ++inner_->stats.accepted;
     if (most == 0 || next == DraftNode::kRoot) break;
     at = next;
@@ -274,7 +276,7 @@ void NeuralDrafter::add_leaves(const DraftLimits& limits, Draft& draft) {
             [](const Candidate& a, const Candidate& b) { return a.path > b.path; });
   for (const Candidate& candidate : candidates_) {
     if (draft.size() >= limits.nodes || candidate.path < limits.leaf_threshold) break;
-    draft.add(candidate.token, candidate.parent, candidate.confidence, candidate.rank);
+    draft.add(candidate.token, candidate.parent, candidate.confidence, candidate.rank, level);
   }
 }
 
@@ -289,7 +291,8 @@ void NeuralDrafter::propose_tree(Sequence& sequence, Sampler& sampler, const Dra
     const Candidate candidate = candidates_.back();
     candidates_.pop_back();
     if (candidate.path < limits.leaf_threshold) break;
-    const int32_t node = draft.add(candidate.token, candidate.parent, candidate.confidence, candidate.rank);
+    const int32_t node =
+        draft.add(candidate.token, candidate.parent, candidate.confidence, candidate.rank, level);
     if (candidate.confidence < limits.threshold || candidate.path < limits.path_threshold) {
       draft.unsure = true;
     } else if (draft.nodes.back().depth + 1 < most && draft.size() < limits.nodes) {

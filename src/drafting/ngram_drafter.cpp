@@ -170,7 +170,7 @@ void NgramDrafter::propose(std::span<const int32_t> tokens, const DraftLimits& l
   int32_t parent = DraftNode::kRoot;
   for (const Pick& pick : picks_) {
     if (pick.rank == 0) parent = chain;
-    const int32_t node = draft.add(pick.token, parent, pick.confidence, pick.rank);
+    const int32_t node = draft.add(pick.token, parent, pick.confidence, pick.rank, level);
     if (pick.rank == 0) chain = node;
   }
 }

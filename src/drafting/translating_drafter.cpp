@@ -153,7 +153,7 @@ void TranslatingDrafter::add_found(const DraftLimits& limits, int64_t most, Draf
     const bool unsure = confidence < limits.threshold;
     draft.unsure = draft.unsure || unsure;
     if (unsure && limits.drop_unsure) return false;
-    parent = draft.add(token, parent, confidence);
+    parent = draft.add(token, parent, confidence, 0, level);
     const bool unlikely = draft.nodes.back().path < limits.path_threshold;
     draft.unsure = draft.unsure || unlikely;
     return !unsure && !unlikely;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "engine/model_access.h"
+#include "speculation/stores.h"
 
 namespace verbatim {
 
@@ -23,6 +24,13 @@ const ModelData* DecodingSlots::draft_data() const {
 const ModelConfig* DecodingSlots::draft_config() const {
   const ModelData* const data = draft_data();
   return data != nullptr ? &data->checkpoint.config : nullptr;
+}
+
+Recipe DecodingSlots::adapted(const Recipe& recipe) const {
+  validate(recipe);
+  const ModelData* const draft = draft_data();
+  return with_stores_of(recipe, data_of(model_).decoder.weights(),
+                        draft != nullptr ? &draft->decoder.weights() : nullptr);
 }
 
 std::unique_ptr<DecodingSlot> DecodingSlots::take(const Recipe& recipe,

@@ -33,6 +33,9 @@ class DecodingSlots {
   /// The config of the model that recipes draft with; null if there is no such model.
   const ModelConfig* draft_config() const;
 
+  /// A recipe as make_speculator() makes it fit the stores of the models.
+  Recipe adapted(const Recipe& recipe) const;
+
   /// Takes a slot for a recipe: one that was given back, or else a new one. Before the first slot of a
   /// planned recipe the costs of passes may be measured; `progress` is then called with the fraction done,
   /// from 0 to 1. Throws whatever make_speculator() throws.

@@ -309,6 +309,10 @@ void Engine::prepare(const Recipe& recipe, const std::function<void(double)>& pr
   slots.give_back(slots.take(recipe, progress));
 }
 
+Recipe Engine::adapted(const Recipe& recipe) const {
+  return implementation_->slots.adapted(recipe);
+}
+
 EngineStats Engine::stats() const {
   const Implementation& own = *implementation_;
   EngineStats stats;

@@ -72,6 +72,7 @@ Generation::Generation(Sequence& sequence, const ModelData& data, const Generate
 void Generation::run(Speculator& speculator) {
   speculator.score_into(options_.top_logprobs ? ScoreSink{&result.logprobs, *options_.top_logprobs}
                                               : ScoreSink{});
+  speculator.record_origins(options_.origins ? &result.origins : nullptr);
   // Tokens that a pass had given before the sequence lost its memory come first.
   if (take_new_tokens() && room() > 0 && read_prompt(speculator)) {
     const Stopwatch watch(result.stats.seconds_decode);
@@ -80,6 +81,7 @@ void Generation::run(Speculator& speculator) {
   finish();
   speculator.end(result.stats);
   speculator.score_into({});
+  speculator.record_origins(nullptr);
 }
 
 void Generation::stop(FinishReason reason) {
@@ -168,6 +170,7 @@ void Generation::finish() {
   result.text = stream_.text();
   // A step may have appended more tokens than were taken.
   if (options_.top_logprobs) result.logprobs.resize(result.tokens.size());
+  if (options_.origins) result.origins.resize(result.tokens.size());
 }
 
 }  // namespace verbatim

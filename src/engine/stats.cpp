@@ -22,6 +22,18 @@ std::string_view finish_reason_name(FinishReason reason) {
   return "unknown";
 }
 
+std::string_view origin_name(TokenOrigin::Kind kind) {
+  switch (kind) {
+    case TokenOrigin::Kind::kPlain:
+      return "plain";
+    case TokenOrigin::Kind::kDrafted:
+      return "drafted";
+    case TokenOrigin::Kind::kCorrected:
+      return "corrected";
+  }
+  return "unknown";
+}
+
 double Stats::acceptance_rate() const {
   return drafted == 0 ? 0.0 : static_cast<double>(accepted) / static_cast<double>(drafted);
 }

@@ -14,6 +14,9 @@ void TokenStream::State::push(std::string_view text, const GenerateResult& resul
     pending.logprobs.insert(pending.logprobs.end(), result.logprobs.begin() + from,
                             result.logprobs.begin() + to);
   }
+  if (!result.origins.empty()) {
+    pending.origins.insert(pending.origins.end(), result.origins.begin() + from, result.origins.begin() + to);
+  }
   changed.notify_all();
 }
 

@@ -305,6 +305,7 @@ struct Decoder::ForwardPass {
                       hidden_width, config.hidden_size, config.rms_norm_epsilon, normed.row(i));
     });
     const Matrix<const float> read = Matrix<const float>(normed).slice(0, size);
+    if (kind.hidden_states) return {read.data, read.rows, config.hidden_size, read.stride};
     if (kind.inputs != nullptr) (*kind.inputs)(head, read);
     const Matrix<const float> x = arranged(decoder.weights_.head_order, read);
     const Matrix<float> y(work.logits.data(), x.rows, head.padded_columns());

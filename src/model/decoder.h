@@ -31,6 +31,9 @@ struct PassKind {
   /// An output matrix for fewer tokens in place of the model's own; or null.
   const LinearWeight* head = nullptr;
   CachePart cache = CachePart::kWhole;
+  /// Whether the pass ends before the output matrix: in place of logits it gives the hidden states of the
+  /// last layer, normalized as the output matrix would read them.
+  bool hidden_states = false;
   /// The view through which rows see the cache; null: they see all positions.
   const SparseCache* sparse = nullptr;
   /// Is shown the queries of the pass; or null. The pass must then have the rows of one sequence, without

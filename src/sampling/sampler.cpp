@@ -26,6 +26,11 @@ void check(const SamplingOptions& options) {
   if (!(options.repetition_penalty > 0.0f) || std::isinf(options.repetition_penalty)) {
     refuse("repetition penalty", options.repetition_penalty, "a number above 0 (1 is off)");
   }
+  const auto check_penalty = [&](const char* setting, float penalty) {
+    if (!std::isfinite(penalty)) refuse(setting, penalty, "a finite number (0 is off)");
+  };
+  check_penalty("presence penalty", options.presence_penalty);
+  check_penalty("frequency penalty", options.frequency_penalty);
   if (!(options.temperature >= 0.0f) || std::isinf(options.temperature)) {
     refuse("temperature", options.temperature, "a number of at least 0 (0 takes the most likely token)");
   }
@@ -65,9 +70,14 @@ std::span<const float> Sampler::constrained(std::span<const float> logits, std::
 std::span<const float> Sampler::penalized(std::span<const float> logits, std::span<const int32_t> history,
                                           Unknown unknown) {
   logits = constrained(logits, history);
-  if (options_.repetition_penalty == 1.0f || history.empty()) return logits;
+  const std::span<const int32_t> generated =
+      history.subspan(std::min(history.size(), constraint_.first_generated));
+  const bool counted =
+      (options_.presence_penalty != 0.0f || options_.frequency_penalty != 0.0f) && !generated.empty();
+  const bool repeated = options_.repetition_penalty != 1.0f && !history.empty();
+  if (!counted && !repeated) return logits;
   penalized_.assign(logits.begin(), logits.end());
-  for (const int32_t token : history) {
+  for (const int32_t token : repeated ? history : std::span<const int32_t>()) {
     if (token < 0 || static_cast<size_t>(token) >= logits.size()) {
       if (unknown == Unknown::kIgnore) continue;
       fail(ErrorKind::kUsage, "token {} of the history lies outside the vocabulary of {} tokens", token,
@@ -79,7 +89,28 @@ std::span<const float> Sampler::penalized(std::span<const float> logits, std::sp
     penalized_[index] =
         logit > 0.0f ? logit / options_.repetition_penalty : logit * options_.repetition_penalty;
   }
+  if (counted) subtract_penalties(generated);
   return penalized_;
+}
+
+/// Subtracts the presence and frequency penalties of the tokens that were generated. Tokens that the logits
+/// have no place for are ignored.
+void Sampler::subtract_penalties(std::span<const int32_t> generated) {
+  occurrences_.resize(std::max(occurrences_.size(), penalized_.size()));
+  const auto known = [this](int32_t token) {
+    return token >= 0 && static_cast<size_t>(token) < penalized_.size();
+  };
+  for (const int32_t token : generated) {
+    if (known(token)) ++occurrences_[static_cast<size_t>(token)];
+  }
+  for (const int32_t token : generated) {
+    if (!known(token)) continue;
+    int32_t& count = occurrences_[static_cast<size_t>(token)];
+    if (count == 0) continue;  // subtracted already
+    penalized_[static_cast<size_t>(token)] -=
+        options_.presence_penalty + options_.frequency_penalty * static_cast<float>(count);
+    count = 0;
+  }
 }
 
 int32_t Sampler::sample(std::span<const float> logits, int64_t position, std::span<const int32_t> history) {

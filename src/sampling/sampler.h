@@ -14,7 +14,8 @@ namespace verbatim {
 /// The filter that decides which tokens a sequence may continue with, and the arguments to call it with.
 struct Constraint {
   TokenFilter filter = {};     ///< empty: every token is allowed
-  size_t first_generated = 0;  ///< the position of the first token that the filter is told
+  size_t first_generated = 0;  ///< the position of the first token that the filter is told, and of the first
+                               ///< one that the presence and frequency penalties count
   int32_t vocabulary = 0;      ///< the number of tokens that the filter decides on
 };
 
@@ -68,6 +69,7 @@ class Sampler {
   enum class Unknown { kFail, kIgnore };
   std::span<const float> penalized(std::span<const float> logits, std::span<const int32_t> history,
                                    Unknown unknown);
+  void subtract_penalties(std::span<const int32_t> generated);
   size_t best_greedily(std::span<const float> logits, float largest, std::span<Guess> out) const;
 
   SamplingOptions options_;
@@ -75,6 +77,7 @@ class Sampler {
   std::vector<float> constrained_;
   std::vector<uint8_t> allowed_;
   std::vector<float> penalized_;
+  std::vector<int32_t> occurrences_;  // by token; all 0 between calls
   std::vector<Candidate> candidates_;
   std::vector<LogitBlock> blocks_;
 };

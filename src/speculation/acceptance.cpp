@@ -9,15 +9,6 @@ namespace verbatim {
 
 namespace {
 
-/// The first child of a node, or kRoot if there is none. The rules `rejection` and `bild`, which do not
-/// handle trees, follow first children only.
-int32_t first_child(const Draft& draft, int32_t parent) {
-  for (size_t i = static_cast<size_t>(parent + 1); i < draft.nodes.size(); ++i) {
-    if (draft.nodes[i].parent == parent) return static_cast<int32_t>(i);
-  }
-  return DraftNode::kRoot;
-}
-
 /// Decides on one drafted token. Returns the token that the sequence goes on with.
 int32_t decide(const Recipe& recipe, const Draft& draft, int32_t node, std::span<const float> logits,
                Sampler& sampler, const std::vector<int32_t>& tokens) {
@@ -52,7 +43,8 @@ Verdict accept(const Recipe& recipe, const Draft& draft, Matrix<const float> log
   Verdict verdict;
   while (true) {
     const auto row = logits.row_span(evaluator.row_of(verdict.last));
-    const int32_t offered = first_child(draft, verdict.last);
+    // The rules `rejection` and `bild`, which do not handle trees, follow first children only.
+    const int32_t offered = draft.first_child(verdict.last);
     if (recipe.acceptance == Recipe::Acceptance::kExact || offered == DraftNode::kRoot) {
       const int32_t token = sampler.sample(row, static_cast<int64_t>(tokens.size()), tokens);
       scores.add(row, token);

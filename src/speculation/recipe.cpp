@@ -169,6 +169,14 @@ void read_acceptance(Recipe& recipe, const toml::table& root, const std::string&
 
 }  // namespace
 
+std::string DraftLevel::short_name() const {
+  if (kind == Kind::kNgram) return "ngram";
+  std::string name = kind == Kind::kSelf ? "self@" : "model@";
+  name += reading.empty() ? "full" : reading;
+  if (layers > 0) name += "/" + std::to_string(layers);
+  return name;
+}
+
 std::string_view Recipe::guarantee() const {
   switch (acceptance) {
     case Acceptance::kExact:

@@ -77,6 +77,7 @@ bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
   if (!last) return false;
   const int32_t token = sampler_.sample(logits.row_span(0), length, sequence.tokens);
   scores_.add(logits.row_span(0), token);
+  if (origins_ != nullptr) origins_->emplace_back();
   sequence.tokens.push_back(token);
   drafters_->observe(sequence);
   return true;
@@ -121,12 +122,29 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   drafters_->observe(sequence);
   if (draft_.size() > 0) evaluator_->runner().observe_draft(verdict.kept, verdict.kept <= deepest(draft_));
   const auto appended = std::span(sequence.tokens).subspan(static_cast<size_t>(known));
+  if (origins_ != nullptr) add_origins(appended);
   if (calibration_) update_calibration(draft_, appended, *calibration_);
   if (planner_) {
     planner_->learn(draft_, appended, stats.seconds_draft - drafted_before,
                     stats.seconds_verify - verified_before, evaluator_->runner().last_pass());
   }
   count(verdict, stats);
+}
+
+/// Says of the tokens that a step appended which of them its draft had.
+void Speculator::add_origins(std::span<const int32_t> appended) {
+  int32_t at = DraftNode::kRoot;
+  for (const int32_t token : appended) {
+    const int32_t kept = draft_.child(at, token);
+    const int32_t shown = kept != DraftNode::kRoot ? kept : draft_.first_child(at);
+    TokenOrigin& origin = origins_->emplace_back();
+    if (shown == DraftNode::kRoot) continue;  // the last one, after a whole draft
+    const DraftNode& node = draft_.nodes[static_cast<size_t>(shown)];
+    origin = {.kind = shown == kept ? TokenOrigin::Kind::kDrafted : TokenOrigin::Kind::kCorrected,
+              .level = node.level,
+              .confidence = node.confidence};
+    at = kept;
+  }
 }
 
 /// Adds the outcome of a step to the statistics.

@@ -23,6 +23,9 @@ class Speculator {
   /// Sets the sink that is called with the score of every token that is appended; an empty sink ends the
   /// calls.
   void score_into(const ScoreSink& scores) { scores_ = scores; }
+  /// Sets the list that the origin of every token that is appended is added to; null ends the additions. The
+  /// list must outlive the steps.
+  void record_origins(std::vector<TokenOrigin>* origins) { origins_ = origins; }
 
   /// Sets the number of sequences that share passes with this one. A planner plans for that number. Without a
   /// planner the keep thresholds of the batch replace, from two sequences on, the recipe's stop rule.
@@ -45,6 +48,7 @@ class Speculator {
   DraftLimits limits() const;
   void propose(Sequence& sequence, int64_t room, Stats& stats);
   void count(const Verdict& verdict, Stats& stats) const;
+  void add_origins(std::span<const int32_t> appended);
 
   Recipe recipe_;
   PassKind verifying_;
@@ -52,6 +56,7 @@ class Speculator {
   Evaluator* evaluator_;
   Sampler sampler_{SamplingOptions{}};
   ScoreSink scores_;
+  std::vector<TokenOrigin>* origins_ = nullptr;
   std::optional<Planner> planner_;
   DraftLimits limits_;                      // the recipe's stop rule
   bool shared_ = false;                     // whether other sequences share its passes

@@ -70,6 +70,8 @@ TEST(Sampler, RefusesSettingsOutsideTheirRange) {
       {"min-p", with([](auto& o) { o.min_p = kNaN; })},
       {"repetition penalty", with([](auto& o) { o.repetition_penalty = 0.0f; })},
       {"repetition penalty", with([](auto& o) { o.repetition_penalty = kNaN; })},
+      {"presence penalty", with([](auto& o) { o.presence_penalty = kNaN; })},
+      {"frequency penalty", with([](auto& o) { o.frequency_penalty = kInfinity; })},
   };
   for (const auto& [setting, options] : wrong) {
     try {
@@ -91,6 +93,29 @@ TEST(Sampler, PenalisesTokensOfTheHistoryOnce) {
   EXPECT_EQ(greedy({4, 3}, {0, 1}, 1.5f), 0);  // both alike
   EXPECT_EQ(kind_of_failure([] { greedy({1, 2}, {2}, 1.5f); }), ErrorKind::kUsage);
   EXPECT_EQ(kind_of_failure([] { greedy({1, 2}, {-1}, 1.5f); }), ErrorKind::kUsage);
+}
+
+TEST(Sampler, SubtractsPenaltiesOfTokensThatWereGenerated) {
+  const auto chosen = [](float presence, float frequency, const std::vector<float>& logits,
+                         const std::vector<int32_t>& history, size_t prompt = 0) {
+    Sampler sampler(with([&](auto& o) {
+                      o.presence_penalty = presence;
+                      o.frequency_penalty = frequency;
+                    }),
+                    {.first_generated = prompt});
+    sampler.sample(logits, 0, history);  // leaves nothing over for the next call
+    return sampler.sample(logits, 0, history);
+  };
+  EXPECT_EQ(chosen(0.9f, 0.0f, {4, 3}, {0}), 0);
+  EXPECT_EQ(chosen(1.1f, 0.0f, {4, 3}, {0}), 1);
+  EXPECT_EQ(chosen(0.9f, 0.0f, {4, 3}, {0, 0, 0}), 0);  // once, however often it came
+  EXPECT_EQ(chosen(0.0f, 0.6f, {4, 3}, {0}), 0);
+  EXPECT_EQ(chosen(0.0f, 0.6f, {4, 3}, {0, 0}), 1);  // as often as it came
+  EXPECT_EQ(chosen(0.5f, 0.4f, {4, 3}, {0}), 0);
+  EXPECT_EQ(chosen(0.5f, 0.4f, {4, 3}, {0, 0}), 1);
+  EXPECT_EQ(chosen(2.0f, 2.0f, {4, 3}, {0, 0}, 2), 0);  // the prompt does not count
+  EXPECT_EQ(chosen(2.0f, 2.0f, {4, 3}, {0, 0}, 1), 1);
+  EXPECT_EQ(chosen(-1.1f, 0.0f, {3, 4}, {0}), 0);  // below 0 it is a reward
 }
 
 TEST(Sampler, LeavesTheLogitsOfTheCallerAlone) {

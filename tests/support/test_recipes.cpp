@@ -116,7 +116,11 @@ std::vector<SamplingOptions> various_sampling() {
        .top_p = 0.95f,
        .min_p = 0.02f,
        .seed = 5},
-      {.repetition_penalty = 0.8f, .temperature = 1.2f, .seed = 6},
+      {.repetition_penalty = 0.8f,
+       .presence_penalty = 0.5f,
+       .frequency_penalty = 0.3f,
+       .temperature = 1.2f,
+       .seed = 6},
   };
 }
 

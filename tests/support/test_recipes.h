@@ -43,6 +43,7 @@ namespace verbatim {
 /// For messages of tests.
 inline std::ostream& operator<<(std::ostream& out, const SamplingOptions& s) {
   return out << "temperature " << s.temperature << ", top-k " << s.top_k << ", top-p " << s.top_p
-             << ", min-p " << s.min_p << ", penalty " << s.repetition_penalty << ", seed " << s.seed;
+             << ", min-p " << s.min_p << ", penalty " << s.repetition_penalty << ", presence "
+             << s.presence_penalty << ", frequency " << s.frequency_penalty << ", seed " << s.seed;
 }
 }  // namespace verbatim

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "base/matrix.h"
+#include "model/decoder.h"
+#include "verbatim/cache.h"
+#include "verbatim/model.h"
+
+namespace verbatim {
+
+/// Checks a text that is evaluated as a whole. Throws Error(kBadInput), saying that the text cannot be
+/// `done` ("scored"), when it has fewer tokens than `least`, more than the model's context, or a token
+/// outside the vocabulary.
+void check_text(const Model& model, std::span<const int32_t> tokens, int64_t least, std::string_view done);
+
+/// The number of threads for a caller who asks for `wanted`; 0: every processor that this process may run on.
+/// Throws Error(kUsage) for a negative number.
+int32_t threads_to_use(int32_t wanted);
+
+/// Evaluates a text from its beginning in passes of many tokens. Calls `visit` after each pass with the place
+/// of its first token and what the pass gives for each of its tokens: logits, or hidden states.
+void evaluate_text(const Decoder& decoder, const PassKind& kind, const CacheOptions& cache, int32_t threads,
+                   std::span<const int32_t> tokens,
+                   const std::function<void(int64_t first, Matrix<const float> rows)>& visit);
+
+}  // namespace verbatim
