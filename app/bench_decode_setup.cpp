@@ -137,6 +137,8 @@ ordered_json conditions_json(const DecodeBenchOptions& options, const DecodeMeas
                  {"top_p", as_written(sampling.top_p)},
                  {"min_p", as_written(sampling.min_p)},
                  {"repetition_penalty", as_written(sampling.repetition_penalty)},
+                 {"presence_penalty", as_written(sampling.presence_penalty)},
+                 {"frequency_penalty", as_written(sampling.frequency_penalty)},
                  {"seed", sampling.seed},
                  {"ignore_eos", options.generate.ignore_eos},
                  {"tokens", options.generate.max_tokens}});

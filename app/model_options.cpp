@@ -52,6 +52,10 @@ void add_sampling(Command command, SamplingOptions& choice) {
   add("--min-p", choice.min_p, "Keep tokens at least this fraction as likely as the likeliest; 0 is off");
   add("--repetition-penalty", choice.repetition_penalty,
       "Above 1, tokens already there become less likely; 1 is off");
+  add("--presence-penalty", choice.presence_penalty,
+      "Above 0, tokens said already become less likely; 0 is off");
+  add("--frequency-penalty", choice.frequency_penalty,
+      "Above 0, tokens become less likely the more often they were said; 0 is off");
   add("--seed", choice.seed, "The same seed gives the same text");
 }
 
