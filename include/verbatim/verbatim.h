@@ -4,6 +4,7 @@
 
 #include "verbatim/cache.h"
 #include "verbatim/chat.h"
+#include "verbatim/chat_template.h"
 #include "verbatim/embed.h"
 #include "verbatim/engine.h"
 #include "verbatim/error.h"
@@ -22,6 +23,7 @@
 #include "verbatim/recipe.h"
 #include "verbatim/sampling.h"
 #include "verbatim/score.h"
+#include "verbatim/structure.h"
 #include "verbatim/text.h"
 #include "verbatim/weights.h"
 

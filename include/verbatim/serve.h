@@ -1,0 +1,93 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "verbatim/engine.h"
+#include "verbatim/sampling.h"
+
+namespace verbatim {
+
+/// A model that a server offers under a name.
+struct ServedModel {
+  std::string name;
+  std::filesystem::path path;
+};
+
+/// How a server listens, what it serves and which limits it keeps.
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  /// The port; 0 takes a free one, which Server::port() tells.
+  uint16_t port = 8080;
+  /// The models, loaded when they are first asked for, the first one at once. The first one answers requests
+  /// for names that are not in the list, if `any_model_name`.
+  std::vector<ServedModel> models = {};
+  bool any_model_name = false;
+  /// The recipe of requests that name none, as load_recipe() takes it; and further ones that requests may
+  /// name.
+  std::string recipe = "auto";
+  std::vector<std::string> more_recipes = {};
+  /// The model that recipes with a `model` level draft with; empty: none.
+  std::filesystem::path draft_model = {};
+  /// How each model's engine runs.
+  EngineOptions engine = {};
+  /// The most memory that loaded models may take, in bytes, before the least recently used is unloaded; 0:
+  /// what the machine has.
+  int64_t model_bytes = 0;
+
+  /// The keys of which a request must show one; empty: none is asked for.
+  std::vector<std::string> api_keys = {};
+  /// The origins of pages that browsers may let read answers ("https://chat.example", or "*"); empty: none.
+  std::vector<std::string> cors_origins = {};
+  /// A certificate chain and its key in PEM; empty: plain HTTP.
+  std::filesystem::path tls_certificate = {};
+  std::filesystem::path tls_key = {};
+
+  int64_t max_body_bytes = int64_t{16} << 20;  ///< of a request's body
+  int64_t max_prompt_tokens = 0;               ///< of a prompt; 0: the context
+  int64_t max_queue = 256;                     ///< requests that wait for their turn; more are answered 429
+  int64_t max_connections = 8192;              ///< open connections
+  std::chrono::seconds header_timeout{10};     ///< for a request's head and body to arrive
+  std::chrono::seconds idle_timeout{120};      ///< between the requests of a connection
+  std::chrono::seconds request_timeout{600};   ///< for an answer to be complete
+  std::chrono::seconds grace{10};              ///< for running answers when the server is told to end
+  int64_t max_stored_responses = 1024;         ///< of /v1/responses, for `previous_response_id`
+
+  /// Told of each line of the log: JSON if `json_log`, else text. Called from any thread.
+  std::function<void(const std::string&)> log = {};
+  bool json_log = false;
+  bool access_log = true;
+};
+
+/// Answers HTTP requests in the interfaces of OpenAI and Anthropic, with the engine behind it, and serves a
+/// page to talk with the models (docs/server.md).
+class Server {
+ public:
+  /// Opens the port and loads the first model. Throws Error(kUsage) for options out of range,
+  /// Error(kBadInput) for files that are not what they should be, and Error(kMachine) when the port cannot be
+  /// had. `progress` is told how far loading is, from 0 to 1.
+  explicit Server(ServerOptions options, const std::function<void(double)>& progress = {});
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// The port that the server listens on.
+  uint16_t port() const;
+  /// Answers requests until stop() is called and the grace time is over or all answers are complete.
+  void run();
+  /// Makes run() end: no further request is taken, those running may end within the grace time, and are cut
+  /// off after it. A second call cuts them off at once. May be called from any thread, not from a signal
+  /// handler.
+  void stop();
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace verbatim
