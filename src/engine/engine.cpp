@@ -190,6 +190,7 @@ void Engine::Implementation::serve() {
     std::exception_ptr error;
     bool ended = true;
     try {
+      memory.read_kept(job->sequence, job->request.recipe, [&job] { return job->stopped().has_value(); });
       start(*job);
       ended = run(*job);
     } catch (...) {
