@@ -8,6 +8,7 @@
 #include "base/crc64.h"
 #include "base/thread_team.h"
 #include "container/config_json.h"
+#include "engine/whole_text.h"
 
 namespace verbatim {
 
@@ -49,6 +50,23 @@ ReadWeights read_weights(const DecoderWeights& weights, Reading reading) {
   return read;
 }
 
+/// The checksum of the hidden states that some tokens get. It differs where another build of the library,
+/// another machine path or another library of mathematics rounds in another way.
+uint64_t sum_of_states(const Decoder& decoder, Reading reading) {
+  constexpr size_t kTokens = 32;
+  PassKind kind(decoder.weights().head.resolve(reading));
+  kind.hidden_states = true;
+  std::vector<int32_t> tokens(std::min(kTokens, static_cast<size_t>(decoder.config().context)));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = static_cast<int32_t>(i * 7919 % static_cast<size_t>(decoder.config().vocab_size));
+  }
+  uint64_t sum = 0;
+  evaluate_text(decoder, kind, {}, hardware_threads(), tokens, [&](int64_t, Matrix<const float> states) {
+    for (int64_t r = 0; r < states.rows; ++r) sum = crc64(std::as_bytes(states.row_span(r)), sum);
+  });
+  return sum;
+}
+
 }  // namespace
 
 uint64_t quick_fingerprint(const ModelData& model) {
@@ -70,6 +88,7 @@ Digest digest_of(const ModelData& model, Reading reading) {
       sums[static_cast<size_t>(i)] = crc64(read.pieces[static_cast<size_t>(i)]);
     }
   });
+  sums.push_back(sum_of_states(model.decoder, reading));
   const std::string config = config_json(model.checkpoint.config).dump();
   return Sha256()
       .add(std::as_bytes(std::span(std::string_view(VERBATIM_VERSION "\n"))))

@@ -17,9 +17,10 @@ namespace verbatim {
 /// A number that differs between models that give different keys and values, as far as the config, the
 /// beginning of the embedding, and how exact the stored weights are can tell. It takes no time.
 uint64_t quick_fingerprint(const ModelData& model);
-/// A digest of all that keys and values in a reading depend on beside the tokens and the machine path: the
-/// config, every weight that the reading reads, and the version of the library. It reads these weights once.
-/// Throws Error(kUsage) if the model has no weights for the reading.
+/// A digest of all that keys and values in a reading depend on beside the tokens: the config, every weight
+/// that the reading reads, the version of the library, and how this machine rounds, as the hidden states of
+/// some tokens show. It reads these weights once and evaluates a pass. Throws Error(kUsage) if the model has
+/// no weights for the reading.
 Digest digest_of(const ModelData& model, Reading reading);
 
 /// A text as a field of a file, padded with zeros. Throws Error(kUsage) if it is too long.

@@ -102,7 +102,7 @@ ChunkFolder::ChunkFolder(const std::filesystem::path& path, int64_t most) : most
     bad_input("cannot make the folder {} to keep keys and values in: {}", path.string(),
               std::generic_category().message(errno));
   }
-  descriptor_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor_ < 0) {
     bad_input("cannot open the folder {} to keep keys and values in: {}", path.string(),
               std::generic_category().message(errno));

@@ -15,8 +15,7 @@ static_assert(std::is_trivially_copyable_v<KeptChunkHeader>);
 namespace {
 
 constexpr std::array<char, 8> kKeptChunkMagic = {'V', 'B', 'T', 'C', 'H', 'U', 'N', '\n'};
-/// Changes when the layout of the file or of the keys and values in a page does, or the way in which their
-/// bits are computed.
+/// Changes when the layout of the file or of the keys and values in a page does.
 constexpr uint32_t kKeptChunkVersion = 1;
 
 }  // namespace

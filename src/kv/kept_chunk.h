@@ -13,7 +13,7 @@ namespace verbatim {
 
 /// What the bits of keys and values depend on beside the tokens. It is written to files as it lies in memory.
 struct ChunkOrigin {
-  Digest model = {};                  ///< of the weights, as the reading reads them, and of the config
+  Digest model = {};                  ///< of the config, the weights, and how this machine rounds
   std::array<char, 32> path = {};     ///< the machine path that computes
   std::array<char, 64> reading = {};  ///< the recipe's reading that verifies
   uint32_t layers = 0;

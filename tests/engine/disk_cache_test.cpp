@@ -10,6 +10,7 @@
 #include "engine/model_access.h"
 #include "kv/dense.h"
 #include "support/speculative_text.h"
+#include "support/synthetic_model.h"
 
 // Beginnings of sequences that are kept on disk: whatever lies there, the answers are those without it.
 

@@ -16,8 +16,8 @@ Digest digest_of_file(const std::filesystem::path& file, Reading reading = Readi
 
 TEST(ModelIdentity, IsTheSameForTheSameWeights) {
   const test::TemporaryFolder folder;
-  test::write_tiny_gguf(folder.path() / "a.gguf", {.byte_vocabulary = true});
-  test::write_tiny_gguf(folder.path() / "b.gguf", {.byte_vocabulary = true});
+  test::write_tiny_gguf(folder.path() / "a.gguf", {.vocab_size = 260, .byte_vocabulary = true});
+  test::write_tiny_gguf(folder.path() / "b.gguf", {.vocab_size = 260, .byte_vocabulary = true});
   EXPECT_EQ(digest_of_file(folder.path() / "a.gguf"), digest_of_file(folder.path() / "b.gguf"));
   EXPECT_NE(digest_of_file(folder.path() / "a.gguf"),
             digest_of_file(folder.path() / "a.gguf", Reading::kMxfp4W4A16));
@@ -26,7 +26,8 @@ TEST(ModelIdentity, IsTheSameForTheSameWeights) {
 // Fine-tuned models often share their embedding with the model that they come from.
 TEST(ModelIdentity, DiffersWhereAnyWeightDoes) {
   const test::TemporaryFolder folder;
-  test::write_tiny_gguf(folder.path() / "a.gguf", {.dtype = DType::kF32, .byte_vocabulary = true});
+  test::write_tiny_gguf(folder.path() / "a.gguf",
+                        {.dtype = DType::kF32, .vocab_size = 260, .byte_vocabulary = true});
   const Digest whole = digest_of_file(folder.path() / "a.gguf");
   const std::string bytes = test::read_file(folder.path() / "a.gguf");
   for (int part = 2; part < 8; ++part) {
