@@ -32,17 +32,19 @@ class ReplyWriter {
 /// thread waits for a model or for a client.
 class Answers {
  public:
-  explicit Answers(Workers& workers, int64_t max_queue);
+  /// `max_waiting` is the most choices of a model that run or wait.
+  Answers(Workers& workers, int64_t max_waiting);
 
   /// Submits a request for each choice and lets `writer` make an answer of them. The call's deadline becomes
   /// the requests', and their `notify` is set. When the call is cancelled, the requests are. Throws
-  /// HttpError(429) if too many choices wait, and what Engine::submit() throws; nothing is running then.
-  void start(std::shared_ptr<Call> call, std::shared_ptr<LoadedModel> model, std::vector<Request> requests,
-             std::unique_ptr<ReplyWriter> writer);
+  /// HttpError(429) if too many choices run or wait, and what Engine::submit() throws; nothing is running
+  /// then.
+  void start(const std::shared_ptr<Call>& call, std::shared_ptr<LoadedModel> model,
+             std::vector<Request> requests, std::unique_ptr<ReplyWriter> writer);
 
  private:
   Workers& workers_;
-  int64_t max_queue_;
+  int64_t max_waiting_;
 };
 
 }  // namespace verbatim::serve

@@ -20,11 +20,17 @@ Call::~Call() {
 }
 
 void Call::respond(std::string body, int status) {
-  exchange_->respond({.status = status, .body = std::move(body)});
+  if (!answered_.exchange(true)) exchange_->respond({.status = status, .body = std::move(body)});
 }
 
 void Call::fail(const HttpError& error) {
-  exchange_->respond(error_response(dialect_, error));
+  if (!answered_.exchange(true)) exchange_->respond(error_response(dialect_, error));
+}
+
+bool Call::begin_stream(HttpResponse head) {
+  if (answered_.exchange(true)) return false;
+  exchange_->begin_stream(std::move(head));
+  return true;
 }
 
 void Call::cancel() {

@@ -31,10 +31,14 @@ class Call {
   /// When the answer must be complete.
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }
 
+  // The first answer is the one that counts; later ones are dropped.
+
   /// Answers with JSON.
   void respond(std::string body, int status = 200);
   /// Answers with an error in the shape of the call's dialect.
   void fail(const HttpError& error);
+  /// Begins an answer of unknown length; false if the call has its answer already.
+  bool begin_stream(HttpResponse head);
 
   /// Ends the call's work early: the client has left, or the service ends. Any thread.
   void cancel();
@@ -48,6 +52,7 @@ class Call {
   std::chrono::steady_clock::time_point arrived_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point deadline_;
   std::function<void()> ended_;
+  std::atomic<bool> answered_{false};
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
   std::function<void()> on_cancel_;

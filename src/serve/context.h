@@ -22,7 +22,7 @@ struct Context {
   /// Goes on with a model: at once if it is loaded, else on a worker once it is. `work` is guarded, and a
   /// model that cannot be loaded is the call's error. `name` empty: the first model.
   void with_model(const std::shared_ptr<Call>& call, std::string_view name,
-                  std::function<void(std::shared_ptr<LoadedModel>)> work) const;
+                  const std::function<void(const std::shared_ptr<LoadedModel>&)>& work) const;
 };
 
 }  // namespace verbatim::serve

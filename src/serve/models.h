@@ -1,9 +1,7 @@
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <functional>
-#include <list>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -54,31 +52,36 @@ struct LoadedModel {
 class Models {
  public:
   using Log = std::function<void(std::string_view level, const std::string& line)>;
-  using Ready = std::function<void(std::shared_ptr<LoadedModel>)>;
+  using Ready = std::function<void(const std::shared_ptr<LoadedModel>&)>;
   using Failed = std::function<void(const HttpError&)>;
 
   /// Loads the first model. Throws what Model::load() throws, and Error(kUsage) for names that are empty or
-  /// the same. `workers` are told of models that were loaded later.
-  Models(const ServerOptions& options, Workers& workers, Log log, std::function<void(double)> progress);
-  /// Waits for the loading that is going on. No model may be in use any more.
+  /// the same. What waits for a model that is loaded later goes on on one of the workers. The registry of
+  /// metrics and the workers must outlive the models.
+  Models(const ServerOptions& options, prometheus::Registry& registry, Workers& workers, Log log,
+         const std::function<void(double)>& progress);
+  /// Waits for the loading that is going on.
   ~Models();
+  Models(const Models&) = delete;
+  Models& operator=(const Models&) = delete;
 
-  /// Calls `ready` on this thread if the model is loaded, else later on one of the workers, when it is or
-  /// could not be loaded. Who holds the pointer uses the model: it is not unloaded.
-  void use(std::string_view name, Ready ready, Failed failed);
+  /// Calls `ready` on this thread if the model is loaded, and else on a worker when it is; or `failed` there,
+  /// when it could not be loaded. An empty name is the first model's. Who holds the pointer uses the model:
+  /// it is not unloaded. Throws HttpError(404) if there is no such model, and HttpError(429) if too many wait
+  /// for it.
+  void use(std::string_view name, const Ready& ready, const Failed& failed);
 
   /// What is known of a model without loading it.
   struct Entry {
     std::string name;
-    std::string owner = "verbatim";
     std::shared_ptr<LoadedModel> loaded;  ///< null if it is not
     std::shared_ptr<ModelCounts> counts;
   };
-  /// All models in the order in which the server was given them. They count as used while the list lives.
+  /// All models in the order in which the server was given them. They are in use while the list lives.
   std::vector<Entry> list() const;
-  /// The name that a request's name stands for: itself, or the first model's where any name is good. Throws
-  /// HttpError(404) if there is none.
-  const std::string& resolve(std::string_view name) const;
+  /// The place in the list of the model that a name stands for: of its own, or the first, where any name is
+  /// good. Throws HttpError(404) if there is none.
+  size_t index_of(std::string_view name) const;
 
  private:
   struct Slot {
@@ -87,14 +90,12 @@ class Models {
     std::shared_ptr<LoadedModel> loaded;
     bool loading = false;
     int64_t used = 0;  // the clock's value at the last use
-    std::list<std::pair<Ready, Failed>> waiting;
+    std::vector<std::pair<Ready, Failed>> waiting;
   };
 
-  Slot& slot_of(std::string_view name);
-  const Slot& slot_of(std::string_view name) const;
   std::shared_ptr<LoadedModel> load(const Slot& slot, const std::function<void(double)>& progress);
-  void load_later(Slot& slot);
-  bool make_room(int64_t bytes);
+  void load_now(Slot& slot);
+  void make_room(int64_t bytes);
   bool unload_one();
 
   ServerOptions options_;
@@ -103,7 +104,8 @@ class Models {
   std::vector<Recipe> recipes_;
   std::optional<Model> draft_model_;
   int64_t most_bytes_;
-  mutable std::mutex mutex_;
+  std::atomic<bool> ending_{false};
+  mutable std::mutex mutex_;  // guards what follows, but for what is constant in a slot
   int64_t clock_ = 0;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::unique_ptr<Workers> loader_;
