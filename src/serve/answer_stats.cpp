@@ -6,7 +6,8 @@ namespace verbatim::serve {
 
 void AnswerStats::add(const GenerateResult& result, int64_t prompt_tokens, size_t prompt) {
   const Stats& stats = result.stats;
-  const int64_t cached = std::max<int64_t>(0, prompt_tokens - stats.prompt_tokens);
+  const bool evaluated = stats.generated_tokens > 0;
+  const int64_t cached = evaluated ? std::max<int64_t>(0, prompt_tokens - stats.prompt_tokens) : 0;
   const auto [place, inserted] = prompts_.try_emplace(prompt, Prompt{prompt_tokens, cached});
   // The first of several choices evaluates the prompt for the others.
   if (!inserted) place->second.cached = std::min(place->second.cached, cached);
@@ -21,9 +22,7 @@ void AnswerStats::add(const GenerateResult& result, int64_t prompt_tokens, size_
   if (lengths_.size() < stats.lengths.size()) lengths_.resize(stats.lengths.size());
   for (size_t i = 0; i < stats.lengths.size(); ++i) lengths_[i] += stats.lengths[i];
   for (size_t i = 0; i < stats.levels.size(); ++i) {
-    if (i == levels_.size()) {
-      levels_.push_back({.level = stats.levels[i].level, .drafted = 0, .accepted = 0});
-    }
+    if (i == levels_.size()) levels_.emplace_back().level = stats.levels[i].level;
     levels_[i].drafted += stats.levels[i].drafted;
     levels_[i].accepted += stats.levels[i].accepted;
   }

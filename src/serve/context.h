@@ -23,6 +23,12 @@ struct Context {
   /// model that cannot be loaded is the call's error. `name` empty: the first model.
   void with_model(const std::shared_ptr<Call>& call, std::string_view name,
                   const std::function<void(const std::shared_ptr<LoadedModel>&)>& work) const;
+
+  /// Goes on on the thread that computes. `work` is guarded. Throws HttpError(429) if too much waits there.
+  void compute(const std::shared_ptr<Call>& call, std::function<void()> work) const;
+  /// The same for a further part of work that has begun, which is never too much. Others have their turns
+  /// before it.
+  void go_on_computing(const std::shared_ptr<Call>& call, std::function<void()> work) const;
 };
 
 }  // namespace verbatim::serve

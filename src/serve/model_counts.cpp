@@ -75,7 +75,8 @@ void ModelCounts::took_tokens(int64_t count, bool first, double seconds) {
 
 void ModelCounts::ended(const GenerateResult& result, int64_t prompt_tokens, bool plain) {
   const Stats& stats = result.stats;
-  const int64_t cached = std::max<int64_t>(0, prompt_tokens - stats.prompt_tokens);
+  const bool evaluated = stats.generated_tokens > 0;
+  const int64_t cached = evaluated ? std::max<int64_t>(0, prompt_tokens - stats.prompt_tokens) : 0;
   prompt_->Increment(static_cast<double>(prompt_tokens));
   cached_->Increment(static_cast<double>(cached));
   drafted_->Increment(static_cast<double>(stats.drafted));

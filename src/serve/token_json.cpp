@@ -71,7 +71,9 @@ void CompletionLogprobs::add(const ScoredToken& scored, bool known) {
     top_.push_back(nullptr);
   }
   offsets_.push_back(offset_);
-  offset_ += std::ssize(model_.token_text(scored.token));
+  for (const char byte : model_.token_text(scored.token)) {
+    offset_ += (static_cast<unsigned char>(byte) & 0xC0) != 0x80 ? 1 : 0;  // characters, not bytes
+  }
 }
 
 Json CompletionLogprobs::take() {

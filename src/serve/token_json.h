@@ -19,8 +19,7 @@ std::string spelled(const Model& model, int32_t token);
 /// The entry of a token in the list `logprobs.content` of a chat's choice.
 Json chat_logprob(const Model& model, const ScoredToken& scored);
 
-/// The lists of a completion's `logprobs` for some tokens; `offset` is the place of the first in the text,
-/// and goes on.
+/// The lists of a completion's `logprobs` as its tokens come. Offsets count characters of the text.
 class CompletionLogprobs {
  public:
   explicit CompletionLogprobs(const Model& model) : model_(model) {}
