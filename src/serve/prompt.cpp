@@ -145,9 +145,16 @@ std::string render_variables(const Question& question, const ChatTemplate& chat_
 }
 
 std::vector<int32_t> conversation_tokens(const Question& question, const Model& model,
-                                         const ChatTemplate& chat_template, ToolStyle style) {
+                                         const ChatTemplate& chat_template, ToolStyle style,
+                                         const std::string& begun) {
   try {
-    return encode(model, chat_template.render(render_variables(question, chat_template, style), &model));
+    std::vector<PromptPart> parts =
+        chat_template.render(render_variables(question, chat_template, style), &model);
+    if (!begun.empty()) {
+      if (parts.empty() || parts.back().from_template) parts.emplace_back();
+      parts.back().text += begun;
+    }
+    return encode(model, parts);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kBadInput) throw;
     throw HttpError(400, error.what(), "messages");

@@ -14,10 +14,12 @@ namespace verbatim::serve {
 /// out as text, so that every model can be given tools.
 std::string render_variables(const Question& question, const ChatTemplate& chat_template, ToolStyle style);
 
-/// The tokens of a conversation as a chat template writes it, with the reply about to begin. Throws
-/// HttpError(400) for the field `messages`, with the template's own words, for what the template refuses.
+/// The tokens of a conversation as a chat template writes it, with the reply about to begin, or begun with
+/// the text `begun`. Throws HttpError(400) for the field `messages`, with the template's own words, for what
+/// the template refuses.
 std::vector<int32_t> conversation_tokens(const Question& question, const Model& model,
-                                         const ChatTemplate& chat_template, ToolStyle style);
+                                         const ChatTemplate& chat_template, ToolStyle style,
+                                         const std::string& begun = {});
 
 /// The control tokens that calls are marked with and whose spellings ReplyParser wants to see in a reply's
 /// text, if the question has tools.
