@@ -8,6 +8,8 @@ namespace verbatim::app {
 // its callback; errors leave it as verbatim::Error.
 void add_generate(Command program);
 void add_chat(Command program);
+/// Only in programs that are built with the server.
+void add_serve(Command program);
 void add_inspect(Command program);
 void add_recipes(Command program);
 void add_demo(Command program);

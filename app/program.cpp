@@ -10,6 +10,9 @@ namespace {
 void add_commands(Command program) {
   add_generate(program);
   add_chat(program);
+#ifdef VERBATIM_SERVER
+  add_serve(program);
+#endif
   add_inspect(program);
   add_recipes(program);
   add_demo(program);

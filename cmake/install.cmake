@@ -6,6 +6,11 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Verbatim)
 install(TARGETS verbatim EXPORT VerbatimTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(VERBATIM_BUILD_SERVER)
+  set_target_properties(verbatim_serve PROPERTIES EXPORT_NAME serve)
+  install(TARGETS verbatim_serve EXPORT VerbatimTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
 install(TARGETS verbatim_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/verbatim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT VerbatimTargets NAMESPACE Verbatim:: DESTINATION ${package_folder})

@@ -53,6 +53,11 @@ struct Request {
   int32_t priority = 0;
   /// When generation ends at the latest, with what there is by then; nothing: never.
   std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
+  /// Called after each piece that the stream gets and once more when the answer is complete or has failed, so
+  /// that a caller with many streams need not wait for any: TokenStream::poll() then has the piece. It is
+  /// called on a thread of the engine, or on the one that submits the request or destroys the engine. It must
+  /// not throw, block, or call the engine; it may call the stream.
+  std::function<void()> notify = {};
 };
 
 /// The answer to a request, as it comes into being. One thread may ask for pieces while the engine adds them;
@@ -72,6 +77,9 @@ class TokenStream {
 
   /// Waits for the next piece and returns it; nothing when the answer is complete or has failed.
   std::optional<Piece> next();
+  /// Returns the next piece if there is one, and never waits. Nothing means that there is none yet, or, if
+  /// done() said before this call that the answer is complete, that there will be none.
+  std::optional<Piece> poll();
   /// Waits until the answer is complete and returns all of it; to be called once. Throws the Error that ended
   /// the answer, if one did.
   GenerateResult wait();

@@ -28,6 +28,10 @@ struct GenerateOptions {
   std::vector<std::string> stop = {};
   /// Generation also ends with any of these tokens, whose text is left out.
   std::vector<int32_t> stop_tokens = {};
+  /// Control tokens whose spelling in the vocabulary ("[TOOL_CALLS]") becomes part of the text, where they
+  /// add nothing otherwise. Tokens that are not control tokens are text anyway, and one that ends the
+  /// generation is left out.
+  std::vector<int32_t> shown_tokens = {};
   /// Prompt tokens per pass, at least 1. Changes speed and memory, never the text.
   int64_t prefill_chunk = 512;
   /// Cancels the generation by returning true: it ends there, and what was generated until then is the

@@ -115,15 +115,17 @@ TokenStream Engine::Implementation::submit(Request&& request) {
   job->structure = structure_cursor(request.options, data_of(model));
   job->request = std::move(request);
   job->stream = std::make_shared<TokenStream::State>();
+  job->stream->notify = std::move(job->request.notify);
   TokenStream stream(job->stream);
   const int64_t most = std::min(job->request.options.max_tokens, capacity);
   job->sequence.tokens.reserve(job->request.prompt.size() + static_cast<size_t>(most) + 1);
   job->sequence.tokens = job->request.prompt;
-  const std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
   if (stopping) fail(ErrorKind::kUsage, "the engine is shutting down");
   if (most == 0) {
-    job->stream->finish({});
     ++counts.finished;
+    lock.unlock();
+    job->stream->finish({});
     return stream;
   }
   job->order = order_of(job->request.priority, arrivals++);

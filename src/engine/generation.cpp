@@ -32,6 +32,11 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
     fail(ErrorKind::kUsage, "a logit bias is for token {}, outside the vocabulary of {} tokens", each.token,
          vocabulary);
   }
+  for (const int32_t token : options.shown_tokens) {
+    if (token >= 0 && token < vocabulary) continue;
+    fail(ErrorKind::kUsage, "token {} is to be shown, outside the vocabulary of {} tokens", token,
+         vocabulary);
+  }
   validate(recipe);
   check_scheme(recipe, data.checkpoint.config.quantization);
   require_stores(recipe, data.decoder.weights());
@@ -77,7 +82,7 @@ Generation::Generation(Sequence& sequence, const ModelData& data, const Generate
       eos_tokens_(data.checkpoint.config.eos_tokens),
       capacity_(capacity),
       hooks_(std::move(hooks)),
-      stream_(data.text(), false, options.stop),
+      stream_(data.text(), false, options.stop, options.shown_tokens),
       taken_(sequence.tokens.size()) {}
 
 void Generation::run(Speculator& speculator) {
