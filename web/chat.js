@@ -4,6 +4,7 @@ import { byId, element } from "./dom.js";
 import { problemBox } from "./problem.js";
 import { ReplyText } from "./reply.js";
 import { keepEndInSight } from "./scroller.js";
+import { chosenFor } from "./served.js";
 import { requestFields, settings, withSystem } from "./settings.js";
 import { summaryOf } from "./summary.js";
 import { editForm, modelTurn, userTurn } from "./turns.js";
@@ -91,7 +92,7 @@ export class Chat {
     this.#running = control;
     const reply = new ReplyText({ grown: () => this.#keepEnd() });
     const fields = requestFields();
-    const { turn, after } = modelTurn(fields.model || "Model", reply, () => this.regenerate());
+    const { turn, after } = modelTurn(chosenFor(settings()).model ?? "Model", reply, () => this.regenerate());
     after.append(element("p", { class: "waiting", text: "Reading the prompt" }));
     this.#list.append(turn);
     this.#keepEnd(true);
@@ -114,6 +115,7 @@ export class Chat {
     if (this.#running === control) this.#running = null;
     reply.finish();
     turn.removeAttribute("aria-busy");
+    turn.classList.toggle("empty", reply.text === "");
     after.replaceChildren(...(notice ? [notice] : []), summaryOf(end.summary, end.usage, end.finish));
     if (!turn.isConnected) return;
     if (reply.text) this.#messages.push({ role: "assistant", content: reply.text });
@@ -126,8 +128,9 @@ export class Chat {
 
 /** What the line under the message field says about how the next reply will be made. */
 export function describeSettings() {
-  const { model, recipe, speculation, temperature, seed } = settings();
-  const parts = [model || "first model", speculation ? `recipe ${recipe || "of the server"}` : "no speculation"];
+  const { speculation, temperature, seed } = settings();
+  const { model, recipe } = chosenFor(settings());
+  const parts = [model ?? "The server's model", speculation ? `recipe ${recipe ?? "of the server"}` : "no speculation"];
   if (temperature !== "") parts.push(`temperature ${temperature}`);
   if (seed !== "") parts.push(`seed ${seed}`);
   return parts.join(" · ");

@@ -1,8 +1,9 @@
 import { announce } from "./announce.js";
 import { streamReply } from "./api.js";
-import { Race } from "./race.js";
 import { byId, element } from "./dom.js";
-import { requestFields, settings, withSystem, change } from "./settings.js";
+import { Race } from "./race.js";
+import { chosenFor } from "./served.js";
+import { change, requestFields, settings, withSystem } from "./settings.js";
 import { verdictOf } from "./verdict.js";
 
 /** The fields of both requests: the same in everything but the speculation. */
@@ -47,7 +48,7 @@ export function startCompare() {
     const seed = seedField.value === "" ? randomSeed() : Number(seedField.value);
     seedField.value = seed;
     const plain = new Race("Plain", "every token by the whole model");
-    const fast = new Race("Speculative", `recipe ${settings().recipe || "of the server"}`);
+    const fast = new Race("Speculative", `recipe ${chosenFor(settings()).recipe ?? "of the server"}`);
     byId("races").replaceChildren(plain.element, fast.element);
     verdict.replaceChildren();
     announce("Both replies are being written.");

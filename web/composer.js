@@ -1,6 +1,7 @@
 import { Chat, describeSettings } from "./chat.js";
 import { byId, element } from "./dom.js";
 import { openSettings } from "./settings-form.js";
+import { followServed } from "./served.js";
 import { follow } from "./settings.js";
 
 const examples = [
@@ -64,9 +65,11 @@ export function startComposer() {
     field.focus();
   });
   byId("using").addEventListener("click", () => openSettings());
-  follow(() => {
+  const describe = () => {
     byId("using-words").textContent = describeSettings();
-  });
+  };
+  follow(describe);
+  followServed(describe);
   byId("examples").append(...examples.map((text) => element("li", {},
     element("button", { type: "button", text, onclick: () => {
       field.value = text;

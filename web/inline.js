@@ -42,8 +42,10 @@ export class InlineWriter {
   /** Puts what was pushed into the page, except stars that may be marks. */
   flush() {
     if (this.#run === "") return;
-    if (this.#span && this.#spanToken === this.#runToken) this.#span.firstChild.appendData(this.#run);
-    else {
+    if (this.#span && this.#spanToken === this.#runToken) {
+      this.#span.firstChild.appendData(this.#run);
+      delete this.#span.dataset.blank;
+    } else {
       this.#span = this.#makeSpan(this.#run, this.#runToken);
       this.#spanToken = this.#runToken;
       this.#parents.at(-1).append(this.#span);

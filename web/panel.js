@@ -8,15 +8,16 @@ const interval = 1000;
 const intervalAfterFailure = 4000;
 const mostSpeeds = 60;
 
-/** The speeds of the last minute of each model, by its name. */
-const speeds = new Map();
+/** What is remembered of each model, by its name: its speeds of the last minute and the last one that was not 0. */
+const remembered = new Map();
 
 function remember({ name, tokens_per_second: now }) {
-  const list = speeds.get(name) ?? [];
-  list.push(now ?? 0);
-  if (list.length > mostSpeeds) list.shift();
-  speeds.set(name, list);
-  return list;
+  const memory = remembered.get(name) ?? { list: [], last: 0 };
+  memory.list.push(now ?? 0);
+  if (memory.list.length > mostSpeeds) memory.list.shift();
+  if (now) memory.last = now;
+  remembered.set(name, memory);
+  return memory;
 }
 
 function section(title, ...children) {
@@ -29,12 +30,15 @@ function note(text) {
 
 function speedSection(model) {
   const { tokens_per_second: now, plain_tokens_per_second: plain } = model;
-  const list = remember(model);
-  const rows = [{ name: "now", value: now ?? 0, text: now ? `${speed(now)} tokens/s` : "idle", kind: "now" }];
+  const { list, last } = remember(model);
+  const figure = now
+    ? element("p", { class: "figure" }, element("strong", { id: "speed-now", text: speed(now) }), " tokens/s")
+    : element("p", { class: "figure" }, element("strong", { id: "speed-now", text: "Idle" }));
+  const rows = [];
+  if (last) rows.push({ name: now ? "now" : "last", value: last, text: `${speed(last)} tokens/s`, kind: "now" });
   if (plain) rows.push({ name: "plain", value: plain, text: `${speed(plain)} tokens/s`, kind: "plain-bar" });
-  const ratio = now && plain ? element("p", { class: "ratio" }, element("strong", { text: times(now / plain) }), " the plain speed") : null;
-  return section("Speed", element("p", { class: "figure" }, element("strong", { id: "speed-now", text: now ? speed(now) : "–" }), " tokens/s"),
-    sparkline(list, mostSpeeds), bars(rows), ratio ?? note(plain ? "Nothing is being written." : "The plain speed is not measured yet."));
+  const ratio = last && plain ? element("p", { class: "ratio" }, element("strong", { text: times(last / plain) }), " the plain speed") : null;
+  return section("Speed", figure, sparkline(list, mostSpeeds), bars(rows), plain ? ratio : note("The plain speed is not measured yet."));
 }
 
 function acceptanceSection({ drafted, accepted, lengths }) {

@@ -1,12 +1,12 @@
-import { listModels, readStats } from "./api.js";
 import { byId, element } from "./dom.js";
+import { askServed, followServed } from "./served.js";
 import { apiKey, change, defaults, follow, setApiKey, settings } from "./settings.js";
 
 /** Opens the settings, at the field of a name if one is given. */
 export function openSettings(field) {
   byId("settings").showModal();
   if (field) byId(`setting-${field}`).focus();
-  fillChoices();
+  askServed();
 }
 
 /** Puts choices into a list; one that was chosen before stays, even if it is not offered now. */
@@ -16,13 +16,12 @@ function choose(select, first, names, chosen) {
   select.value = chosen;
 }
 
-/** Asks the server for its models and recipes. Without an answer the lists hold what was chosen before. */
-async function fillChoices() {
-  const [models, stats] = await Promise.all([listModels().catch(() => []), readStats().catch(() => [])]);
+/** Fills the lists of models and recipes with what the server offers. */
+function fillChoices({ models, about }) {
   const { model, recipe } = settings();
-  choose(byId("setting-model"), "The server's first", models, model);
-  const about = stats.find((entry) => entry.name === model) ?? stats[0];
-  choose(byId("setting-recipe"), about?.recipe ? `The server's: ${about.recipe}` : "The server's", about?.recipes ?? [], recipe);
+  choose(byId("setting-model"), models[0] ? `The server's first: ${models[0]}` : "The server's first", models, model);
+  const entry = about.find(({ name }) => name === model) ?? about[0];
+  choose(byId("setting-recipe"), entry?.recipe ? `The server's: ${entry.recipe}` : "The server's", entry?.recipes ?? [], recipe);
 }
 
 function valueOf(control) {
@@ -42,7 +41,7 @@ export function startSettingsForm() {
     control.addEventListener("input", () => {
       if (!control.validity.valid) return;
       change({ [control.dataset.setting]: valueOf(control) });
-      if (control.dataset.setting === "model") fillChoices();
+      if (control.dataset.setting === "model") askServed();
     });
   }
   follow((now) => {
@@ -55,10 +54,11 @@ export function startSettingsForm() {
   byId("settings-close").addEventListener("click", () => dialog.close());
   byId("settings-reset").addEventListener("click", () => {
     change({ ...defaults });
-    fillChoices();
+    askServed();
   });
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });
-  fillChoices();
+  followServed(fillChoices);
+  askServed();
 }

@@ -33,6 +33,7 @@ export function tokenSpan(text, token) {
   if (!token) return span;
   span.className = "token";
   span.dataset.origin = token.origin;
+  if (text.trim() === "") span.dataset.blank = "";
   if (token.origin === "drafted") {
     span.dataset.slot = slotOf(token.level);
     span.dataset.sure = strengthOf(token.confidence);

@@ -1,5 +1,6 @@
 import { element } from "./dom.js";
 import { bars } from "./figures.js";
+import { icon } from "./icons.js";
 import { count, counted, duration, times } from "./numbers.js";
 
 /** The first place at which two lists of bytes differ, or -1 if they are the same. */
@@ -17,14 +18,14 @@ function around(bytes, at) {
 
 function agreement(size) {
   return element("div", { class: "verdict same", role: "status" },
-    element("strong", { text: "The same bytes" }),
+    element("strong", {}, icon("done"), "The same bytes"),
     element("p", { text: `Both replies are byte for byte the same: ${counted(size, "byte")}, compared one by one.` }));
 }
 
 function disagreement(plain, fast, one, other, at) {
   const promised = fast.summary?.lossless !== false;
   return element("div", { class: "verdict different", role: "alert" },
-    element("strong", { text: "The bytes differ" }),
+    element("strong", {}, icon("close"), "The bytes differ"),
     element("p", { text: `From byte ${count(at)} on. Plain: ${around(one, at)}. Speculative: ${around(other, at)}.` }),
     element("p", {
       text: promised

@@ -15,6 +15,7 @@ export function startViews() {
       if (shown) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
+    byId("skip").href = current === "compare" ? "#compare-prompt" : "#prompt";
   };
   addEventListener("hashchange", show);
   show();
