@@ -1,11 +1,12 @@
 import { announce } from "./announce.js";
 import { streamReply } from "./api.js";
 import { byId, element } from "./dom.js";
+import { measured } from "./measured.js";
 import { problemBox } from "./problem.js";
 import { ReplyText } from "./reply.js";
 import { keepEndInSight } from "./scroller.js";
-import { chosenFor } from "./served.js";
-import { requestFields, settings, withSystem } from "./settings.js";
+import { chosenFor, questionFields } from "./served.js";
+import { settings, withSystem } from "./settings.js";
 import { summaryOf } from "./summary.js";
 import { editForm, modelTurn, userTurn } from "./turns.js";
 
@@ -91,8 +92,8 @@ export class Chat {
     const control = new AbortController();
     this.#running = control;
     const reply = new ReplyText({ grown: () => this.#keepEnd() });
-    const fields = requestFields();
-    const { turn, after } = modelTurn(chosenFor(settings()).model ?? "Model", reply, () => this.regenerate());
+    const fields = questionFields();
+    const { turn, after } = modelTurn(fields.model ?? "Model", reply, () => this.regenerate());
     after.append(element("p", { class: "waiting", text: "Reading the prompt" }));
     this.#list.append(turn);
     this.#keepEnd(true);
@@ -112,6 +113,7 @@ export class Chat {
         ? element("p", { class: "note", text: "Stopped." })
         : problemBox(error, () => this.regenerate());
     }
+    if (end.summary?.drafted > 0) measured(fields.model, end.summary.tokens_per_second);
     if (this.#running === control) this.#running = null;
     reply.finish();
     turn.removeAttribute("aria-busy");

@@ -1,14 +1,15 @@
 import { announce } from "./announce.js";
 import { streamReply } from "./api.js";
 import { byId, element } from "./dom.js";
+import { measured } from "./measured.js";
 import { Race } from "./race.js";
-import { chosenFor } from "./served.js";
-import { change, requestFields, settings, withSystem } from "./settings.js";
+import { chosenFor, questionFields } from "./served.js";
+import { change, settings, withSystem } from "./settings.js";
 import { verdictOf } from "./verdict.js";
 
 /** The fields of both requests: the same in everything but the speculation. */
 function questionOf(prompt, seed, speculation) {
-  const fields = requestFields();
+  const fields = questionFields();
   fields.verbatim.speculation = speculation;
   return { ...fields, seed, messages: withSystem([{ role: "user", content: prompt }]) };
 }
@@ -22,7 +23,9 @@ async function run(race, question, signal) {
     race.fail(error);
     throw error;
   }
-  return race.finish();
+  const result = race.finish();
+  if (result.summary?.drafted > 0) measured(question.model, result.summary.tokens_per_second);
+  return result;
 }
 
 function randomSeed() {

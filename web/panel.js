@@ -1,6 +1,7 @@
 import { readStats } from "./api.js";
 import { byId, element } from "./dom.js";
 import { bars, lengthHistogram, share, sparkline } from "./figures.js";
+import { lastSpeed } from "./measured.js";
 import { bytes, count, counted, percent, speed, times } from "./numbers.js";
 import { change, follow, settings } from "./settings.js";
 
@@ -8,16 +9,15 @@ const interval = 1000;
 const intervalAfterFailure = 4000;
 const mostSpeeds = 60;
 
-/** What is remembered of each model, by its name: its speeds of the last minute and the last one that was not 0. */
-const remembered = new Map();
+/** The speeds of the last minute of each model, by its name. */
+const speeds = new Map();
 
 function remember({ name, tokens_per_second: now }) {
-  const memory = remembered.get(name) ?? { list: [], last: 0 };
-  memory.list.push(now ?? 0);
-  if (memory.list.length > mostSpeeds) memory.list.shift();
-  if (now) memory.last = now;
-  remembered.set(name, memory);
-  return memory;
+  const list = speeds.get(name) ?? [];
+  list.push(now ?? 0);
+  if (list.length > mostSpeeds) list.shift();
+  speeds.set(name, list);
+  return list;
 }
 
 function section(title, ...children) {
@@ -30,15 +30,17 @@ function note(text) {
 
 function speedSection(model) {
   const { tokens_per_second: now, plain_tokens_per_second: plain } = model;
-  const { list, last } = remember(model);
-  const figure = now
+  const list = remember(model);
+  const last = lastSpeed(model.name);
+  const figure = now && model.running > 0
     ? element("p", { class: "figure" }, element("strong", { id: "speed-now", text: speed(now) }), " tokens/s")
     : element("p", { class: "figure" }, element("strong", { id: "speed-now", text: "Idle" }));
   const rows = [];
-  if (last) rows.push({ name: now ? "now" : "last", value: last, text: `${speed(last)} tokens/s`, kind: "now" });
+  if (last) rows.push({ name: "last reply", value: last, text: `${speed(last)} tokens/s`, kind: "now" });
   if (plain) rows.push({ name: "plain", value: plain, text: `${speed(plain)} tokens/s`, kind: "plain-bar" });
   const ratio = last && plain ? element("p", { class: "ratio" }, element("strong", { text: times(last / plain) }), " the plain speed") : null;
-  return section("Speed", figure, sparkline(list, mostSpeeds), bars(rows), plain ? ratio : note("The plain speed is not measured yet."));
+  const missing = note(`No ${plain ? "reply with drafts" : "plain reply"} was measured yet.`);
+  return section("Speed", figure, sparkline(list, mostSpeeds), rows.length > 0 ? bars(rows) : null, ratio ?? missing);
 }
 
 function acceptanceSection({ drafted, accepted, lengths }) {

@@ -1,4 +1,5 @@
 import { listModels, readStats } from "./api.js";
+import { requestFields, settings } from "./settings.js";
 
 const listeners = new Set();
 let served = { models: [], about: [] };
@@ -24,4 +25,10 @@ export function chosenFor({ model, recipe }) {
   const name = model || served.models[0];
   const about = served.about.find((entry) => entry.name === name);
   return { model: name, recipe: recipe || about?.recipe };
+}
+
+/** The fields of a request that the settings decide, with the name of a model where one is known. */
+export function questionFields() {
+  const { model } = chosenFor(settings());
+  return model ? { ...requestFields(), model } : requestFields();
 }

@@ -56,6 +56,7 @@ export function startSettingsForm() {
     change({ ...defaults });
     askServed();
   });
+  dialog.addEventListener("close", askServed);
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
   });

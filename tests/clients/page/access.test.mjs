@@ -70,6 +70,7 @@ pageTest("the theme follows the system until it is chosen", { colorScheme: "ligh
   const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const lightGround = await ground();
   await page.emulateMedia({ colorScheme: "dark" });
+  await page.waitForSelector("html[data-theme=dark]");
   assert.notEqual(await ground(), lightGround);
   await page.click("#theme-toggle");
   assert.equal(await ground(), lightGround);

@@ -9,13 +9,17 @@ import { randomNumbers, replyTo, tokensOf } from "./replies.mjs";
 
 const web = fileURLToPath(new URL("../../../web/", import.meta.url));
 const types = { ".html": "text/html; charset=utf-8", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml" };
+const policy = {
+  "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "X-Content-Type-Options": "nosniff",
+};
 const levels = ["self@mxfp4-w4a8", "ngram"];
 
 async function serveFile(path, response) {
   const name = normalize(path === "/" ? "/index.html" : path);
   const body = await readFile(join(web, name)).catch(() => null);
   if (!body) return fail(response, 404, `There is no ${path}.`);
-  response.writeHead(200, { "Content-Type": types[extname(name)], "Content-Security-Policy": "default-src 'self'" });
+  response.writeHead(200, { "Content-Type": types[extname(name)], ...policy });
   response.end(body);
 }
 
@@ -56,7 +60,7 @@ export class MockServer {
     loseAfter: Infinity, // steps after which the connection is cut
     errorAfter: Infinity, // steps after which the stream tells of an error
     differ: false, // whether speculative replies have other bytes
-    stepTime: 5, // milliseconds per pass of the model; a pass with drafts takes a third more
+    stepTime: Number(process.env.MOCK_STEP ?? 5), // milliseconds per pass of the model; a pass with drafts takes a third more
   };
   requests = []; // the bodies of requests for replies
   cancelled = 0; // replies whose client left

@@ -44,7 +44,7 @@ export function replyTo(message) {
 
 /** Cuts a text into pieces as a tokenizer might, as lists of bytes: characters of four bytes fall apart. */
 export function tokensOf(text) {
-  const pieces = text.match(/ ?[\p{L}\p{N}_]{1,7}|\n+| +|[^\s]/gu) ?? [];
+  const pieces = text.match(/ ?[\p{L}\p{N}_]{1,7}|\n+| +|./gsu) ?? [];
   return pieces.flatMap((piece) => {
     const bytes = [...Buffer.from(piece)];
     return bytes.length === 4 && bytes[0] >= 0xf0 ? [bytes.slice(0, 2), bytes.slice(2)] : [bytes];

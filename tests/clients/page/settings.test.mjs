@@ -22,7 +22,8 @@ pageTest("settings are sent, and remembered over a reload", { mock: true }, asyn
   await page.click("#settings-reset");
   await page.click("text=Done");
   await ask(page, "planets");
-  assert.deepEqual(Object.keys(mock.requests.at(-1)).toSorted(), ["messages", "stream", "stream_options", "verbatim"]);
+  assert.equal(mock.requests.at(-1).model, "target");
+  assert.deepEqual(Object.keys(mock.requests.at(-1)).toSorted(), ["messages", "model", "stream", "stream_options", "verbatim"]);
 });
 
 pageTest("a setting out of range is not taken", {}, async ({ page }) => {

@@ -36,7 +36,7 @@ export function pageTest(name, options, body) {
       page.on("pageerror", (error) => errors.push(String(error)));
       page.on("request", (request) => hosts.add(new URL(request.url()).host));
       await page.goto(new URL(path, url).href);
-      await page.waitForSelector("#using-words:not(:empty)");
+      await page.waitForSelector("#using-words:not(:empty)", { state: "attached" });
       if (address) await page.evaluate(() => import("/settings.js").then(({ change }) => change({ max_tokens: "48" })));
       await body({ page, mock, url });
       assert.deepEqual(errors.filter((text) => !expected?.test(text)), [], "errors in the console");
