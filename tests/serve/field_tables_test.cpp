@@ -173,7 +173,7 @@ TEST(FieldTables, HarmlessFieldsAreTaken) {
   }
 }
 
-/// A table as docs/server.md has it.
+/// A table as docs/server-fields.md has it.
 std::string documented(const Place& place) {
   std::string text = std::string("| field of ") + place.name + " | type | | |\n|---|---|---|---|\n";
   for (const Field& field : place.table) {
@@ -192,9 +192,9 @@ std::string documented(const Place& place) {
 
 TEST(FieldTables, AreThoseOfTheDocumentation) {
   const std::string page =
-      test::read_file(test::default_model().parent_path().parent_path() / "docs" / "server.md");
+      test::read_file(test::default_model().parent_path().parent_path() / "docs" / "server-fields.md");
   for (const Place& place : places()) {
-    EXPECT_NE(page.find(documented(place)), std::string::npos) << "docs/server.md should have this table:\n\n"
+    EXPECT_NE(page.find(documented(place)), std::string::npos) << "docs/server-fields.md should have this table:\n\n"
                                                                << documented(place);
   }
 }
