@@ -111,6 +111,7 @@ TokenStream Engine::Implementation::submit(Request&& request) {
   check_prompt(request.prompt, 0, request.options.max_tokens, capacity, model.vocab_size());
   memory.check(request, slots.draft_config());
   auto job = std::make_unique<Job>();
+  job->structure = structure_cursor(request.options, data_of(model));
   job->request = std::move(request);
   job->stream = std::make_shared<TokenStream::State>();
   job->stream->notify = std::move(job->request.notify);
@@ -212,6 +213,7 @@ void Engine::Implementation::start(Job& job) {
   job.slot->member.pages = pages_of(job.sequence);
   job.slot->member.tokens = &job.sequence.tokens;
   job.slot->speculator->begin(job.request.options.sampling, {.filter = job.request.options.filter,
+                                                             .structure = job.structure,
                                                              .first_generated = job.request.prompt.size(),
                                                              .vocabulary = model.vocab_size()});
   const auto send = [&job](std::string_view text) {

@@ -42,6 +42,17 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
   require_stores(recipe, data.decoder.weights());
 }
 
+std::shared_ptr<StructureCursor> structure_cursor(const GenerateOptions& options, const ModelData& data) {
+  if (!options.structure) return nullptr;
+  data.text();
+  std::vector<int32_t> ends = data.checkpoint.config.eos_tokens;
+  ends.insert(ends.end(), options.stop_tokens.begin(), options.stop_tokens.end());
+  if (ends.empty()) {
+    fail(ErrorKind::kUsage, "a structured reply ends with a token, and the model has none: give a stop token");
+  }
+  return std::make_shared<StructureCursor>(data.structures->compiled(*options.structure), std::move(ends));
+}
+
 void check_prompt(std::span<const int32_t> prompt, int64_t known, int64_t max_tokens, int64_t capacity,
                   int32_t vocab_size) {
   const int64_t needed = known + std::ssize(prompt);

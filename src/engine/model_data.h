@@ -6,6 +6,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "model/decoder.h"
+#include "structure/compiled_structure.h"
 #include "text/tokenizer.h"
 
 namespace verbatim {
@@ -16,6 +17,7 @@ struct ModelData {
   Decoder decoder;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null when the checkpoint has none
   std::vector<std::string> warnings;
+  std::shared_ptr<StructureCache> structures;  ///< null without a tokenizer
 
   /// The tokenizer. Throws Error(kBadInput) when the checkpoint has none.
   const Tokenizer& text() const;
