@@ -70,9 +70,11 @@ std::shared_ptr<const ModelData> assemble(Checkpoint checkpoint, DecoderWeights 
                                           std::vector<std::string> warnings) {
   for (std::string& warning : warnings) warning = checkpoint.path.string() + ": " + warning;
   Decoder decoder(checkpoint.config, std::move(weights));
+  ChatTemplateSource conversation = read_chat_template(checkpoint.tokenizer);
   auto data = std::make_shared<ModelData>(ModelData{.checkpoint = std::move(checkpoint),
                                                     .decoder = std::move(decoder),
                                                     .tokenizer = std::move(tokenizer),
+                                                    .conversation = std::move(conversation),
                                                     .warnings = std::move(warnings)});
   check_vocabulary(*data);
   return data;

@@ -6,6 +6,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "model/decoder.h"
+#include "text/chat_template_source.h"
 #include "text/tokenizer.h"
 
 namespace verbatim {
@@ -15,6 +16,7 @@ struct ModelData {
   Checkpoint checkpoint;
   Decoder decoder;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null when the checkpoint has none
+  ChatTemplateSource conversation;             ///< what the vocabulary's files say of conversations
   std::vector<std::string> warnings;
 
   /// The tokenizer. Throws Error(kBadInput) when the checkpoint has none.
