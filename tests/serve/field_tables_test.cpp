@@ -153,7 +153,8 @@ TEST(FieldTables, WhatIsRequiredIsMissedByName) {
       request[Json::json_pointer(place.pointer)].erase(std::string(field.name));
       const auto answer = ask(shared_service(), place.endpoint, request);
       ASSERT_EQ(answer->status(), 400) << request;
-      EXPECT_THAT(answer->json()["error"]["param"].get<std::string>(), testing::EndsWith(field.name));
+      EXPECT_THAT(answer->json()["error"]["param"].get<std::string>(),
+                  testing::EndsWith(std::string(field.name)));
     }
   }
 }
@@ -194,8 +195,9 @@ TEST(FieldTables, AreThoseOfTheDocumentation) {
   const std::string page =
       test::read_file(test::default_model().parent_path().parent_path() / "docs" / "server-fields.md");
   for (const Place& place : places()) {
-    EXPECT_NE(page.find(documented(place)), std::string::npos) << "docs/server-fields.md should have this table:\n\n"
-                                                               << documented(place);
+    EXPECT_NE(page.find(documented(place)), std::string::npos)
+        << "docs/server-fields.md should have this table:\n\n"
+        << documented(place);
   }
 }
 
