@@ -74,9 +74,11 @@ std::shared_ptr<const ModelData> assemble(Checkpoint checkpoint, DecoderWeights 
   if (tokenizer != nullptr) {
     structures = std::make_shared<StructureCache>(tokenizer, checkpoint.config.vocab_size);
   }
+  ChatTemplateSource conversation = read_chat_template(checkpoint.tokenizer);
   auto data = std::make_shared<ModelData>(ModelData{.checkpoint = std::move(checkpoint),
                                                     .decoder = std::move(decoder),
                                                     .tokenizer = std::move(tokenizer),
+                                                    .conversation = std::move(conversation),
                                                     .warnings = std::move(warnings),
                                                     .structures = std::move(structures)});
   check_vocabulary(*data);

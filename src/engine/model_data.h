@@ -7,6 +7,7 @@
 #include "checkpoint/checkpoint.h"
 #include "model/decoder.h"
 #include "structure/compiled_structure.h"
+#include "text/chat_template_source.h"
 #include "text/tokenizer.h"
 
 namespace verbatim {
@@ -16,6 +17,7 @@ struct ModelData {
   Checkpoint checkpoint;
   Decoder decoder;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null when the checkpoint has none
+  ChatTemplateSource conversation;             ///< what the vocabulary's files say of conversations
   std::vector<std::string> warnings;
   std::shared_ptr<StructureCache> structures;  ///< null without a tokenizer
 

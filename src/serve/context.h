@@ -7,6 +7,7 @@
 #include "serve/answer.h"
 #include "serve/call.h"
 #include "serve/models.h"
+#include "serve/responses/response_store.h"
 
 namespace verbatim::serve {
 
@@ -18,6 +19,8 @@ struct Context {
   Answers& answers;
   /// For what computes long without the engine: embeddings, scores.
   Workers& computing;
+  /// What `previous_response_id` continues.
+  ResponseStore& stored_responses;
 
   /// Goes on with a model: at once if it is loaded, else on a worker once it is. `work` is guarded, and a
   /// model that cannot be loaded is the call's error. `name` empty: the first model.

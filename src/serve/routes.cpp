@@ -1,6 +1,8 @@
 #include "serve/routes.h"
 
+#include "serve/anthropic/endpoints.h"
 #include "serve/openai/endpoints.h"
+#include "serve/responses/endpoints.h"
 
 namespace verbatim::serve {
 
@@ -28,6 +30,17 @@ const std::vector<Route>& routes() {
       {"POST", "/v1/completions", completions},
       {"POST", "/v1/chat/completions", chat_completions},
       {"POST", "/v1/embeddings", embeddings},
+      {"POST", "/v1/responses", responses},
+      {"GET", "/v1/responses/",
+       [](const Context& context, const std::shared_ptr<Call>& call) {
+         show_response(context, call, below(*call, "/v1/responses/"));
+       }},
+      {"DELETE", "/v1/responses/",
+       [](const Context& context, const std::shared_ptr<Call>& call) {
+         delete_response(context, call, below(*call, "/v1/responses/"));
+       }},
+      {"POST", "/v1/messages", messages},
+      {"POST", "/v1/messages/count_tokens", count_message_tokens},
       {"POST", "/tokenize", tokenize},
       {"POST", "/detokenize", detokenize},
       {"GET", "/v1/verbatim/stats", show_stats},

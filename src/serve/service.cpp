@@ -26,7 +26,8 @@ struct Service::Implementation {
   Implementation(const ServerOptions& options_, Models::Log log, const std::function<void(double)>& progress)
       : options(options_),
         models(options, registry, readers, std::move(log), progress),
-        answers(writers, most_choices(options)) {}
+        answers(writers, most_choices(options)),
+        stored_responses(options.max_stored_responses) {}
 
   ~Implementation() {
     draining = true;
@@ -51,7 +52,8 @@ struct Service::Implementation {
   Models models;
   Answers answers;
   Workers computing{1};
-  Context context{options, models, answers, computing};
+  ResponseStore stored_responses;
+  Context context{options, models, answers, computing, stored_responses};
 };
 
 void Service::Implementation::handle(std::shared_ptr<HttpExchange> exchange) {

@@ -13,7 +13,8 @@ enum class Flow { kNext, kBreak, kContinue };
 
 class Evaluator {
  public:
-  Evaluator(const Template& source, Machine& machine, std::string_view variables, const std::vector<OwnText>& own)
+  Evaluator(const Template& source, Machine& machine, std::string_view variables,
+            const std::vector<OwnText>& own)
       : template_(source), machine_(machine), globals_(source.names.size()) {
     const Dict& given = *read_variables(machine, variables);
     for (size_t i = 0; i < globals_.size(); ++i) {
@@ -252,7 +253,7 @@ class Evaluator {
       for (size_t i = 0; i < macro.parameters.size(); ++i) {
         const auto& [number, name] = macro.parameters[i];
         const Value* const given = arguments.find(i, name);
-        Value value = given != nullptr                ? *given
+        Value value = given != nullptr               ? *given
                       : macro.defaults[i] != nullptr ? evaluate(*macro.defaults[i])
                                                      : Value();
         define(number, std::move(value));

@@ -374,8 +374,8 @@ ExpressionPointer ExpressionParser::more_filters(ExpressionPointer input) {
 void ExpressionParser::arguments(Expression& call) {
   tokens_.expect_operator("(");
   while (!tokens_.skip_operator(")")) {
-    const bool named = tokens_.is(Token::kName) && tokens_.after().kind == Token::kOperator &&
-                       tokens_.after().text == "=";
+    const bool named =
+        tokens_.is(Token::kName) && tokens_.after().kind == Token::kOperator && tokens_.after().text == "=";
     if (named) {
       std::string name = tokens_.take_name();
       tokens_.take();

@@ -232,7 +232,8 @@ Value filter_float(Machine& machine, const Value& input, const Arguments& argume
 Value filter_abs(Machine& machine, const Value& input, const Arguments&) {
   if (!is_number(input)) machine.fail("{} has no absolute value", type_name(input));
   if (const auto* number = std::get_if<double>(&input)) return std::abs(*number);
-  return less(machine, input, int64_t{0}) ? negate(machine, input) : Value(integer_argument(machine, &input, 0));
+  return less(machine, input, int64_t{0}) ? negate(machine, input)
+                                          : Value(integer_argument(machine, &input, 0));
 }
 
 Value filter_round(Machine& machine, const Value& input, const Arguments& arguments) {
@@ -258,8 +259,8 @@ Value sort_key(Machine& machine, const Value& item, const Value* path, bool exac
   return machine.text(in_case(machine, *text, LetterCase::kLower));
 }
 
-std::vector<Value> sorted_by(Machine& machine, const std::vector<Value>& items, const std::vector<Value>& keys,
-                             bool reverse) {
+std::vector<Value> sorted_by(Machine& machine, const std::vector<Value>& items,
+                             const std::vector<Value>& keys, bool reverse) {
   std::vector<size_t> order(items.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -355,8 +356,10 @@ Value filter_extreme(Machine& machine, const Value& input, const Arguments& argu
   const Value* best = nullptr;
   Value best_key;
   for (const Value& item : items.items) {
-    const Value key = sort_key(machine, item, arguments.find(1, "attribute"), flag(arguments, 0, "case_sensitive"));
-    const bool better = best == nullptr || (kLargest ? less(machine, best_key, key) : less(machine, key, best_key));
+    const Value key =
+        sort_key(machine, item, arguments.find(1, "attribute"), flag(arguments, 0, "case_sensitive"));
+    const bool better =
+        best == nullptr || (kLargest ? less(machine, best_key, key) : less(machine, key, best_key));
     if (!better) continue;
     best = &item;
     best_key = key;

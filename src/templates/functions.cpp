@@ -23,7 +23,8 @@ Value range(Machine& machine, const Arguments& arguments) {
   if (step == 0) machine.fail("'range' wants a step other than zero");
   List* const list = machine.list();
   for (int64_t i = begin; step > 0 ? i < end : i > end;) {
-    if (std::ssize(list->items) >= kLongestRange) machine.fail("'range' gives more than {} numbers", kLongestRange);
+    if (std::ssize(list->items) >= kLongestRange)
+      machine.fail("'range' gives more than {} numbers", kLongestRange);
     machine.append(*list, i);
     if (__builtin_add_overflow(i, step, &i)) break;
   }
@@ -63,8 +64,9 @@ Value formatted_time(Machine& machine, const Arguments& arguments) {
   std::string text(kLongestTime, '\0');
   text.resize(std::strftime(text.data(), text.size(), spaced.c_str(), &local));
   if (text.empty()) machine.fail("'strftime_now' cannot write the time in its format");
-  return machine.text(text.substr(1), arguments.find(0, "format") == nullptr ||
-                                          text_argument(machine, arguments.find(0, "format"), "").from_template());
+  return machine.text(text.substr(1),
+                      arguments.find(0, "format") == nullptr ||
+                          text_argument(machine, arguments.find(0, "format"), "").from_template());
 }
 
 }  // namespace

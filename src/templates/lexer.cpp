@@ -189,8 +189,8 @@ class Lexer {
       return advance_to(at_ + 2);
     }
     if (std::string_view("+-*/%~<>=()[]{},.:|").find(c) == std::string_view::npos) {
-      bad_input("the chat template, line {}: a character that belongs to no expression (byte 0x{:02x})", line_,
-                static_cast<unsigned char>(c));
+      bad_input("the chat template, line {}: a character that belongs to no expression (byte 0x{:02x})",
+                line_, static_cast<unsigned char>(c));
     }
     if (c == '(' || c == '[' || c == '{') ++open;
     if (c == ')' || c == ']' || c == '}') --open;
@@ -264,7 +264,10 @@ class Lexer {
     uint32_t value = 0;
     for (size_t i = 0; i < digits; ++i, ++at) {
       const char c = at < rest_.size() ? rest_[at] : ' ';
-      const int digit = is_digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      const int digit = is_digit(c)            ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) bad_input("the chat template, line {}: a broken escape in a string", line_);
       value = value << 4 | static_cast<uint32_t>(digit);
     }

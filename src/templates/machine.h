@@ -16,7 +16,7 @@ namespace verbatim::jinja {
 
 /// Bounds that hold for every template and every rendering.
 inline constexpr size_t kLongestSource = size_t{1} << 18;  ///< bytes of a template
-inline constexpr int32_t kDeepestSource = 128;              ///< statements and expressions inside each other
+inline constexpr int32_t kDeepestSource = 128;             ///< statements and expressions inside each other
 inline constexpr int32_t kDeepestEvaluation = 400;         ///< the same, with macros followed
 inline constexpr int32_t kDeepestMacros = 32;              ///< macros that call each other
 inline constexpr int32_t kDeepestValue = 100;              ///< lists and dictionaries inside each other
@@ -61,7 +61,9 @@ class Machine {
 
   /// A value that is a text, counted.
   Value text(TracedText text);
-  Value text(std::string bytes, bool from_template) { return text(TracedText(std::move(bytes), from_template)); }
+  Value text(std::string bytes, bool from_template) {
+    return text(TracedText(std::move(bytes), from_template));
+  }
   List* list(bool tuple = false);
   List* list(std::vector<Value> items, bool tuple = false);
   void append(List& list, Value value);

@@ -11,11 +11,11 @@ namespace verbatim::jinja {
 namespace {
 
 constexpr std::array<std::string_view, 32> kTextMethods = {
-    "strip",     "lstrip",   "rstrip", "split",      "rsplit",       "replace",      "startswith", "endswith",
-    "upper",     "lower",    "title",  "capitalize", "swapcase",     "join",         "format",     "find",
-    "rfind",     "index",    "count",  "splitlines", "removeprefix", "removesuffix", "isdigit",    "isalpha",
-    "isalnum",   "isspace",  "isupper", "islower",   "zfill",        "partition",    "rpartition", "isnumeric"};
-constexpr std::array<std::string_view, 9> kDictMethods = {"items", "keys", "values",     "get",    "update",
+    "strip",   "lstrip",  "rstrip",  "split",      "rsplit",       "replace",      "startswith", "endswith",
+    "upper",   "lower",   "title",   "capitalize", "swapcase",     "join",         "format",     "find",
+    "rfind",   "index",   "count",   "splitlines", "removeprefix", "removesuffix", "isdigit",    "isalpha",
+    "isalnum", "isspace", "isupper", "islower",    "zfill",        "partition",    "rpartition", "isnumeric"};
+constexpr std::array<std::string_view, 9> kDictMethods = {"items", "keys", "values",     "get",  "update",
                                                           "pop",   "copy", "setdefault", "clear"};
 constexpr std::array<std::string_view, 10> kListMethods = {"append", "index",   "count", "extend", "insert",
                                                            "pop",    "reverse", "copy",  "clear",  "remove"};
@@ -42,7 +42,8 @@ bool has_end(Machine& machine, const std::string& text, const Value* ends, bool 
   return at_start ? text.starts_with(end) : text.ends_with(end);
 }
 
-Value find_place(Machine& machine, const std::string& text, std::string_view name, const Arguments& arguments) {
+Value find_place(Machine& machine, const std::string& text, std::string_view name,
+                 const Arguments& arguments) {
   const std::string& part = text_argument(machine, arguments.find(0, "sub"), name).bytes();
   const int64_t from = integer_argument(machine, arguments.find(1, "start"), 0);
   if (from < 0) machine.fail("'{}' wants a place that is not negative", name);
@@ -50,7 +51,8 @@ Value find_place(Machine& machine, const std::string& text, std::string_view nam
   size_t found = std::string::npos;
   if (name == "rfind") {
     const size_t least = offset_of_character(text, from);
-    for (size_t at = find_text(text, part, least); at != std::string_view::npos; at = find_text(text, part, at + 1)) {
+    for (size_t at = find_text(text, part, least); at != std::string_view::npos;
+         at = find_text(text, part, at + 1)) {
       machine.step();
       found = at;
     }
@@ -69,7 +71,8 @@ Value count_parts(Machine& machine, const std::string& text, const Arguments& ar
   machine.scan(text.size());
   if (part.empty()) return count_characters(text) + 1;
   int64_t count = 0;
-  for (size_t at = find_text(text, part); at != std::string_view::npos; at = find_text(text, part, at + part.size())) {
+  for (size_t at = find_text(text, part); at != std::string_view::npos;
+       at = find_text(text, part, at + part.size())) {
     machine.step();
     ++count;
   }
@@ -154,7 +157,8 @@ Value call_text(Machine& machine, const TracedText& text, std::string_view name,
     return joined(machine, text, *items_of(machine, *arguments.find(0, "iterable")));
   }
   if (name == "format") return machine.text(formatted(machine, text, arguments));
-  if (name == "find" || name == "rfind" || name == "index") return find_place(machine, bytes, name, arguments);
+  if (name == "find" || name == "rfind" || name == "index")
+    return find_place(machine, bytes, name, arguments);
   if (name == "count") return count_parts(machine, bytes, arguments);
   if (name == "splitlines") {
     const Value* keep = arguments.find(0, "keepends");
@@ -162,7 +166,8 @@ Value call_text(Machine& machine, const TracedText& text, std::string_view name,
   }
   if (name == "removeprefix") {
     const size_t size = text_argument(machine, arguments.find(0, "prefix"), name).size();
-    return machine.text(text.slice(has_end(machine, bytes, arguments.find(0, ""), true) ? size : 0, bytes.size()));
+    return machine.text(
+        text.slice(has_end(machine, bytes, arguments.find(0, ""), true) ? size : 0, bytes.size()));
   }
   if (name == "removesuffix") {
     const size_t size = text_argument(machine, arguments.find(0, "suffix"), name).size();
@@ -170,7 +175,8 @@ Value call_text(Machine& machine, const TracedText& text, std::string_view name,
     return machine.text(text.slice(0, bytes.size() - (ends ? size : 0)));
   }
   if (name == "zfill") return zero_filled(machine, text, arguments);
-  if (name == "partition" || name == "rpartition") return partition(machine, text, arguments, name == "rpartition");
+  if (name == "partition" || name == "rpartition")
+    return partition(machine, text, arguments, name == "rpartition");
   return all_of_class(bytes, name);
 }
 

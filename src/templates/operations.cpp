@@ -1,7 +1,7 @@
 #include "templates/operations.h"
 
-#include <cstring>
 #include <cmath>
+#include <cstring>
 
 #include "base/utf8.h"
 #include "templates/written.h"
@@ -137,8 +137,8 @@ Value power(Machine& machine, int64_t base, int64_t exponent) {
 Value operate_integers(Machine& machine, Operator meaning, int64_t a, int64_t b) {
   int64_t result = 0;
   bool overflow = false;
-  const bool divides = meaning == Operator::kDivide || meaning == Operator::kFloorDivide ||
-                       meaning == Operator::kModulo;
+  const bool divides =
+      meaning == Operator::kDivide || meaning == Operator::kFloorDivide || meaning == Operator::kModulo;
   if (divides && b == 0) machine.fail("a division by zero");
   switch (meaning) {
     case Operator::kAdd:
@@ -406,7 +406,8 @@ Value element_of(Machine& machine, const Value& value, const Value& key) {
   return method.empty() ? Value() : method_of(machine, value, method);
 }
 
-Value slice_of(Machine& machine, const Value& value, const Value& begin, const Value& end, const Value& step) {
+Value slice_of(Machine& machine, const Value& value, const Value& begin, const Value& end,
+               const Value& step) {
   if (const TracedText* text = text_of(value)) return slice_text(machine, *text, begin, end, step);
   auto* const* list = std::get_if<List*>(&value);
   if (list == nullptr) machine.fail("{} has no parts", type_name(value));

@@ -123,7 +123,8 @@ class Parser {
     tokens_.expect_name("in");
     all.value = expressions_.iterable();
     if (tokens_.skip_name("if")) all.condition = expressions_.expression();
-    if (tokens_.is_name("recursive")) bad_input("the chat template, line {}: recursive loops are not known", line);
+    if (tokens_.is_name("recursive"))
+      bad_input("the chat template, line {}: recursive loops are not known", line);
     end_of_tag();
     ++loops_;
     all.body = statements({"else", "endfor"});
@@ -244,7 +245,8 @@ class Parser {
 
 Template parse(std::string_view source) {
   if (source.size() > kLongestSource) {
-    bad_input("the chat template has {} bytes, more than the {} that are read", source.size(), kLongestSource);
+    bad_input("the chat template has {} bytes, more than the {} that are read", source.size(),
+              kLongestSource);
   }
   if (const size_t bad = find_invalid_utf8(source); bad != std::string_view::npos) {
     bad_input("the chat template is not UTF-8 (byte {})", bad);

@@ -92,17 +92,17 @@ struct Macro {
 
 struct Statement {
   enum class Kind {
-    kText,    ///< `text`
-    kOutput,  ///< `value`
-    kIf,      ///< `branches`
-    kFor,     ///< `target` in `value` if `condition`: `body`, or `otherwise` if there was nothing
-    kSet,     ///< `target` = `value`
-    kCapture, ///< `target` = what `body` writes, through the filters of `value` if it is not null
-    kFilter,  ///< what `body` writes, through the filters of `value`
-    kMacro,   ///< `macro`
-    kCall,    ///< `value` is a call; `macro` is what caller() does in it
-    kScope,   ///< `body`, with `assignments` in a scope of its own
-    kDo,      ///< `value`, for its effect
+    kText,     ///< `text`
+    kOutput,   ///< `value`
+    kIf,       ///< `branches`
+    kFor,      ///< `target` in `value` if `condition`: `body`, or `otherwise` if there was nothing
+    kSet,      ///< `target` = `value`
+    kCapture,  ///< `target` = what `body` writes, through the filters of `value` if it is not null
+    kFilter,   ///< what `body` writes, through the filters of `value`
+    kMacro,    ///< `macro`
+    kCall,     ///< `value` is a call; `macro` is what caller() does in it
+    kScope,    ///< `body`, with `assignments` in a scope of its own
+    kDo,       ///< `value`, for its effect
     kBreak,
     kContinue,
   };

@@ -55,7 +55,7 @@ void split_words(Machine& machine, const TracedText& text, int64_t most, bool fr
   if (begin != std::string::npos) all.emplace_back(begin, bytes.size());
   machine.step(all.size());
   const auto kept = static_cast<size_t>(most);
-  if (most >= 0 && all.size() > kept + 1) {
+  if (most >= 0 && all.size() > kept) {
     if (from_right) {
       const size_t merged = all.size() - kept - 1;
       all[merged].first = 0;
@@ -110,7 +110,8 @@ TracedText replaced(Machine& machine, const TracedText& text, const TracedText& 
   return all;
 }
 
-List* split(Machine& machine, const TracedText& text, const TracedText* separator, int64_t most, bool from_right) {
+List* split(Machine& machine, const TracedText& text, const TracedText* separator, int64_t most,
+            bool from_right) {
   std::vector<std::pair<size_t, size_t>> parts;
   machine.scan(text.size());
   if (separator == nullptr) {
@@ -118,7 +119,8 @@ List* split(Machine& machine, const TracedText& text, const TracedText* separato
   } else {
     if (separator->empty()) machine.fail("a text is split at an empty separator");
     size_t begin = 0;
-    for (size_t at = 0; (at = find_text(text.bytes(), separator->bytes(), begin)) != std::string_view::npos;) {
+    for (size_t at = 0;
+         (at = find_text(text.bytes(), separator->bytes(), begin)) != std::string_view::npos;) {
       if (!from_right && most >= 0 && static_cast<int64_t>(parts.size()) >= most) break;
       machine.step();
       parts.emplace_back(begin, at);
@@ -173,7 +175,8 @@ TracedText in_case(Machine& machine, const TracedText& text, LetterCase letter_c
   for (size_t i = 0; i < bytes.size(); i += utf8_length(bytes[i])) {
     const auto c = static_cast<UChar32>(utf8_character(bytes, i));
     const bool swap_up = letter_case == LetterCase::kSwap && u_islower(c) != 0;
-    const bool first = begins && (letter_case == LetterCase::kTitle || letter_case == LetterCase::kCapitalize);
+    const bool first =
+        begins && (letter_case == LetterCase::kTitle || letter_case == LetterCase::kCapitalize);
     const bool upper = letter_case == LetterCase::kUpper || swap_up || first;
     const UChar32 changed = first ? u_totitle(c) : upper ? u_toupper(c) : u_tolower(c);
     append_character(static_cast<uint32_t>(changed), text.from_template_at(i), all);
@@ -212,8 +215,11 @@ TracedText formatted(Machine& machine, const TracedText& text, const Arguments& 
     const size_t end = bytes[i] == '{' ? bytes.find('}', i) : std::string::npos;
     if (end == std::string::npos) machine.fail("a single brace in a text to be formatted");
     const std::string name = bytes.substr(i + 1, end - i - 1);
-    const bool digits = !name.empty() && name.size() < 6 && name.find_first_not_of("0123456789") == std::string::npos;
-    const size_t place = name.empty() ? automatic++ : digits ? static_cast<size_t>(std::stoul(name)) : SIZE_MAX;
+    const bool digits =
+        !name.empty() && name.size() < 6 && name.find_first_not_of("0123456789") == std::string::npos;
+    const size_t place = name.empty() ? automatic++
+                         : digits     ? static_cast<size_t>(std::stoul(name))
+                                      : SIZE_MAX;
     const Value* value = arguments.find(place, name);
     if (value == nullptr) machine.fail("a text to be formatted has a place for which there is nothing");
     all.append(written(machine, *value));
@@ -242,7 +248,8 @@ TracedText percent_formatted(Machine& machine, const TracedText& text, const Arg
       all.append("%", text.from_template_at(i - 1));
       continue;
     }
-    if (next >= arguments.positional.size()) machine.fail("a text to be formatted has a place for which there is nothing");
+    if (next >= arguments.positional.size())
+      machine.fail("a text to be formatted has a place for which there is nothing");
     const Value& value = arguments.positional[next++];
     if (kind == 's') {
       all.append(written(machine, value));

@@ -16,7 +16,8 @@ TracedText replaced(Machine& machine, const TracedText& text, const TracedText& 
                     int64_t most);
 /// The parts of a text between separators (white space if null), at most `most` cuts if that is not negative,
 /// counted from the right if `from_right`.
-List* split(Machine& machine, const TracedText& text, const TracedText* separator, int64_t most, bool from_right);
+List* split(Machine& machine, const TracedText& text, const TracedText* separator, int64_t most,
+            bool from_right);
 /// The lines of a text.
 List* split_lines(Machine& machine, const TracedText& text, bool keep_ends);
 /// The written forms of all items with a separator between them.

@@ -65,7 +65,8 @@ bool truth(const Value& value) {
   if (const auto* number = std::get_if<double>(&value)) return *number != 0;
   if (const TracedText* text = text_of(value)) return !text->empty();
   if (const auto* list = std::get_if<List*>(&value)) return !(*list)->items.empty();
-  if (const auto* dict = std::get_if<Dict*>(&value)) return (*dict)->is_namespace || !(*dict)->entries.empty();
+  if (const auto* dict = std::get_if<Dict*>(&value))
+    return (*dict)->is_namespace || !(*dict)->entries.empty();
   return true;
 }
 

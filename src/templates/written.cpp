@@ -174,9 +174,8 @@ void add_json_dict(Output& output, const Dict& dict, const JsonStyle& style, int
   std::vector<const std::pair<Value, Value>*> entries;
   for (const auto& entry : dict.entries) entries.push_back(&entry);
   if (style.sorted) {
-    std::stable_sort(entries.begin(), entries.end(), [&](const auto* a, const auto* b) {
-      return less(output.machine, a->first, b->first);
-    });
+    std::stable_sort(entries.begin(), entries.end(),
+                     [&](const auto* a, const auto* b) { return less(output.machine, a->first, b->first); });
   }
   output.add("{");
   for (size_t i = 0; i < entries.size(); ++i) {

@@ -5,18 +5,17 @@
 
 #include "serve/context.h"
 #include "serve/fields.h"
-#include "serve/responses/response_store.h"
 
 // OpenAI's Responses.
 
 namespace verbatim::serve {
 
-/// POST /v1/responses. The store must outlive the answer.
-void responses(const Context& context, ResponseStore& store, const std::shared_ptr<Call>& call);
+/// POST /v1/responses
+void responses(const Context& context, const std::shared_ptr<Call>& call);
 /// GET /v1/responses/{id}
-void show_response(const ResponseStore& store, const std::shared_ptr<Call>& call, std::string_view id);
+void show_response(const Context& context, const std::shared_ptr<Call>& call, std::string_view id);
 /// DELETE /v1/responses/{id}
-void delete_response(ResponseStore& store, const std::shared_ptr<Call>& call, std::string_view id);
+void delete_response(const Context& context, const std::shared_ptr<Call>& call, std::string_view id);
 
 // The fields of the endpoint's requests, for docs/server.md and for tests.
 extern const FieldTable kResponsesFields;

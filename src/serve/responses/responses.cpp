@@ -22,10 +22,11 @@ void translated(const std::function<void()>& work) {
 
 }  // namespace
 
-void responses(const Context& context, ResponseStore& store, const std::shared_ptr<Call>& call) {
-  const auto request = std::make_shared<const ResponseRequest>(call->request().body, store);
+void responses(const Context& context, const std::shared_ptr<Call>& call) {
+  const auto request =
+      std::make_shared<const ResponseRequest>(call->request().body, context.stored_responses);
   context.with_model(
-      call, request->model, [&context, &store, call, request](const std::shared_ptr<LoadedModel>& model) {
+      call, request->model, [&context, call, request](const std::shared_ptr<LoadedModel>& model) {
         Request one;
         one.options.sampling = read_sampling(request->fields, model->model);
         one.options.stop = read_stop(request->fields);
@@ -38,25 +39,26 @@ void responses(const Context& context, ResponseStore& store, const std::shared_p
         const int64_t tokens = std::ssize(one.prompt);
         check_prompt_length(*model, context.options, tokens);
         one.recipe = model->recipe_for(request->extension);
-        auto writer = response_writer({call, request, model, one.recipe, one.options, tokens, &store});
+        auto writer = response_writer(
+            {call, request, model, one.recipe, one.options, tokens, &context.stored_responses});
         std::vector<Request> requests;
         requests.push_back(std::move(one));
         context.answers.start(call, model, std::move(requests), std::move(writer));
       });
 }
 
-void show_response(const ResponseStore& store, const std::shared_ptr<Call>& call, std::string_view id) {
+void show_response(const Context& context, const std::shared_ptr<Call>& call, std::string_view id) {
   const std::string& query = call->request().query;
   if (query.find("stream=true") != std::string::npos) {
     throw HttpError(400, "stream: a stored response is given whole", "stream", "unsupported_value");
   }
-  const std::shared_ptr<const StoredResponse> response = store.find(std::string(id));
+  const std::shared_ptr<const StoredResponse> response = context.stored_responses.find(std::string(id));
   if (response == nullptr) no_response(id);
   call->respond(response->json);
 }
 
-void delete_response(ResponseStore& store, const std::shared_ptr<Call>& call, std::string_view id) {
-  if (!store.remove(std::string(id))) no_response(id);
+void delete_response(const Context& context, const std::shared_ptr<Call>& call, std::string_view id) {
+  if (!context.stored_responses.remove(std::string(id))) no_response(id);
   call->respond(dump({{"id", id}, {"object", "response"}, {"deleted", true}}));
 }
 
