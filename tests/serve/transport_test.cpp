@@ -170,7 +170,7 @@ TEST_F(Transport, RefusesWhatIsNoRequestAndCloses) {
   };
   for (const auto& [status, request] : requests) {
     RawClient one = client();
-    const RawAnswer answer = one.ask(request);
+    RawAnswer answer = one.ask(request);
     EXPECT_EQ(answer.status, status) << request;
     EXPECT_THAT(answer.body, HasSubstr(R"({"error":{"type":)")) << request;
     EXPECT_EQ(answer.headers["connection"], "close") << request;
