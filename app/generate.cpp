@@ -26,6 +26,7 @@ struct Options {
   CommonOptions common;
   std::string prompt;
   std::string prompt_file;
+  std::string schema;  // none: any text
   GenerateOptions generate;
   bool json = false;
   bool stats = false;
@@ -53,6 +54,13 @@ void print_json(const Options& options, const Recipe& recipe, const GenerateResu
   write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
+/// The structure of a schema that is given as text, which begins with a brace, or as the name of a file.
+Structure schema_structure(const std::string& schema) {
+  const size_t first = schema.find_first_not_of(" \t\r\n");
+  const bool text = first != std::string::npos && schema[first] == '{';
+  return Structure::json_schema(text ? schema : read_text(schema));
+}
+
 void generate(Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const Recipe recipe = chosen_recipe(options.common);
@@ -66,6 +74,7 @@ void generate(Options& options) {
     if (stop.empty()) fail(ErrorKind::kUsage, "a --stop string cannot be empty");
   }
   options.generate.sampling = options.common.sampling;
+  if (!options.schema.empty()) options.generate.structure = schema_structure(options.schema);
   options.generate.cancelled = interrupted;
   options.generate.prefill_progress = show_reading;
   const Model model = load_model(options.common.model, options.common.load_options({recipe}));
@@ -118,6 +127,9 @@ void add_generate(Command program) {
   command.add_option("--prefill-chunk", options->generate.prefill_chunk, "Prompt tokens per pass")
       .show_default()
       .range(int64_t{1}, int64_t{1} << 20);
+  command.add_option("--schema", options->schema,
+                     "Reply in JSON that fits this schema: a text that begins with { or a file")
+      .type_name("SCHEMA");
   command.add_flag("--ignore-eos", options->generate.ignore_eos, "Go on after the end-of-sequence token");
   command.add_flag("--json", options->json, "Print one JSON object with the text and statistics");
   command.add_flag("--stats", options->stats,

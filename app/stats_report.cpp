@@ -122,6 +122,8 @@ void add_stats(ordered_json& object, const Stats& stats) {
   object["mean_accepted_length"] = stats.mean_accepted_length();
   object["target_passes"] = stats.target_passes;
   object["draft_passes"] = stats.draft_passes;
+  object["structure_drafted"] = stats.structure_drafted;
+  object["structure_accepted"] = stats.structure_accepted;
   object["fallbacks"] = stats.fallbacks;
   object["rollbacks"] = stats.rollbacks;
   object["seconds_draft"] = stats.seconds_draft;

@@ -11,5 +11,7 @@ void add_attention(app::Command program);
 void add_context(app::Command program);
 void add_sweep(app::Command program);
 void add_drafting(app::Command program);
+void add_masks(app::Command program);
+void add_structures(app::Command program);
 
 }  // namespace verbatim::bench

@@ -14,6 +14,8 @@ void add_commands(Command program) {
   bench::add_context(program);
   bench::add_sweep(program);
   bench::add_drafting(program);
+  bench::add_masks(program);
+  bench::add_structures(program);
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "verbatim/chat_template.h"
 #include "verbatim/generate.h"
 #include "verbatim/model.h"
 
@@ -55,12 +57,16 @@ struct ChatMessage {
 /// threads at once.
 class Chat {
  public:
-  /// A conversation in the format that detect_chat_format() finds. `system` is told to the model before the
-  /// first message; empty: nothing is. Throws Error(kBadInput) for text that is not UTF-8 or a model without
-  /// a vocabulary.
+  /// A conversation as the model's own chat template writes it, or, where the model has none, in the format
+  /// that detect_chat_format() finds. `system` is told to the model before the
+  /// first message; empty: nothing is. Throws Error(kBadInput) for text that is not UTF-8, a model without a
+  /// vocabulary, or a template of the model's that cannot be parsed.
   explicit Chat(const Model& model, std::string system = {});
   /// A conversation in a given format.
   Chat(const Model& model, ChatFormat format, std::string system = {});
+  /// A conversation as a template writes it. Where the template changes what was said before (it may leave
+  /// out a reply's thoughts, say), the history is evaluated anew; otherwise replies stay as they were said.
+  Chat(const Model& model, ChatTemplate chat_template, std::string system = {});
 
   /// Adds a message of the user. tokens() then is the prompt of the reply. Throws, leaving the history as it
   /// was, Error(kBadInput) when the text is not UTF-8 or leaves no room for a reply in the model's context,
@@ -79,6 +85,7 @@ class Chat {
   /// to the options.
   void add_stops(GenerateOptions& options) const;
 
+  /// The format of the conversation; with a template, its name is "template" and it has stop tokens only.
   const ChatFormat& format() const { return format_; }
   /// The messages in their order, the system's text first if there is any.
   const std::vector<ChatMessage>& messages() const { return messages_; }
@@ -89,14 +96,19 @@ class Chat {
 
  private:
   void require_waiting() const;
+  /// The tokens of the history and a further message of the user, as the template writes them; `rendered`
+  /// becomes the text that they stand for.
+  std::vector<int32_t> templated_tokens(std::string_view text, std::string& rendered) const;
 
   Model model_;
   ChatFormat format_;
+  std::optional<ChatTemplate> template_;
   std::string system_;
   std::vector<ChatMessage> messages_;
   std::vector<int32_t> tokens_;
   int64_t turns_ = 0;
   bool waiting_ = false;  // the last message has no reply yet
+  std::string rendered_;  // with a template: the text that tokens_ stands for
   /// Text of the last reply that shares a token with the stop string behind it. The token is not in the
   /// history, so the text goes before the next turn.
   std::string carried_;

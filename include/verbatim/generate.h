@@ -13,6 +13,7 @@
 #include "verbatim/model.h"
 #include "verbatim/recipe.h"
 #include "verbatim/sampling.h"
+#include "verbatim/structure.h"
 
 namespace verbatim {
 
@@ -27,6 +28,10 @@ struct GenerateOptions {
   std::vector<std::string> stop = {};
   /// Generation also ends with any of these tokens, whose text is left out.
   std::vector<int32_t> stop_tokens = {};
+  /// Control tokens whose spelling in the vocabulary ("[TOOL_CALLS]") becomes part of the text, where they
+  /// add nothing otherwise. Tokens that are not control tokens are text anyway, and one that ends the
+  /// generation is left out.
+  std::vector<int32_t> shown_tokens = {};
   /// Prompt tokens per pass, at least 1. Changes speed and memory, never the text.
   int64_t prefill_chunk = 512;
   /// Cancels the generation by returning true: it ends there, and what was generated until then is the
@@ -38,6 +43,12 @@ struct GenerateOptions {
   std::function<void(double)> prefill_progress = {};
   /// Says which tokens may come next; empty: all of them.
   TokenFilter filter = {};
+  /// Holds the reply to a structure: tokens that cannot lead to one of its texts are ruled out, and the tokens
+  /// that end a sequence (`stop_tokens` too) are allowed exactly where the text is complete. `max_tokens` and
+  /// `stop` may end a reply before that. Applies together with `filter` and the logit bias. Before anything is
+  /// computed, Error(kBadInput) says that the structure allows no text or is too large, or that the model has
+  /// no vocabulary, and Error(kUsage) that no token ends a sequence.
+  std::optional<Structure> structure = {};
   /// Fills GenerateResult::logprobs, with this many likeliest tokens at every place (0 to kMostTopLogprobs);
   /// nothing leaves them out, which saves the time of computing them.
   std::optional<int32_t> top_logprobs = {};
@@ -68,9 +79,11 @@ struct TokenOrigin {
   };
   Kind kind = Kind::kPlain;
   /// The level that drafted for this place, as an index into Stats::levels and the levels of
-  /// Engine::adapted(); -1 for a plain token. Where one level drafts for another, it is the level that had
-  /// the token first.
+  /// Engine::adapted(); -1 for a plain token, and kStructure where no level drafted but the structure left
+  /// one text only. Where one level drafts for another, it is the level that had the token first.
   int32_t level = -1;
+  /// The level of tokens that GenerateOptions::structure drafted.
+  static constexpr int32_t kStructure = -2;
   /// How sure the drafter was of the token that it drafted, 0 to 1; 0 for a plain token.
   float confidence = 0;
 
@@ -127,6 +140,9 @@ struct Stats {
   int64_t generated_tokens = 0;    ///< tokens that were generated
   int64_t drafted = 0;             ///< tokens proposed to the model
   int64_t accepted = 0;            ///< proposed tokens that verification kept
+  int64_t structure_steps = 0;     ///< steps that the structure drafted for, the recipe's levels unasked
+  int64_t structure_drafted = 0;   ///< tokens among `drafted` of the only text that the structure allowed
+  int64_t structure_accepted = 0;  ///< those among `accepted`
   int64_t target_passes = 0;       ///< passes in the verifying reading while decoding
   int64_t draft_passes = 0;        ///< passes of all drafters
   int64_t fallbacks = 0;           ///< steps whose drafting ended because the drafter was unsure

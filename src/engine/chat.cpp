@@ -1,5 +1,8 @@
 #include "verbatim/chat.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "engine/model_access.h"
 #include "text/chat_format.h"
@@ -11,8 +14,69 @@ ChatFormat detect_chat_format(const Model& model) {
   return detect_chat_format(data_of(model).text());
 }
 
-Chat::Chat(const Model& model, std::string system)
-    : Chat(model, detect_chat_format(model), std::move(system)) {}
+namespace {
+
+/// The texts of tokens that end a reply, in the templates of the models that have them.
+constexpr const char* kReplyEnds[] = {"<|im_end|>",      "<|eot_id|>",    "<|eom_id|>",
+                                      "<|end|>",         "<end_of_turn>", "<|END_OF_TURN_TOKEN|>",
+                                      "<|end_of_text|>", "<|return|>",    "<|call|>"};
+
+/// The end of a reply of a template that the chat writes: those of the known ends that the model has as
+/// tokens and the template spells out.
+ChatFormat template_format(const Model& model, const ChatTemplate& chat_template) {
+  ChatFormat format;
+  format.name = "template";
+  for (const char* end : kReplyEnds) {
+    if (chat_template.source().find(end) == std::string::npos) continue;
+    if (model.find_token(end)) format.stop_tokens.emplace_back(end);
+  }
+  return format;
+}
+
+const char* role_name(ChatMessage::Role role) {
+  switch (role) {
+    case ChatMessage::Role::kSystem:
+      return "system";
+    case ChatMessage::Role::kUser:
+      return "user";
+    default:
+      return "assistant";
+  }
+}
+
+/// The parts of a prompt behind its first bytes.
+std::vector<PromptPart> without_beginning(const std::vector<PromptPart>& parts, size_t bytes) {
+  std::vector<PromptPart> rest;
+  for (const PromptPart& part : parts) {
+    const size_t gone = std::min(bytes, part.text.size());
+    bytes -= gone;
+    if (gone < part.text.size()) rest.push_back({part.text.substr(gone), part.from_template});
+  }
+  return rest;
+}
+
+}  // namespace
+
+Chat::Chat(const Model& model, std::string system) : model_(model), system_(std::move(system)) {
+  ChatTemplate found = ChatTemplate::of(model);
+  if (found.own()) {
+    format_ = template_format(model, found);
+    template_ = std::move(found);
+  } else {
+    format_ = detect_chat_format(model);
+  }
+  require_utf8(system_, "the system text");
+  clear();
+}
+
+Chat::Chat(const Model& model, ChatTemplate chat_template, std::string system)
+    : model_(model),
+      format_(template_format(model, chat_template)),
+      template_(std::move(chat_template)),
+      system_(std::move(system)) {
+  require_utf8(system_, "the system text");
+  clear();
+}
 
 Chat::Chat(const Model& model, ChatFormat format, std::string system)
     : model_(model), format_(std::move(format)), system_(std::move(system)) {
@@ -27,25 +91,51 @@ void Chat::clear() {
   turns_ = 0;
   waiting_ = false;
   carried_.clear();
+  rendered_.clear();
+}
+
+std::vector<int32_t> Chat::templated_tokens(std::string_view text, std::string& rendered) const {
+  nlohmann::json variables = {{"messages", nlohmann::json::array()}, {"add_generation_prompt", true}};
+  for (const ChatMessage& message : messages_) {
+    variables["messages"].push_back({{"role", role_name(message.role)}, {"content", message.text}});
+  }
+  variables["messages"].push_back({{"role", "user"}, {"content", text}});
+  const std::vector<PromptPart> parts = template_->render(variables.dump(), &model_);
+  rendered.clear();
+  for (const PromptPart& part : parts) rendered += part.text;
+  if (tokens_.empty() || !rendered.starts_with(rendered_)) return encode(model_, parts);
+  std::vector<int32_t> tokens = tokens_;
+  const std::vector<int32_t> rest = encode(model_, without_beginning(parts, rendered_.size()), false);
+  tokens.insert(tokens.end(), rest.begin(), rest.end());
+  return tokens;
 }
 
 void Chat::add_user(std::string_view text) {
   if (waiting_) fail(ErrorKind::kUsage, "the last message of the chat has no reply yet: add one first");
   require_utf8(text, "the message");
   const bool first = turns_ == 0;
-  const std::vector<int32_t> turn =
-      model_.encode(carried_ + render_user_turn(format_, system_, text, first), first);
-  const size_t length = tokens_.size() + turn.size();
+  std::vector<int32_t> tokens;
+  std::string rendered;
+  if (template_) {
+    tokens = templated_tokens(text, rendered);
+  } else {
+    tokens = tokens_;
+    const std::vector<int32_t> turn =
+        model_.encode(carried_ + render_user_turn(format_, system_, text, first), first);
+    tokens.insert(tokens.end(), turn.begin(), turn.end());
+  }
   const auto context = static_cast<size_t>(model_.context());
-  if (length >= context && first) {
-    bad_input("the message takes {} tokens, which leaves no room in a context of {}: shorten it", turn.size(),
-              context);
+  if (tokens.size() >= context && first) {
+    bad_input("the message takes {} tokens, which leaves no room in a context of {}: shorten it",
+              tokens.size(), context);
   }
-  if (length >= context) {
+  if (tokens.size() >= context) {
+    const size_t turn = tokens.size() - std::min(tokens.size(), tokens_.size());
     bad_input("the context is full ({} of {} tokens, and the message takes {}): begin a new conversation",
-              tokens_.size(), context, turn.size());
+              tokens_.size(), context, turn);
   }
-  tokens_.insert(tokens_.end(), turn.begin(), turn.end());
+  tokens_ = std::move(tokens);
+  rendered_ = std::move(rendered);
   messages_.push_back({ChatMessage::Role::kUser, std::string(text)});
   carried_.clear();
   waiting_ = true;
@@ -71,6 +161,7 @@ void Chat::add_reply(const GenerateResult& result) {
     carried_ = result.text.substr(bytes);
   }
   tokens_.insert(tokens_.end(), result.tokens.begin(), result.tokens.begin() + static_cast<ptrdiff_t>(kept));
+  rendered_ += result.text.substr(0, result.text.size() - carried_.size());
   messages_.push_back({ChatMessage::Role::kAssistant, result.text});
   ++turns_;
   waiting_ = false;
@@ -82,6 +173,7 @@ void Chat::add_reply(std::string_view text) {
   const std::vector<int32_t> reply =
       data_of(model_).text().encode(text, {.add_bos = false, .parse_special = false});
   tokens_.insert(tokens_.end(), reply.begin(), reply.end());
+  rendered_ += text;
   messages_.push_back({ChatMessage::Role::kAssistant, std::string(text)});
   ++turns_;
   waiting_ = false;

@@ -17,7 +17,8 @@ void check(const EngineOptions& options) {
   if (options.max_batch < 1 || options.max_batch > 1024) {
     fail(ErrorKind::kUsage, "a batch of {} sequences is not possible (1 to 1024)", options.max_batch);
   }
-  if (options.prompt_rows < 1 || options.capacity < 0 || options.cache_bytes < 0 || options.threads < 0) {
+  if (options.prompt_rows < 1 || options.capacity < 0 || options.cache_bytes < 0 || options.threads < 0 ||
+      options.cache_dir_bytes < 0) {
     fail(ErrorKind::kUsage, "an engine's sizes cannot be negative, and prompts need at least a row");
   }
 }
@@ -111,17 +112,20 @@ TokenStream Engine::Implementation::submit(Request&& request) {
   check_prompt(request.prompt, 0, request.options.max_tokens, capacity, model.vocab_size());
   memory.check(request, slots.draft_config());
   auto job = std::make_unique<Job>();
+  job->structure = structure_cursor(request.options, data_of(model));
   job->request = std::move(request);
   job->stream = std::make_shared<TokenStream::State>();
+  job->stream->notify = std::move(job->request.notify);
   TokenStream stream(job->stream);
   const int64_t most = std::min(job->request.options.max_tokens, capacity);
   job->sequence.tokens.reserve(job->request.prompt.size() + static_cast<size_t>(most) + 1);
   job->sequence.tokens = job->request.prompt;
-  const std::lock_guard lock(mutex);
+  std::unique_lock lock(mutex);
   if (stopping) fail(ErrorKind::kUsage, "the engine is shutting down");
   if (most == 0) {
-    job->stream->finish({});
     ++counts.finished;
+    lock.unlock();
+    job->stream->finish({});
     return stream;
   }
   job->order = order_of(job->request.priority, arrivals++);
@@ -189,6 +193,7 @@ void Engine::Implementation::serve() {
     std::exception_ptr error;
     bool ended = true;
     try {
+      memory.read_kept(job->sequence, job->request.recipe, [&job] { return job->stopped().has_value(); });
       start(*job);
       ended = run(*job);
     } catch (...) {
@@ -210,6 +215,7 @@ void Engine::Implementation::start(Job& job) {
   job.slot->member.pages = pages_of(job.sequence);
   job.slot->member.tokens = &job.sequence.tokens;
   job.slot->speculator->begin(job.request.options.sampling, {.filter = job.request.options.filter,
+                                                             .structure = job.structure,
                                                              .first_generated = job.request.prompt.size(),
                                                              .vocabulary = model.vocab_size()});
   const auto send = [&job](std::string_view text) {

@@ -32,9 +32,25 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
     fail(ErrorKind::kUsage, "a logit bias is for token {}, outside the vocabulary of {} tokens", each.token,
          vocabulary);
   }
+  for (const int32_t token : options.shown_tokens) {
+    if (token >= 0 && token < vocabulary) continue;
+    fail(ErrorKind::kUsage, "token {} is to be shown, outside the vocabulary of {} tokens", token,
+         vocabulary);
+  }
   validate(recipe);
   check_scheme(recipe, data.checkpoint.config.quantization);
   require_stores(recipe, data.decoder.weights());
+}
+
+std::shared_ptr<StructureCursor> structure_cursor(const GenerateOptions& options, const ModelData& data) {
+  if (!options.structure) return nullptr;
+  data.text();
+  std::vector<int32_t> ends = data.checkpoint.config.eos_tokens;
+  ends.insert(ends.end(), options.stop_tokens.begin(), options.stop_tokens.end());
+  if (ends.empty()) {
+    fail(ErrorKind::kUsage, "a structured reply ends with a token, and the model has none: give a stop token");
+  }
+  return std::make_shared<StructureCursor>(data.structures->compiled(*options.structure), std::move(ends));
 }
 
 void check_prompt(std::span<const int32_t> prompt, int64_t known, int64_t max_tokens, int64_t capacity,
@@ -66,7 +82,7 @@ Generation::Generation(Sequence& sequence, const ModelData& data, const Generate
       eos_tokens_(data.checkpoint.config.eos_tokens),
       capacity_(capacity),
       hooks_(std::move(hooks)),
-      stream_(data.text(), false, options.stop),
+      stream_(data.text(), false, options.stop, options.shown_tokens),
       taken_(sequence.tokens.size()) {}
 
 void Generation::run(Speculator& speculator) {

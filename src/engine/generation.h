@@ -14,6 +14,11 @@ namespace verbatim {
 /// recipe needs weights that the model was loaded without; and whatever validate() throws for the recipe.
 void check_options(const GenerateOptions& options, const Recipe& recipe, const ModelData& data);
 
+/// What holds a generation with these options to their structure; null without one. Throws Error(kBadInput)
+/// when the structure allows no text or is too large, or the model has no vocabulary, and Error(kUsage) when
+/// no token ends a sequence.
+std::shared_ptr<StructureCursor> structure_cursor(const GenerateOptions& options, const ModelData& data);
+
 /// Checks a prompt that is appended to a sequence of `known` tokens. Throws Error(kBadInput) if prompt and
 /// sequence are both empty, if the prompt has tokens outside the vocabulary, or if it leaves no room in a
 /// sequence of at most `capacity` tokens.

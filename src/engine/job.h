@@ -15,6 +15,7 @@ struct Job {
   int64_t order = 0;  ///< jobs of lower order go first
   std::shared_ptr<TokenStream::State> stream;
   Sequence sequence;
+  std::shared_ptr<StructureCursor> structure;  ///< null where the text may be any
   std::unique_ptr<DecodingSlot> slot;
   std::optional<Generation> generation;
   size_t sent = 0;          ///< the number of tokens that the stream has been given

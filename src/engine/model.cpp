@@ -70,10 +70,17 @@ std::shared_ptr<const ModelData> assemble(Checkpoint checkpoint, DecoderWeights 
                                           std::vector<std::string> warnings) {
   for (std::string& warning : warnings) warning = checkpoint.path.string() + ": " + warning;
   Decoder decoder(checkpoint.config, std::move(weights));
+  std::shared_ptr<StructureCache> structures;
+  if (tokenizer != nullptr) {
+    structures = std::make_shared<StructureCache>(tokenizer, checkpoint.config.vocab_size);
+  }
+  ChatTemplateSource conversation = read_chat_template(checkpoint.tokenizer);
   auto data = std::make_shared<ModelData>(ModelData{.checkpoint = std::move(checkpoint),
                                                     .decoder = std::move(decoder),
                                                     .tokenizer = std::move(tokenizer),
-                                                    .warnings = std::move(warnings)});
+                                                    .conversation = std::move(conversation),
+                                                    .warnings = std::move(warnings),
+                                                    .structures = std::move(structures)});
   check_vocabulary(*data);
   return data;
 }

@@ -6,6 +6,8 @@
 
 #include "checkpoint/checkpoint.h"
 #include "model/decoder.h"
+#include "structure/compiled_structure.h"
+#include "text/chat_template_source.h"
 #include "text/tokenizer.h"
 
 namespace verbatim {
@@ -15,7 +17,9 @@ struct ModelData {
   Checkpoint checkpoint;
   Decoder decoder;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null when the checkpoint has none
+  ChatTemplateSource conversation;             ///< what the vocabulary's files say of conversations
   std::vector<std::string> warnings;
+  std::shared_ptr<StructureCache> structures;  ///< null without a tokenizer
 
   /// The tokenizer. Throws Error(kBadInput) when the checkpoint has none.
   const Tokenizer& text() const;

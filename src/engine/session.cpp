@@ -155,11 +155,13 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
   check_options(options, recipe, data);
   check_prompt(prompt, std::ssize(sequence.tokens), options.max_tokens, state_->capacity,
                state_->model.vocab_size());
+  std::shared_ptr<StructureCursor> structure = structure_cursor(options, data);
   state_->use_cache(recipe);
   state_->check_memory(prompt, options, recipe);
   Speculator& speculator = state_->speculator_for(recipe, {});
   const auto before = static_cast<int64_t>(sequence.tokens.size());
   speculator.begin(options.sampling, {.filter = options.filter,
+                                      .structure = std::move(structure),
                                       .first_generated = sequence.tokens.size() + prompt.size(),
                                       .vocabulary = state_->model.vocab_size()});
   sequence.tokens.insert(sequence.tokens.end(), prompt.begin(), prompt.end());

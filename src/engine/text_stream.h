@@ -8,12 +8,13 @@
 
 namespace verbatim {
 
-/// The text side of a generation: detokenizes, watches for stop strings and releases text once it is certain
-/// to stay.
+/// The text side of a generation: detokenizes, with the control tokens that are `shown` spelled out, watches
+/// for stop strings and releases text once it is certain to stay.
 class TextStream {
  public:
-  TextStream(const Tokenizer& tokenizer, bool at_start, std::vector<std::string> stop)
-      : detokenizer_(tokenizer, at_start), stop_(std::move(stop)) {}
+  TextStream(const Tokenizer& tokenizer, bool at_start, std::vector<std::string> stop,
+             std::vector<Token> shown = {})
+      : detokenizer_(tokenizer, at_start, std::move(shown)), stop_(std::move(stop)) {}
 
   /// Takes a token in. Returns true when the text now contains a stop string; the text ends before it.
   bool push(Token token);

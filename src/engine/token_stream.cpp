@@ -5,33 +5,47 @@
 namespace verbatim {
 
 void TokenStream::State::push(std::string_view text, const GenerateResult& result, size_t first) {
-  const std::lock_guard lock(mutex);
-  pending.text += text;
-  const auto from = static_cast<ptrdiff_t>(first);
-  const auto to = static_cast<ptrdiff_t>(result.tokens.size());
-  pending.tokens.insert(pending.tokens.end(), result.tokens.begin() + from, result.tokens.end());
-  if (!result.logprobs.empty()) {
-    pending.logprobs.insert(pending.logprobs.end(), result.logprobs.begin() + from,
-                            result.logprobs.begin() + to);
+  {
+    const std::lock_guard lock(mutex);
+    pending.text += text;
+    const auto from = static_cast<ptrdiff_t>(first);
+    const auto to = static_cast<ptrdiff_t>(result.tokens.size());
+    pending.tokens.insert(pending.tokens.end(), result.tokens.begin() + from, result.tokens.end());
+    if (!result.logprobs.empty()) {
+      pending.logprobs.insert(pending.logprobs.end(), result.logprobs.begin() + from,
+                              result.logprobs.begin() + to);
+    }
+    if (!result.origins.empty()) {
+      pending.origins.insert(pending.origins.end(), result.origins.begin() + from,
+                             result.origins.begin() + to);
+    }
+    changed.notify_all();
   }
-  if (!result.origins.empty()) {
-    pending.origins.insert(pending.origins.end(), result.origins.begin() + from, result.origins.begin() + to);
-  }
-  changed.notify_all();
+  tell();
 }
 
 void TokenStream::State::finish(GenerateResult&& answer) {
-  const std::lock_guard lock(mutex);
-  result = std::move(answer);
-  done = true;
-  changed.notify_all();
+  {
+    const std::lock_guard lock(mutex);
+    result = std::move(answer);
+    done = true;
+    changed.notify_all();
+  }
+  tell();
 }
 
 void TokenStream::State::fail(std::exception_ptr reason) {
-  const std::lock_guard lock(mutex);
-  error = std::move(reason);
-  done = true;
-  changed.notify_all();
+  {
+    const std::lock_guard lock(mutex);
+    error = std::move(reason);
+    done = true;
+    changed.notify_all();
+  }
+  tell();
+}
+
+void TokenStream::State::tell() const {
+  if (notify) notify();
 }
 
 std::optional<TokenStream::Piece> TokenStream::next() {
@@ -40,6 +54,13 @@ std::optional<TokenStream::Piece> TokenStream::next() {
   const auto something = [&] { return !pending.text.empty() || !pending.tokens.empty(); };
   state_->changed.wait(lock, [&] { return state_->done || something(); });
   if (!something()) return std::nullopt;
+  return std::exchange(pending, {});
+}
+
+std::optional<TokenStream::Piece> TokenStream::poll() {
+  const std::lock_guard lock(state_->mutex);
+  Piece& pending = state_->pending;
+  if (pending.text.empty() && pending.tokens.empty()) return std::nullopt;
   return std::exchange(pending, {});
 }
 

@@ -51,29 +51,35 @@ Sampler::Sampler(const SamplingOptions& options, Constraint constraint)
 }
 
 std::span<const float> Sampler::constrained(std::span<const float> logits, std::span<const int32_t> history) {
-  if (options_.logit_bias.empty() && !constraint_.filter) return logits;
+  const bool structured = constraint_.structure != nullptr;
+  if (options_.logit_bias.empty() && !constraint_.filter && !structured) return logits;
   constrained_.assign(logits.begin(), logits.end());
   for (const LogitBias& each : options_.logit_bias) {
     const auto index = static_cast<size_t>(each.token);
     // A draft's vocabulary may end before the token.
     if (index < constrained_.size()) constrained_[index] += each.bias;
   }
+  if (structured) constraint_.structure->apply(generated(history), constrained_);
   if (!constraint_.filter) return constrained_;
   allowed_.assign(static_cast<size_t>(constraint_.vocabulary), 1);
-  constraint_.filter(history.subspan(std::min(history.size(), constraint_.first_generated)), allowed_);
+  constraint_.filter(generated(history), allowed_);
   for (size_t i = 0; i < constrained_.size(); ++i) {
     if (i >= allowed_.size() || allowed_[i] == 0) constrained_[i] = -std::numeric_limits<float>::infinity();
   }
   return constrained_;
 }
 
+std::vector<int32_t> Sampler::forced(std::span<const int32_t> history, size_t most) {
+  if (constraint_.structure == nullptr) return {};
+  return constraint_.structure->forced(generated(history), most);
+}
+
 std::span<const float> Sampler::penalized(std::span<const float> logits, std::span<const int32_t> history,
                                           Unknown unknown) {
   logits = constrained(logits, history);
-  const std::span<const int32_t> generated =
-      history.subspan(std::min(history.size(), constraint_.first_generated));
+  const std::span<const int32_t> said = generated(history);
   const bool counted =
-      (options_.presence_penalty != 0.0f || options_.frequency_penalty != 0.0f) && !generated.empty();
+      (options_.presence_penalty != 0.0f || options_.frequency_penalty != 0.0f) && !said.empty();
   const bool repeated = options_.repetition_penalty != 1.0f && !history.empty();
   if (!counted && !repeated) return logits;
   penalized_.assign(logits.begin(), logits.end());
@@ -89,7 +95,7 @@ std::span<const float> Sampler::penalized(std::span<const float> logits, std::sp
     penalized_[index] =
         logit > 0.0f ? logit / options_.repetition_penalty : logit * options_.repetition_penalty;
   }
-  if (counted) subtract_penalties(generated);
+  if (counted) subtract_penalties(said);
   return penalized_;
 }
 
@@ -119,7 +125,7 @@ int32_t Sampler::sample(std::span<const float> logits, int64_t position, std::sp
   const float largest = largest_logit(logits);
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   if (largest == kNone && largest_logit(given) != kNone) {
-    fail(ErrorKind::kUsage, "the token filter or the logit bias leaves no token for position {}", position);
+    fail(ErrorKind::kUsage, "the structure, the token filter or the logit bias leaves no token for position {}", position);
   }
   if (largest == -std::numeric_limits<float>::infinity()) {
     bad_input(

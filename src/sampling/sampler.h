@@ -1,21 +1,27 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "sampling/filters.h"
 #include "sampling/guess.h"
 #include "sampling/gumbel.h"
+#include "structure/structure_cursor.h"
 #include "verbatim/sampling.h"
 
 namespace verbatim {
 
-/// The filter that decides which tokens a sequence may continue with, and the arguments to call it with.
+/// What decides which tokens a sequence may continue with, a filter and a structure, and the arguments to call
+/// them with. Where there are both, a token must be allowed by both.
 struct Constraint {
   TokenFilter filter = {};     ///< empty: every token is allowed
-  size_t first_generated = 0;  ///< the position of the first token that the filter is told, and of the first
-                               ///< one that the presence and frequency penalties count
+  /// Null: every token is allowed. Copies of a constraint share it.
+  std::shared_ptr<StructureCursor> structure = nullptr;
+  size_t first_generated = 0;  ///< the position of the first token that filter and structure are told, and of
+                               ///< the first one that the presence and frequency penalties count
   int32_t vocabulary = 0;      ///< the number of tokens that the filter decides on
 };
 
@@ -30,7 +36,7 @@ class Sampler {
   /// The token at `position` of a sequence (counted from 0), from the logits of the position before it.
   /// `history` holds the tokens of positions 0 .. position - 1 (the repetition penalty and the filter read
   /// it). Ties go to the smaller token; NaN counts as minus infinity. Throws Error(kBadInput) when no logit
-  /// is above minus infinity, and Error(kUsage) when the filter or the biases leave none. Does not allocate
+  /// is above minus infinity, and Error(kUsage) when the structure, the filter or the biases leave none. Does not allocate
   /// after the first call with a vocabulary of that size.
   int32_t sample(std::span<const float> logits, int64_t position, std::span<const int32_t> history);
 
@@ -54,13 +60,17 @@ class Sampler {
   /// logit is above minus infinity. As for best(), tokens of the history beyond the logits are ignored.
   bool distribution(std::span<const float> logits, std::span<const int32_t> history, std::vector<float>& out);
 
-  /// The logits with the logit bias, and minus infinity for tokens that the filter forbids: what remains of
-  /// the vocabulary before penalty, temperature and noise. Refers to the logits given or to the sampler,
+  /// The logits with the logit bias, and minus infinity for tokens that the filter or the structure forbids:
+  /// what remains of the vocabulary before penalty, temperature and noise. Refers to the logits given or to the sampler,
   /// until its next call.
   std::span<const float> constrained(std::span<const float> logits, std::span<const int32_t> history);
 
   /// The most guesses that best() can give.
   static constexpr size_t kMostGuesses = 8;
+
+  /// The tokens, at most `most`, of the only text that the structure leaves to follow the history; none where
+  /// there are several, and without a structure.
+  std::vector<int32_t> forced(std::span<const int32_t> history, size_t most);
 
   const SamplingOptions& options() const { return options_; }
 
@@ -76,6 +86,9 @@ class Sampler {
   Constraint constraint_;
   std::vector<float> constrained_;
   std::vector<uint8_t> allowed_;
+  std::span<const int32_t> generated(std::span<const int32_t> history) const {
+    return history.subspan(std::min(history.size(), constraint_.first_generated));
+  }
   std::vector<float> penalized_;
   std::vector<int32_t> occurrences_;  // by token; all 0 between calls
   std::vector<Candidate> candidates_;

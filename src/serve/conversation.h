@@ -5,15 +5,10 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include "serve/json.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim::serve {
-
-/// JSON whose objects keep their members in the order in which they were written: templates show it to
-/// models.
-using Json = nlohmann::ordered_json;
 
 /// A call of a tool that a model made.
 struct ToolCall {

@@ -51,7 +51,7 @@ std::string error_body(Dialect dialect, const HttpError& error) {
 }
 
 HttpResponse error_response(Dialect dialect, const HttpError& error) {
-  HttpResponse response{.status = error.status, .body = error_body(dialect, error)};
+  HttpResponse response{.status = error.status, .body = error_body(dialect, error), .headers = error.headers};
   if (error.status == 429 || error.status == 503) response.headers.emplace_back("Retry-After", "1");
   return response;
 }

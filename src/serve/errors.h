@@ -24,6 +24,7 @@ struct HttpError : std::runtime_error {
   int status;
   std::string param;
   std::string code;
+  std::vector<std::pair<std::string, std::string>> headers = {};  ///< of the answer
 };
 
 /// The type that a dialect gives errors of a status: "invalid_request_error", "rate_limit_error", ...

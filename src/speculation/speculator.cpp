@@ -8,6 +8,11 @@ namespace verbatim {
 
 namespace {
 
+/// The most tokens that a step drafts of the only text that a structure leaves.
+constexpr int64_t kMostForced = 32;
+/// The confidence of such a token.
+constexpr float kForcedConfidence = 0.95f;
+
 /// The depth of the deepest node; -1 for an empty draft.
 int32_t deepest(const Draft& draft) {
   int32_t depth = -1;
@@ -38,6 +43,7 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
 
 void Speculator::begin(const SamplingOptions& sampling, Constraint constraint) {
   sampler_ = Sampler(sampling, std::move(constraint));
+  structure_accepted_ = 0;
   drafters_->reset_stats();
   if (planner_) planner_->begin();
 }
@@ -101,11 +107,29 @@ void Speculator::propose(Sequence& sequence, int64_t room, Stats& stats) {
   }
 }
 
+/// Makes the only text that the structure leaves the draft of the step; says false where it leaves several.
+bool Speculator::propose_forced(const Sequence& sequence, int64_t room, Stats& stats) {
+  if (drafters_->size() == 0 || room < 1) return false;
+  const Stopwatch watch(stats.seconds_draft);
+  const int64_t most = std::min({room, kMostForced, sequence.cache->most_rows() - 1});
+  const std::vector<int32_t> tokens = sampler_.forced(sequence.tokens, static_cast<size_t>(most));
+  if (tokens.empty()) return false;
+  draft_.clear();
+  draft_.calibration = nullptr;
+  int32_t parent = DraftNode::kRoot;
+  // The model may prefer other tokens of the same text, so that it is not quite certain.
+  for (const int32_t token : tokens) {
+    parent = draft_.add(token, parent, kForcedConfidence, 0, TokenOrigin::kStructure);
+  }
+  return true;
+}
+
 void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   const auto known = static_cast<int64_t>(sequence.tokens.size());
   const double drafted_before = stats.seconds_draft;
   const double verified_before = stats.seconds_verify;
-  propose(sequence, budget - 1, stats);
+  forced_ = propose_forced(sequence, budget - 1, stats);
+  if (!forced_) propose(sequence, budget - 1, stats);
   Matrix<const float> logits;
   {
     const Stopwatch watch(stats.seconds_verify);
@@ -120,15 +144,23 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   }
   const Stopwatch watch(stats.seconds_planning);
   drafters_->observe(sequence);
-  if (draft_.size() > 0) evaluator_->runner().observe_draft(verdict.kept, verdict.kept <= deepest(draft_));
+  if (draft_.size() > 0 && !forced_) {
+    evaluator_->runner().observe_draft(verdict.kept, verdict.kept <= deepest(draft_));
+  }
   const auto appended = std::span(sequence.tokens).subspan(static_cast<size_t>(known));
   if (origins_ != nullptr) add_origins(appended);
-  if (calibration_) update_calibration(draft_, appended, *calibration_);
-  if (planner_) {
+  // What the structure drafted says nothing of the recipe's drafters.
+  if (calibration_ && !forced_) update_calibration(draft_, appended, *calibration_);
+  if (planner_ && !forced_) {
     planner_->learn(draft_, appended, stats.seconds_draft - drafted_before,
                     stats.seconds_verify - verified_before, evaluator_->runner().last_pass());
   }
   count(verdict, stats);
+  if (!forced_) return;
+  structure_accepted_ += verdict.kept;
+  ++stats.structure_steps;
+  stats.structure_drafted += draft_.size();
+  stats.structure_accepted += verdict.kept;
 }
 
 /// Says of the tokens that a step appended which of them its draft had.
@@ -178,7 +210,7 @@ void Speculator::end(Stats& stats) const {
     stats.diagnostics.table_draft += stats.levels[i].diagnostics.table_seconds;
   }
   if (!planner_) {
-    stats.levels.front().accepted = stats.accepted;
+    stats.levels.front().accepted = stats.accepted - structure_accepted_;
     return;
   }
   stats.plans = planner_->chosen();

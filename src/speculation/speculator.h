@@ -47,6 +47,7 @@ class Speculator {
  private:
   DraftLimits limits() const;
   void propose(Sequence& sequence, int64_t room, Stats& stats);
+  bool propose_forced(const Sequence& sequence, int64_t room, Stats& stats);
   void count(const Verdict& verdict, Stats& stats) const;
   void add_origins(std::span<const int32_t> appended);
 
@@ -62,6 +63,8 @@ class Speculator {
   bool shared_ = false;                     // whether other sequences share its passes
   std::optional<Calibration> calibration_;  // of drafts without a planner, which has its own
   Draft draft_;
+  bool forced_ = false;            // whether the structure drafted in this step
+  int64_t structure_accepted_ = 0;  // the tokens since begin() that the structure drafted and the model kept
 };
 
 }  // namespace verbatim

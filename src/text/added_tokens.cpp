@@ -31,6 +31,13 @@ bool stands_alone(std::string_view text, size_t begin, size_t end) {
   return left && right;
 }
 
+/// Whether one of the ranges, which ascend, holds these bytes.
+bool lies_within(const std::vector<ByteRange>& ranges, size_t begin, size_t end) {
+  const auto range = std::upper_bound(ranges.begin(), ranges.end(), begin,
+                                      [](size_t at, const ByteRange& other) { return at < other.end; });
+  return range != ranges.end() && range->begin <= begin && end <= range->end;
+}
+
 }  // namespace
 
 void AddedTokens::add(AddedToken token) {
@@ -49,23 +56,28 @@ void AddedTokens::add(AddedToken token) {
   tokens_.push_back(std::move(token));
 }
 
-const AddedToken* AddedTokens::match(std::string_view text, size_t offset, bool special) const {
+const AddedToken* AddedTokens::match(std::string_view text, size_t offset, bool special,
+                                     const std::vector<ByteRange>* within) const {
   for (const size_t i : by_first_byte_[static_cast<unsigned char>(text[offset])]) {
     const AddedToken& token = tokens_[i];
     if (token.special && !special) continue;
     if (text.compare(offset, token.content.size(), token.content) != 0) continue;
+    if (token.special && within != nullptr && !lies_within(*within, offset, offset + token.content.size())) {
+      continue;
+    }
     if (token.single_word && !stands_alone(text, offset, offset + token.content.size())) continue;
     return &token;
   }
   return nullptr;
 }
 
-std::vector<TextSegment> AddedTokens::split(std::string_view text, bool special) const {
+std::vector<TextSegment> AddedTokens::split(std::string_view text, bool special,
+                                            const std::vector<ByteRange>* within) const {
   std::vector<TextSegment> segments;
   size_t begin = 0;
   size_t offset = 0;
   while (!tokens_.empty() && offset < text.size()) {
-    const AddedToken* token = match(text, offset, special);
+    const AddedToken* token = match(text, offset, special, within);
     if (token == nullptr) {
       ++offset;
       continue;

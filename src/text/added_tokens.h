@@ -34,11 +34,14 @@ class AddedTokens {
   bool empty() const { return tokens_.empty(); }
 
   /// Cuts `text` (valid UTF-8) at the added tokens: the leftmost first, and the longest where several begin.
-  /// Unless `special` is set, special tokens are treated as ordinary text.
-  std::vector<TextSegment> split(std::string_view text, bool special) const;
+  /// Unless `special` is set, special tokens are treated as ordinary text; so are those that do not lie
+  /// within one of the ranges `within`, if it is not null.
+  std::vector<TextSegment> split(std::string_view text, bool special,
+                                 const std::vector<ByteRange>* within = nullptr) const;
 
  private:
-  const AddedToken* match(std::string_view text, size_t offset, bool special) const;
+  const AddedToken* match(std::string_view text, size_t offset, bool special,
+                          const std::vector<ByteRange>* within) const;
 
   std::vector<AddedToken> tokens_;
   std::array<std::vector<size_t>, 256> by_first_byte_;  // indices into tokens_, longest content first

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "text/tokenizer.h"
 
@@ -11,9 +13,10 @@ namespace verbatim {
 /// become valid UTF-8 are passed on unchanged as soon as that is certain.
 class StreamingDetokenizer {
  public:
-  /// `tokenizer` must outlive this object. `at_start` says that the first token begins the text.
-  StreamingDetokenizer(const Tokenizer& tokenizer, bool at_start)
-      : tokenizer_(&tokenizer), first_(at_start) {}
+  /// `tokenizer` must outlive this object. `at_start` says that the first token begins the text. `shown` are
+  /// control tokens that become text as the vocabulary spells them, which decode() leaves out.
+  StreamingDetokenizer(const Tokenizer& tokenizer, bool at_start, std::vector<Token> shown = {})
+      : tokenizer_(&tokenizer), first_(at_start), shown_(std::move(shown)) {}
 
   /// Takes in a token and returns the text that it completes.
   std::string push(Token token);
@@ -23,6 +26,7 @@ class StreamingDetokenizer {
  private:
   const Tokenizer* tokenizer_;
   bool first_;
+  std::vector<Token> shown_;
   std::string held_;
 };
 

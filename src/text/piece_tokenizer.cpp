@@ -26,7 +26,7 @@ class PieceTokenizer final : public Tokenizer {
     std::vector<Token> tokens;
     if (options.add_bos && vocabulary_->add_bos && vocabulary_->bos) tokens.push_back(*vocabulary_->bos);
     bool first = true;
-    for (const TextSegment& segment : added_.split(text, options.parse_special)) {
+    for (const TextSegment& segment : added_.split(text, options.parse_special, options.special_within)) {
       if (segment.token >= 0) {
         tokens.push_back(segment.token);
       } else {

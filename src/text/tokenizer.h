@@ -13,6 +13,12 @@ namespace verbatim {
 
 using Token = int32_t;
 
+/// The bytes of a text from offset `begin` up to offset `end`.
+struct ByteRange {
+  size_t begin = 0;
+  size_t end = 0;
+};
+
 /// Turns text into tokens and back. Implementations are immutable and safe to share between threads.
 class Tokenizer {
  public:
@@ -21,6 +27,9 @@ class Tokenizer {
   struct EncodeOptions {
     bool add_bos = true;  ///< begin with the beginning-of-sequence token, if the vocabulary asks for one
     bool parse_special = true;  ///< recognise special tokens written out in the text ("<|im_start|>")
+    /// Unless null: the ranges of the text, in ascending order and apart, of which one must hold the whole of
+    /// a special token for it to be recognised. Owned by the caller.
+    const std::vector<ByteRange>* special_within = nullptr;
   };
 
   /// Turns a text into tokens. Throws Error(kBadInput) with the offset of the first bad byte if it is not

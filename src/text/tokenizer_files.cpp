@@ -64,7 +64,8 @@ TokenizerFiles read_tokenizer_files(const TokenizerSource& source) {
   TokenizerFiles files{.place = folder, .vocabulary = source.path.filename().string(), .contents = {}};
   files.contents[files.vocabulary] = read_all(source.path);
   if (files.vocabulary == "vocab.json") files.contents["merges.txt"] = read_all(folder / "merges.txt");
-  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+  for (const char* name :
+       {"tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja", "chat_template.json"}) {
     std::error_code unreadable;
     if (fs::exists(folder / name, unreadable)) files.contents[name] = read_all(folder / name);
   }

@@ -22,7 +22,8 @@ struct TokenizerFiles {
   std::string where(const std::string& name) const { return (place / name).string(); }
 };
 
-/// Reads all files that load_tokenizer() needs of a source, those with settings included. Given as
+/// Reads all files that load_tokenizer() needs of a source, those with settings and with a chat template
+/// included. Given as
 /// TokenizerSource::embedded, the contents load as the source itself does. Throws Error(kBadInput) if a file
 /// cannot be read. Must not be called for Kind::kNone.
 TokenizerFiles read_tokenizer_files(const TokenizerSource& source);

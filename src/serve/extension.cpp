@@ -1,0 +1,32 @@
+#include "serve/extension.h"
+
+namespace verbatim::serve {
+
+namespace {
+
+constexpr Field kTable[] = {
+    {.name = "recipe",
+     .type = FieldType::kText,
+     .note = "the recipe to decode with, one that the server offers"},
+    {.name = "speculation",
+     .type = FieldType::kBoolean,
+     .note = "false: decodes without drafts; of a lossless recipe the same bytes"},
+    {.name = "origins",
+     .type = FieldType::kBoolean,
+     .note = "true: each chunk of a stream says where each of its tokens came from"},
+};
+
+}  // namespace
+
+const FieldTable kExtensionFields = kTable;
+
+Extension read_extension(const Fields& fields) {
+  const std::optional<Fields> own = fields.object("verbatim", kExtensionFields);
+  if (!own) return {};
+  return {.present = true,
+          .recipe = own->text("recipe").value_or(""),
+          .speculation = own->boolean("speculation").value_or(true),
+          .origins = own->boolean("origins").value_or(false)};
+}
+
+}  // namespace verbatim::serve

@@ -1,0 +1,92 @@
+#include "serve/chat_prompt.h"
+#include "serve/openai/completion_writers.h"
+#include "serve/openai/endpoints.h"
+#include "serve/sampling_fields.h"
+
+namespace verbatim::serve {
+
+namespace {
+
+using SharedRequest = std::shared_ptr<const CompletionRequest>;
+
+CompletionPrompt read_prompt(const CompletionRequest& request, const LoadedModel& model,
+                             const ServerOptions& options, const Prompt& prompt) {
+  CompletionPrompt result;
+  const auto* const text = std::get_if<std::string>(&prompt);
+  result.tokens = request.suffix ? fill_in_prompt(model.model, *text, *request.suffix)
+                                 : tokens_of(model.model, prompt, "prompt");
+  check_prompt_length(model, options, std::ssize(result.tokens));
+  if (request.echo) result.text = text != nullptr ? *text : model.model.decode(result.tokens);
+  return result;
+}
+
+/// The log-probabilities of the tokens that a request gave, as the recipe reads the model.
+void score_prompt(CompletionPrompt& prompt, bool given_as_text, const LoadedModel& model,
+                  const Recipe& recipe, const ServerOptions& options, int32_t top_logprobs) {
+  if (prompt.tokens.size() > 1) {
+    prompt.scored = score(model.model, prompt.tokens,
+                          {.top_logprobs = top_logprobs,
+                           .reading = recipe.reading,
+                           .cache = recipe.cache,
+                           .threads = options.engine.threads});
+  }
+  // The beginning of the sequence is not the request's.
+  prompt.first_known = given_as_text && prompt.tokens.front() == model.model.bos_token();
+  if (!prompt.first_known) {
+    prompt.scored.insert(prompt.scored.begin(), ScoredToken{.token = prompt.tokens.front()});
+  }
+}
+
+void start(const Context& context, CompletionAnswer answer) {
+  std::vector<Request> requests;
+  for (const CompletionPrompt& prompt : answer.prompts) {
+    for (int64_t i = 0; i < answer.request->choices; ++i) {
+      Request& one = requests.emplace_back();
+      one.prompt = prompt.tokens;
+      one.options = answer.options;
+      one.options.sampling.seed += static_cast<uint64_t>(i);
+      one.recipe = answer.recipe;
+    }
+  }
+  const std::shared_ptr<Call> call = answer.call;
+  const std::shared_ptr<LoadedModel> model = answer.model;
+  context.answers.start(call, model, std::move(requests), completion_writer(std::move(answer)));
+}
+
+}  // namespace
+
+void completions(const Context& context, const std::shared_ptr<Call>& call) {
+  const auto request = std::make_shared<const CompletionRequest>(call->request().body);
+  context.with_model(call, request->model,
+                     [&context, call, request](const std::shared_ptr<LoadedModel>& model) {
+                       const auto answer = std::make_shared<CompletionAnswer>();
+                       answer->call = call;
+                       answer->request = request;
+                       answer->model = model;
+                       answer->recipe = model->recipe_for(request->extension);
+                       GenerateOptions& options = answer->options;
+                       options.sampling = read_sampling(request->fields, model->model);
+                       options.stop = read_stop(request->fields);
+                       options.max_tokens = request->max_tokens;
+                       options.top_logprobs = request->top_logprobs;
+                       options.origins = request->extension.origins && request->stream;
+                       if (request->suffix) options.stop_tokens = fill_in_ends(model->model);
+                       for (const Prompt& each : request->prompts) {
+                         answer->prompts.push_back(read_prompt(*request, *model, context.options, each));
+                       }
+                       if (!request->echo || !request->top_logprobs) {
+                         start(context, std::move(*answer));
+                         return;
+                       }
+                       context.compute(call, [&context, answer] {
+                         for (size_t i = 0; i < answer->prompts.size(); ++i) {
+                           const bool text = std::holds_alternative<std::string>(answer->request->prompts[i]);
+                           score_prompt(answer->prompts[i], text, *answer->model, answer->recipe,
+                                        context.options, *answer->request->top_logprobs);
+                         }
+                         start(context, std::move(*answer));
+                       });
+                     });
+}
+
+}  // namespace verbatim::serve

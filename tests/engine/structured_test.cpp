@@ -1,0 +1,193 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/byte_model.h"
+#include "support/structures.h"
+
+namespace verbatim {
+namespace {
+
+const char* const kPerson =
+    R"({"type":"object","properties":{"name":{"type":"string","minLength":1,"maxLength":6},
+        "age":{"type":"integer","minimum":0,"maximum":120},
+        "tags":{"type":"array","items":{"enum":["red","green","größe"]},"maxItems":2}},
+        "required":["name","age"],"additionalProperties":false})";
+
+std::vector<Structure> various_structures() {
+  return {Structure::json_schema(kPerson),
+          Structure::json_schema(R"({"type":"array","minItems":2,"maxItems":3,
+              "items":{"anyOf":[{"type":"boolean"},{"type":"string","pattern":"^[a-c]{1,3}$"}]}})"),
+          Structure::sequence({Structure::free_text({"a", "e"}), Structure::regex("a\\d{3}")}),
+          Structure::regex("(yes|no|maybe so){1,3}")};
+}
+
+GenerateResult generated(const Recipe& recipe, const GenerateOptions& options, const Structure& structure) {
+  const test::Pair& pair = test::byte_pair();
+  Session session(pair.target, 256, 1);
+  session.set_draft_model(pair.draft);
+  GenerateOptions structured = options;
+  structured.structure = structure;
+  return session.generate(pair.target.encode("abcabc"), structured, recipe);
+}
+
+GenerateOptions asking(const SamplingOptions& sampling) {
+  GenerateOptions options;
+  options.sampling = sampling;
+  options.max_tokens = 120;
+  return options;
+}
+
+TEST(StructuredReplies, HaveTheSameBytesWithEveryRecipe) {
+  for (const SamplingOptions& sampling : test::various_sampling()) {
+    SCOPED_TRACE(testing::Message() << sampling);
+    GenerateOptions options = asking(sampling);
+    options.top_logprobs = 2;
+    for (const Structure& structure : various_structures()) {
+      const GenerateResult plain = generated(load_recipe("plain"), options, structure);
+      if (plain.stats.finish == FinishReason::kEndOfSequence) {
+        EXPECT_TRUE(test::fits(structure, plain.text)) << plain.text;
+      } else {
+        EXPECT_TRUE(test::Reader(structure).begins(plain.text)) << plain.text;
+      }
+      for (const Recipe& recipe : test::byte_recipes()) {
+        const GenerateResult drafted = generated(recipe, options, structure);
+        ASSERT_EQ(drafted.tokens, plain.tokens) << recipe.name << "\n" << drafted.text << "\n" << plain.text;
+        EXPECT_EQ(drafted.text, plain.text) << recipe.name;
+        EXPECT_EQ(drafted.logprobs, plain.logprobs) << recipe.name;
+      }
+    }
+  }
+}
+
+TEST(StructuredReplies, FitTheirSchemaForEverySeed) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    GenerateOptions options = asking({.temperature = 1.0f, .seed = seed});
+    const GenerateResult plain = generated(load_recipe("plain"), options, Structure::json_schema(kPerson));
+    ASSERT_EQ(plain.stats.finish, FinishReason::kEndOfSequence) << plain.text;
+    const auto value = nlohmann::json::parse(plain.text);
+    EXPECT_TRUE(value["name"].is_string());
+    EXPECT_LE(value["age"].get<int>(), 120);
+    const GenerateResult drafted = generated(test::recipe_of("self", {test::self_level("mxfp4-w4a16", 6)}),
+                                             options, Structure::json_schema(kPerson));
+    EXPECT_EQ(drafted.text, plain.text);
+  }
+}
+
+TEST(StructuredReplies, DraftTheOnlyTextThatFits) {
+  GenerateOptions options = asking({});
+  options.origins = true;
+  // A vocabulary of bytes has one way to write a text, so that all of it is kept.
+  const Structure fixed = Structure::json_schema(R"({"const":{"a long key":"and a value"}})");
+  const GenerateResult plain = generated(load_recipe("plain"), options, fixed);
+  EXPECT_EQ(plain.text, R"({"a long key": "and a value"})");
+  EXPECT_EQ(plain.stats.drafted, 0);
+  const Recipe recipe = test::recipe_of("ngram", {test::ngram_level(4)});
+  const GenerateResult drafted = generated(recipe, options, fixed);
+  EXPECT_EQ(drafted.tokens, plain.tokens);
+  EXPECT_EQ(drafted.stats.accepted, drafted.stats.drafted);
+  EXPECT_EQ(drafted.stats.structure_drafted, drafted.stats.drafted);
+  EXPECT_EQ(drafted.stats.structure_accepted, drafted.stats.accepted);
+  EXPECT_LE(drafted.stats.target_passes, 2);
+  EXPECT_EQ(drafted.stats.structure_steps, drafted.stats.target_passes);
+  EXPECT_EQ(drafted.stats.levels.front().accepted, 0);
+  ASSERT_GT(drafted.origins.size(), 3u);
+  EXPECT_EQ(drafted.origins[1].kind, TokenOrigin::Kind::kDrafted);
+  EXPECT_EQ(drafted.origins[1].level, TokenOrigin::kStructure);
+}
+
+TEST(StructuredReplies, HoldForRecipesThatAreNotLossless) {
+  for (const char* rule : {"rejection", "bild"}) {
+    for (const SamplingOptions& sampling : test::various_sampling()) {
+      Recipe recipe = test::recipe_of(rule, {test::ngram_level(6)});
+      recipe.acceptance =
+          rule == std::string("bild") ? Recipe::Acceptance::kBild : Recipe::Acceptance::kRejection;
+      const Structure structure = Structure::json_schema(kPerson);
+      const GenerateResult result = generated(recipe, asking(sampling), structure);
+      EXPECT_TRUE(test::Reader(structure).begins(result.text)) << rule << ": " << result.text;
+    }
+  }
+}
+
+TEST(StructuredReplies, ApplyTogetherWithAFilterAndABias) {
+  GenerateOptions options = asking({.temperature = 1.0f});
+  // No 'y', so that only the other words are left; and no 'm'.
+  options.sampling.logit_bias = {{test::kFirstByte + 'y', -std::numeric_limits<float>::infinity()}};
+  options.filter = [](std::span<const int32_t>, std::span<uint8_t> allowed) {
+    allowed[test::kFirstByte + 'm'] = 0;
+  };
+  const Structure words = Structure::regex("yes|no|may");
+  for (const Recipe& recipe : test::byte_recipes()) EXPECT_EQ(generated(recipe, options, words).text, "no");
+  options.filter = [](std::span<const int32_t>, std::span<uint8_t> allowed) {
+    allowed[test::kFirstByte + 'm'] = 0;
+    allowed[test::kFirstByte + 'n'] = 0;
+  };
+  try {
+    generated(load_recipe("plain"), options, words);
+    FAIL() << "a token was found";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+  }
+}
+
+TEST(StructuredReplies, EndWithAStopTokenWhereTheTextIsComplete) {
+  GenerateOptions options = asking({});
+  options.stop_tokens = {test::kFirstByte + '!'};
+  options.sampling.logit_bias = {{test::kFirstByte + '!', 1000.0f}};
+  const GenerateResult result = generated(load_recipe("plain"), options, Structure::regex("[ab!]{5}c*"));
+  EXPECT_EQ(result.text.size(), 5u);
+  EXPECT_EQ(result.text.find('!'), std::string::npos);
+  EXPECT_EQ(result.tokens.back(), test::kFirstByte + '!');
+}
+
+TEST(StructuredReplies, GoOnWithTheEndWhereEndsAreIgnored) {
+  GenerateOptions options = asking({});
+  options.ignore_eos = true;
+  options.max_tokens = 10;
+  for (const Recipe& recipe : test::byte_recipes()) {
+    const GenerateResult result = generated(recipe, options, Structure::text("no"));
+    EXPECT_EQ(result.text, "no");
+    EXPECT_EQ(result.tokens.size(), 10u);
+  }
+}
+
+TEST(StructuredReplies, AreRefusedBeforeAnythingIsComputed) {
+  const test::Pair& pair = test::byte_pair();
+  Engine engine(pair.target, {.max_batch = 1, .capacity = 64, .threads = 1});
+  GenerateOptions options = asking({});
+  options.max_tokens = 8;
+  options.structure = Structure::repeat(Structure::regex("a{1,2}"), 1, 3);
+  EXPECT_NO_THROW(engine.submit({pair.target.encode("ab"), options, load_recipe("plain")}).wait());
+  std::vector<Structure> many;
+  for (int i = 0; i < 300; ++i)
+    many.push_back(Structure::regex("[\\u0100-\\uFFF0]{1,9}" + std::to_string(i)));
+  std::vector<Structure> rows(200, Structure::sequence(many));
+  for (int i = 0; i < 200; ++i)
+    rows[static_cast<size_t>(i)] =
+        Structure::sequence({Structure::text(std::to_string(i)), Structure::sequence(many)});
+  options.structure = Structure::sequence(rows);
+  try {
+    engine.submit({pair.target.encode("ab"), options, load_recipe("plain")});
+    FAIL() << "the structure was not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadInput);
+  }
+}
+
+TEST(StructuredReplies, AreTheSameInABatch) {
+  const test::Pair& pair = test::byte_pair();
+  Recipe recipe = test::recipe_of("self", {test::self_level("mxfp4-w4a16", 4), test::ngram_level(4)});
+  Engine engine(pair.target, {.max_batch = 4, .capacity = 256, .threads = 1});
+  std::vector<TokenStream> streams;
+  std::vector<std::string> expected;
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    GenerateOptions options = asking({.temperature = 1.0f, .seed = seed});
+    options.structure = various_structures()[seed % 4];
+    expected.push_back(generated(load_recipe("plain"), options, *options.structure).text);
+    streams.push_back(engine.submit({pair.target.encode("abcabc"), options, recipe}));
+  }
+  for (size_t i = 0; i < streams.size(); ++i) EXPECT_EQ(streams[i].wait().text, expected[i]);
+}
+
+}  // namespace
+}  // namespace verbatim

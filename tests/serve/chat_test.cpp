@@ -1,0 +1,120 @@
+#include "serve/service_support.h"
+
+namespace verbatim {
+namespace {
+
+using test::ask;
+using test::Json;
+using test::shared_model;
+using test::shared_service;
+
+Json chat(const Json& more) {
+  Json request = {{"model", "target"},
+                  {"messages",
+                   {{{"role", "system"}, {"content", "Be brief."}},
+                    {{"role", "user"}, {"content", "Write a function that adds."}}}},
+                  {"max_tokens", 30},
+                  {"seed", 3}};
+  request.update(more);
+  return request;
+}
+
+TEST(ChatCompletions, AreTheSameWholeAndStreamedWithEveryRecipe) {
+  for (const float temperature : {0.0f, 1.0f}) {
+    const Json first =
+        ask(shared_service(), "/v1/chat/completions", chat({{"temperature", temperature}}))->json();
+    const std::string text = first["choices"][0]["message"]["content"].get<std::string>();
+    EXPECT_FALSE(text.empty());
+    for (const char* const recipe : {"plain", "ml-specqd", "auto"}) {
+      Json request = chat({{"temperature", temperature}, {"verbatim", {{"recipe", recipe}}}});
+      const Json whole = ask(shared_service(), "/v1/chat/completions", request)->json();
+      EXPECT_EQ(whole["choices"], first["choices"]) << recipe;
+      request["stream"] = true;
+      const std::vector<Json> events = ask(shared_service(), "/v1/chat/completions", request)->events();
+      EXPECT_EQ(test::streamed_texts(events)[0], text);
+      EXPECT_EQ(events.front()["choices"][0]["delta"]["role"], "assistant");
+      EXPECT_EQ(events[events.size() - 2]["choices"][0]["finish_reason"],
+                whole["choices"][0]["finish_reason"]);
+      EXPECT_EQ(events.back()["verbatim"]["recipe"], recipe);
+    }
+  }
+}
+
+TEST(ChatCompletions, TellLogprobsWholeAndStreamed) {
+  Json request = chat({{"logprobs", true}, {"top_logprobs", 4}});
+  const Json whole = ask(shared_service(), "/v1/chat/completions", request)->json()["choices"][0];
+  const Json& content = whole["logprobs"]["content"];
+  std::string text;
+  for (const Json& token : content) {
+    for (const Json& byte : token["bytes"]) text += static_cast<char>(byte.get<int>());
+    EXPECT_EQ(token["top_logprobs"].size(), 4u);
+    EXPECT_GE(token["top_logprobs"][0]["logprob"], token["logprob"]);
+  }
+  EXPECT_EQ(text, whole["message"]["content"]);
+  request["stream"] = true;
+  Json streamed = Json::array();
+  for (const Json& event : ask(shared_service(), "/v1/chat/completions", request)->events()) {
+    const Json& part = event["choices"][0]["logprobs"];
+    if (part.is_null()) continue;
+    for (const Json& each : part["content"]) streamed.push_back(each);
+  }
+  EXPECT_EQ(streamed, content);
+}
+
+TEST(ChatCompletions, ReadPartsAsOneTextAndDevelopersAsTheSystem) {
+  const Json plain = ask(shared_service(), "/v1/chat/completions", chat({}))->json();
+  const Json parts = ask(shared_service(), "/v1/chat/completions",
+                         chat({{"messages",
+                                {{{"role", "developer"}, {"content", "Be brief."}},
+                                 {{"role", "user"},
+                                  {"content",
+                                   {{{"type", "text"}, {"text", "Write a function "}},
+                                    {{"type", "text"}, {"text", "that adds."}}}}}}}}))
+                         ->json();
+  EXPECT_EQ(plain["choices"], parts["choices"]);
+  EXPECT_EQ(plain["usage"]["prompt_tokens"], parts["usage"]["prompt_tokens"]);
+}
+
+TEST(ChatCompletions, GiveEachChoiceItsOwnSeed) {
+  const Json both = ask(shared_service(), "/v1/chat/completions", chat({{"n", 2}}))->json();
+  const Json second = ask(shared_service(), "/v1/chat/completions", chat({{"seed", 4}}))->json();
+  ASSERT_EQ(both["choices"].size(), 2u);
+  EXPECT_EQ(both["choices"][1]["message"], second["choices"][0]["message"]);
+}
+
+TEST(ChatCompletions, RefuseWhatMakesNoSense) {
+  const auto refused = [&](const Json& more, const std::string& param) {
+    const auto answer = ask(shared_service(), "/v1/chat/completions", chat(more));
+    EXPECT_EQ(answer->status(), 400) << answer->text();
+    EXPECT_EQ(answer->json()["error"]["param"], param) << answer->text();
+    EXPECT_EQ(answer->json()["error"]["type"], "invalid_request_error");
+  };
+  const auto message = [](Json json) { return Json{{"messages", Json::array({std::move(json)})}}; };
+  refused({{"messages", Json::array()}}, "messages");
+  refused(message({{"role", "robot"}, {"content", "x"}}), "messages[0].role");
+  refused(message({{"role", "user"}}), "messages[0].content");
+  refused(message({{"role", "user"}, {"content", {{{"type", "image_url"}}}}}), "messages[0].content[0].type");
+  refused(
+      message({{"role", "user"}, {"content", {{{"type", "image_url"}, {"image_url", {{"url", "data:"}}}}}}}),
+      "messages[0].content[0].image_url");
+  refused(message({{"role", "tool"}, {"content", "x"}}), "messages[0].tool_call_id");
+  refused(message({{"role", "user"}, {"content", "x"}, {"tool_calls", Json::array()}}),
+          "messages[0].tool_calls");
+  refused({{"tool_choice", "required"}}, "tool_choice");
+  refused({{"tool_choice", "perhaps"}}, "tool_choice");
+  refused({{"tools", {{{"type", "function"}, {"function", {{"name", "not a name"}}}}}}},
+          "tools[0].function.name");
+  refused({{"tools", {{{"type", "function"}, {"function", {{"name", "f"}}}}}},
+           {"tool_choice", {{"type", "function"}, {"function", {{"name", "g"}}}}}},
+          "tool_choice.function.name");
+  refused({{"top_logprobs", 2}}, "top_logprobs");
+  refused({{"stream_options", {{"include_usage", true}}}}, "stream_options");
+  refused({{"max_tokens", 3}, {"max_completion_tokens", 4}}, "max_tokens");
+  refused({{"response_format", {{"type", "json_schema"}}}}, "response_format.json_schema");
+  refused({{"response_format", {{"type", "xml"}}}}, "response_format.type");
+  refused({{"stop", {"a", "b", "c", "d", "e"}}}, "stop");
+  refused({{"stop", ""}}, "stop");
+}
+
+}  // namespace
+}  // namespace verbatim

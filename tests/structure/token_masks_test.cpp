@@ -1,0 +1,304 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "structure/compiled_structure.h"
+#include "structure/structure_cursor.h"
+#include "support/structures.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+std::shared_ptr<const Tokenizer> listed() {
+  return std::make_shared<test::ListedTokenizer>(test::listed_pieces());
+}
+
+std::vector<std::pair<std::string, Structure>> various_structures() {
+  const auto schema = [](const char* text) {
+    return std::pair(std::string(text), Structure::json_schema(text));
+  };
+  return {
+      schema(R"({"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","minimum":1,
+              "maximum":130},"tags":{"type":"array","items":{"enum":["a","ab","the"]}}},"required":["name","age"]})"),
+      schema(R"({"type":"string","maxLength":5})"),
+      schema(R"({"type":"string","minLength":3})"),
+      schema(
+          R"({"type":"array","items":{"anyOf":[{"type":"string","minLength":1,"maxLength":2},{"const":"hello world"},
+              {"type":"number"}]},"minItems":1})"),
+      schema(R"({"type":"string","pattern":"the+ .*é"})"),
+      schema(
+          R"({"type":"object","properties":{"name":{"type":"null"}},"additionalProperties":{"type":"string"}})"),
+      schema("{}"),
+      {"free text", Structure::sequence({Structure::free_text({"<tool_call>", "\n\n"}),
+                                         Structure::text("<tool_call>"), Structure::json_object()})},
+      {"special", Structure::sequence({Structure::special("<call>"), Structure::regex("[a-z]{2,4}|\\d+"),
+                                       Structure::special("<none>")})},
+      {"free text of other strings", Structure::free_text({"日", "éa"})},
+      {"any", Structure::free_text()},
+      {"not quotes", Structure::regex("\"[^\"]*\"|.{3,7}x")},
+  };
+}
+
+/// The tokens that may follow a text, found by trying each.
+TokenBits tried(test::Reader& reader, const StructureVocabulary& vocabulary, const std::string& text) {
+  TokenBits bits(vocabulary.words(), 0);
+  for (int32_t token = 0; token < vocabulary.size(); ++token) {
+    const std::string_view own = vocabulary.text(token);
+    if (!own.empty() && reader.begins(text + std::string(own))) set_bit(bits, token);
+  }
+  return bits;
+}
+
+/// Walks at random through a structure and compares the masks on the way with what trying says.
+void compare_masks(const std::shared_ptr<const Tokenizer>& tokenizer, const std::string& name,
+                   const Structure& structure, int walks, int steps) {
+  SCOPED_TRACE(name);
+  const auto vocabulary = std::make_shared<const StructureVocabulary>(tokenizer, tokenizer->vocab_size() + 3);
+  CompiledStructure compiled(*structure.node(), vocabulary);
+  test::Reader reader(structure);
+  std::mt19937 random(7);
+  for (int walk = 0; walk < walks; ++walk) {
+    std::vector<int32_t> tokens;
+    std::string text;
+    StructureHistory history;
+    for (int step = 0; step < steps; ++step) {
+      const auto mask = compiled.allowed(tokens, {}, history);
+      ASSERT_EQ(mask->bits, tried(reader, *vocabulary, text)) << "after " << text;
+      ASSERT_EQ(mask->complete, reader.fits(text)) << "after " << text;
+      std::vector<int32_t> choices;
+      for (int32_t token = 0; token < vocabulary->size(); ++token) {
+        if (test_bit(mask->bits, token)) choices.push_back(token);
+      }
+      if (choices.empty()) break;
+      tokens.push_back(choices[random() % choices.size()]);
+      text += vocabulary->text(tokens.back());
+    }
+  }
+}
+
+TEST(TokenMasks, AreThoseOfTryingEveryToken) {
+  for (const auto& [name, structure] : various_structures()) {
+    if (name != "special") compare_masks(listed(), name, structure, 12, 25);
+  }
+}
+
+TEST(TokenMasks, AreThoseOfTryingEveryTokenOfASentencePieceVocabulary) {
+  const auto tokenizer =
+      load_tokenizer({TokenizerSource::Kind::kSentencePieceModel, test::default_model() / "tokenizer.model"});
+  for (const auto& [name, structure] : various_structures()) {
+    if (name != "special") compare_masks(tokenizer, name, structure, 1, 12);
+  }
+}
+
+/// The tokens of a text among the listed pieces, all of which must be single bytes.
+std::vector<int32_t> byte_tokens(const StructureVocabulary& vocabulary, std::string_view text) {
+  std::vector<int32_t> tokens;
+  for (const char c : text) {
+    for (int32_t token = 0; token < vocabulary.size(); ++token) {
+      if (vocabulary.text(token) == std::string_view(&c, 1)) {
+        tokens.push_back(token);
+        break;
+      }
+    }
+  }
+  return tokens;
+}
+
+struct Compiled {
+  std::shared_ptr<const StructureVocabulary> vocabulary;
+  std::shared_ptr<CompiledStructure> structure;
+
+  explicit Compiled(const Structure& from)
+      : vocabulary(std::make_shared<const StructureVocabulary>(listed(), listed()->vocab_size())),
+        structure(std::make_shared<CompiledStructure>(*from.node(), vocabulary)) {}
+
+  /// The logits that a cursor leaves of zeros after some tokens: those of allowed tokens.
+  std::vector<int32_t> allowed(StructureCursor& cursor, const std::vector<int32_t>& tokens,
+                               size_t logits = 0) const {
+    std::vector<float> row(logits > 0 ? logits : static_cast<size_t>(vocabulary->size()), 0.0f);
+    cursor.apply(tokens, row);
+    std::vector<int32_t> found;
+    for (size_t t = 0; t < row.size(); ++t) {
+      if (row[t] == 0.0f) found.push_back(static_cast<int32_t>(t));
+    }
+    return found;
+  }
+};
+
+constexpr int32_t kEos = 0;
+constexpr int32_t kCall = 1;
+
+TEST(TokenMasks, AllowTheEndExactlyWhereTheTextIsComplete) {
+  const Compiled compiled(Structure::regex("ab?"));
+  StructureCursor cursor(compiled.structure, {kEos});
+  const auto a = byte_tokens(*compiled.vocabulary, "a");
+  const auto ab = byte_tokens(*compiled.vocabulary, "ab");
+  const int32_t b = ab[1];
+  EXPECT_EQ(compiled.allowed(cursor, {}), a);
+  EXPECT_EQ(compiled.allowed(cursor, a), (std::vector<int32_t>{kEos, b}));
+  EXPECT_EQ(compiled.allowed(cursor, ab), std::vector<int32_t>{kEos});
+  // Behind the end there is nothing but the end, and behind what was forbidden nothing at all.
+  EXPECT_EQ(compiled.allowed(cursor, {a[0], kEos}), std::vector<int32_t>{kEos});
+  EXPECT_TRUE(compiled.allowed(cursor, {b, b}).empty());
+  EXPECT_TRUE(compiled.allowed(cursor, {kEos}).empty());
+  // A stop token with a text ends the sequence too, and nothing else.
+  StructureCursor stopping(compiled.structure, {kEos, b});
+  EXPECT_EQ(compiled.allowed(stopping, {}), a);
+  EXPECT_EQ(compiled.allowed(stopping, a), (std::vector<int32_t>{kEos, b}));
+  EXPECT_EQ(compiled.allowed(stopping, ab), (std::vector<int32_t>{kEos, b}));
+}
+
+TEST(TokenMasks, TakeSpecialTokensOnlyWhereTheyAreAskedFor) {
+  const Compiled compiled(Structure::sequence(
+      {Structure::free_text({"x"}), Structure::special("<call>"), Structure::special("<none>")}));
+  StructureCursor cursor(compiled.structure, {kEos});
+  const auto at_start = compiled.allowed(cursor, {});
+  EXPECT_TRUE(std::find(at_start.begin(), at_start.end(), kCall) != at_start.end());
+  EXPECT_TRUE(std::find(at_start.begin(), at_start.end(), kEos) == at_start.end());
+  // What the vocabulary lacks is text.
+  std::vector<int32_t> tokens = {kCall};
+  EXPECT_EQ(compiled.allowed(cursor, tokens), byte_tokens(*compiled.vocabulary, "<"));
+  for (const int32_t token : byte_tokens(*compiled.vocabulary, "<none>")) tokens.push_back(token);
+  EXPECT_EQ(compiled.allowed(cursor, tokens), std::vector<int32_t>{kEos});
+}
+
+TEST(TokenMasks, DependOnTheTokensAloneWhateverWasAskedBefore) {
+  const Compiled compiled(Structure::json_schema(R"({"type":"array","items":{"type":"string"}})"));
+  StructureCursor cursor(compiled.structure, {kEos});
+  std::mt19937 random(3);
+  std::vector<std::vector<int32_t>> texts = {{}};
+  for (const char* text : {"[\"a\", \"bc\"]", "[]", "[\"\\u00", "[\"a\", ]", "x", "[\"日"}) {
+    const auto tokens = byte_tokens(*compiled.vocabulary, text);
+    for (size_t length = 1; length <= tokens.size(); ++length) {
+      texts.emplace_back(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(length));
+    }
+  }
+  for (int i = 0; i < 300; ++i) {
+    const auto& tokens = texts[random() % texts.size()];
+    StructureCursor fresh(compiled.structure, {kEos});
+    ASSERT_EQ(compiled.allowed(cursor, tokens), compiled.allowed(fresh, tokens));
+  }
+}
+
+TEST(TokenMasks, ServeFewerLogitsThanTokens) {
+  const Compiled compiled(Structure::json_schema(R"({"type":"string"})"));
+  StructureCursor cursor(compiled.structure, {kEos, 270});
+  const auto tokens = byte_tokens(*compiled.vocabulary, "\"");
+  const auto all = compiled.allowed(cursor, tokens);
+  for (const size_t logits : {1u, 63u, 64u, 65u, 100u, 129u}) {
+    std::vector<int32_t> expected;
+    for (const int32_t token : all) {
+      if (static_cast<size_t>(token) < logits) expected.push_back(token);
+    }
+    EXPECT_EQ(compiled.allowed(cursor, tokens, logits), expected) << logits;
+  }
+}
+
+TEST(TokenMasks, AreTheSameForManyThreads) {
+  const Compiled compiled(various_structures()[0].second);
+  const auto tokens =
+      byte_tokens(*compiled.vocabulary, R"({"name": "abc", "age": 12, "tags": ["a", "the"]})");
+  std::vector<std::vector<int32_t>> expected;
+  {
+    const Compiled other(various_structures()[0].second);
+    StructureCursor cursor(other.structure, {kEos});
+    for (size_t i = 0; i <= tokens.size(); ++i) {
+      expected.push_back(
+          other.allowed(cursor, {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(i)}));
+    }
+  }
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(4, 0);
+  for (size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      StructureCursor cursor(compiled.structure, {kEos});
+      for (size_t round = 0; round < 3; ++round) {
+        for (size_t i = 0; i <= tokens.size(); ++i) {
+          const auto found =
+              compiled.allowed(cursor, {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(i)});
+          wrong[t] += found == expected[i] ? 0 : 1;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(4, 0));
+}
+
+/// The text of forced tokens; a token without text as its spelling.
+std::string forced_text(const Compiled& compiled, const std::string& before, size_t most = 100) {
+  StructureCursor cursor(compiled.structure, {kEos});
+  std::string text;
+  for (const int32_t token : cursor.forced(byte_tokens(*compiled.vocabulary, before), most)) {
+    text += token == kEos    ? "<eos>"
+            : token == kCall ? "<call>"
+                             : std::string(compiled.vocabulary->text(token));
+  }
+  return text;
+}
+
+TEST(ForcedTokens, AreTheOnlyTextThatCanFollow) {
+  const Compiled object(Structure::json_schema(
+      R"({"type":"object","properties":{"name":{"type":"string"},"kind":{"enum":["small","smart"]}},
+          "required":["name","kind"],"additionalProperties":false})"));
+  EXPECT_EQ(forced_text(object, ""), R"({"name": ")");
+  EXPECT_EQ(forced_text(object, R"({"na)"), R"(me": ")");
+  EXPECT_EQ(forced_text(object, R"({"name": "x)"), "");
+  EXPECT_EQ(forced_text(object, R"({"name": "x")"), R"(, "kind": "sma)");
+  EXPECT_EQ(forced_text(object, R"({"name": "x", "kind": "smal)"), R"(l"}<eos>)");
+  EXPECT_EQ(forced_text(object, R"({"name": "x", "kind": "small"})"), "<eos>");
+  EXPECT_EQ(forced_text(object, "y"), "");
+  StructureCursor cursor(object.structure, {kEos});
+  EXPECT_EQ(cursor.forced({}, 2).size(), 2u);
+  EXPECT_TRUE(cursor.forced({}, 0).empty());
+}
+
+TEST(ForcedTokens, CrossSpecialTokensAndKeepCharactersWhole) {
+  const Compiled compiled(Structure::sequence({Structure::text("ab"), Structure::special("<call>"),
+                                               Structure::regex("é日|éz"), Structure::text("!")}));
+  EXPECT_EQ(forced_text(compiled, ""), "ab<call>é");
+  const Compiled characters(Structure::regex("日|旦"));  // the same first bytes
+  EXPECT_EQ(forced_text(characters, ""), "");
+  EXPECT_EQ(forced_text(characters, "\xE6\x97\xA5"), "<eos>");
+}
+
+TEST(StructureCache, FindsWhatWasMadeReadyBefore) {
+  StructureCache cache(listed(), listed()->vocab_size());
+  const char* const schema = R"({"type":"string"})";
+  const auto first = cache.compiled(Structure::json_schema(schema));
+  EXPECT_EQ(cache.compiled(Structure::json_schema(schema)), first);
+  EXPECT_NE(cache.compiled(Structure::json_schema("{}")), first);
+  for (int i = 0; i < 40; ++i) cache.compiled(Structure::text(std::to_string(i)));
+  EXPECT_NE(cache.compiled(Structure::json_schema(schema)), first);
+}
+
+TEST(StructureCache, TellsStructuresApart) {
+  const Structure a = Structure::text("a");
+  const Structure b = Structure::text("b");
+  const std::vector<Structure> different = {a,
+                                            b,
+                                            Structure::sequence({a, b}),
+                                            Structure::choice({a, b}),
+                                            Structure::text("ab"),
+                                            Structure::special("a"),
+                                            Structure::free_text({"a"}),
+                                            Structure::free_text({"a", "b"}),
+                                            Structure::repeat(a, 0),
+                                            Structure::repeat(a, 1),
+                                            Structure::repeat(a, 0, 5),
+                                            Structure::repeat(a, 0, -1, ","),
+                                            Structure::regex("a*"),
+                                            Structure::json_object(),
+                                            Structure::json_schema("{}"),
+                                            Structure::sequence({Structure::sequence({a}), b})};
+  std::set<std::string> keys;
+  for (const Structure& each : different) keys.insert(structure_key(*each.node()));
+  EXPECT_EQ(keys.size(), different.size());
+}
+
+}  // namespace
+}  // namespace verbatim
