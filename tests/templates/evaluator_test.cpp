@@ -93,7 +93,7 @@ TEST(TemplateBounds, EndHostileTemplates) {
   problem("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}");
   problem("{% set l = [] %}{% set x = l.append(l) %}{{ l }}");
   problem("{{ 'x' * 999999999 }}");
-  problem(std::string(100000, '('));
+  problem("{{ " + std::string(100000, '('));
   problem("{{ " + std::string(1000, '[') + " }}");
   problem(std::string(300000, 'x'));
   problem("x", "{\"a\": " + std::string(5000, '[') + std::string(5000, ']') + "}");
