@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -23,6 +24,13 @@ struct EngineOptions {
   int64_t cache_bytes = 0;
   /// Remembers the beginnings of earlier sequences, so that they are not evaluated again.
   bool prompt_cache = true;
+  /// The folder in which the remembered beginnings of sequences with keys and values in BF16 are kept as
+  /// well, so that an engine that is made later with the same model finds them again. Several engines may
+  /// share one. It is made if it does not exist. Empty, or without prompt_cache: nothing is kept on disk.
+  /// Changes speed, never the text.
+  std::filesystem::path cache_dir = {};
+  /// The most bytes that lie in cache_dir: beyond, the chunks that were not used for longest are deleted.
+  int64_t cache_dir_bytes = int64_t{4} << 30;
   /// The most tokens of prompts that join a pass in which other sequences decode. Changes speed, never the
   /// text.
   int64_t prompt_rows = 128;
@@ -102,9 +110,12 @@ struct EngineStats {
   Passes whole_model;                    ///< passes that verified or read prompts
   Passes drafts;                         ///< passes that drafted
   int64_t prompt_tokens_remembered = 0;  ///< tokens of prompts so far that need not be evaluated
-  int64_t cache_bytes = 0;               ///< memory for keys and values in BF16, in all
-  int64_t cache_bytes_taken = 0;         ///< part of cache_bytes: pages of sequences or remembered beginnings
-  int64_t cache_bytes_remembered = 0;    ///< part of cache_bytes: pages that no sequence uses
+  int64_t prompt_tokens_from_disk = 0;   ///< part of prompt_tokens_remembered: read from the cache_dir
+  /// Failures so far to read, write or delete in the cache_dir. None of them fails a request.
+  int64_t disk_cache_errors = 0;
+  int64_t cache_bytes = 0;             ///< memory for keys and values in BF16, in all
+  int64_t cache_bytes_taken = 0;       ///< part of cache_bytes: pages of sequences or remembered beginnings
+  int64_t cache_bytes_remembered = 0;  ///< part of cache_bytes: pages that no sequence uses
   int64_t positions_taken = 0;  ///< positions in the pages of sequences, added up over the passes so far
   int64_t positions_used = 0;   ///< part of positions_taken: positions that held a token
 };
@@ -120,9 +131,11 @@ struct EngineStats {
 /// All members may be called from several threads.
 class Engine {
  public:
-  /// Throws Error(kUsage) for options out of range, and Error(kMachine) when the memory cannot be reserved.
+  /// Throws Error(kUsage) for options out of range, Error(kMachine) when the memory cannot be reserved, and
+  /// Error(kBadInput) when the cache_dir cannot be made or read.
   explicit Engine(const Model& model, const EngineOptions& options = {});
-  /// Cancels every request that is not finished, and waits for the cancelled ones to end.
+  /// Cancels every request that is not finished, and waits for the cancelled ones to end. What is still to be
+  /// written to the cache_dir is written, for ten seconds at most.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;

@@ -17,7 +17,8 @@ void check(const EngineOptions& options) {
   if (options.max_batch < 1 || options.max_batch > 1024) {
     fail(ErrorKind::kUsage, "a batch of {} sequences is not possible (1 to 1024)", options.max_batch);
   }
-  if (options.prompt_rows < 1 || options.capacity < 0 || options.cache_bytes < 0 || options.threads < 0) {
+  if (options.prompt_rows < 1 || options.capacity < 0 || options.cache_bytes < 0 || options.threads < 0 ||
+      options.cache_dir_bytes < 0) {
     fail(ErrorKind::kUsage, "an engine's sizes cannot be negative, and prompts need at least a row");
   }
 }
@@ -192,6 +193,7 @@ void Engine::Implementation::serve() {
     std::exception_ptr error;
     bool ended = true;
     try {
+      memory.read_kept(job->sequence, job->request.recipe, [&job] { return job->stopped().has_value(); });
       start(*job);
       ended = run(*job);
     } catch (...) {

@@ -8,6 +8,8 @@
 #include "drafting/sparse_levels.h"
 #include "engine/memory_check.h"
 #include "engine/model_access.h"
+#include "engine/model_identity.h"
+#include "kernels/dispatch.h"
 #include "kv/dense.h"
 #include "kv/make_cache.h"
 
@@ -48,23 +50,50 @@ SequenceMemory::SequenceMemory(const Model& model, const EngineOptions& options,
     : model_(model),
       options_(options),
       capacity_(capacity),
-      pool_(data_of(model).decoder.cache_shape(), pool_positions(model, options, capacity)) {}
+      pool_(data_of(model).decoder.cache_shape(), pool_positions(model, options, capacity)) {
+  if (options_.cache_dir.empty() || !options_.prompt_cache) return;
+  store_ = std::make_unique<ChunkStore>(pool_, options_.cache_dir, options_.cache_dir_bytes);
+  origin(std::string(reading_name(Reading::kFull)));  // now rather than when the first request waits for it
+}
+
+/// What the kept chunks of a reading depend on; null without a folder. The first call for a reading takes
+/// long.
+const ChunkOrigin* SequenceMemory::origin(const std::string& reading) {
+  if (store_ == nullptr) return nullptr;
+  {
+    const std::lock_guard lock(origins_mutex_);
+    const auto known = origins_.find(reading);
+    if (known != origins_.end()) return &known->second;
+  }
+  const ModelData& model = data_of(model_);
+  const CacheShape& shape = pool_.shape();
+  const ChunkOrigin made{.model = digest_of(model, parse_reading(reading, "the recipe")),
+                         .path = text_field<32>(kernels().name),
+                         .reading = text_field<64>(reading),
+                         .layers = static_cast<uint32_t>(shape.layers),
+                         .kv_heads = static_cast<uint32_t>(shape.kv_heads),
+                         .head_dim = static_cast<uint32_t>(shape.head_dim)};
+  const std::lock_guard lock(origins_mutex_);
+  return &origins_.emplace(reading, made).first->second;
+}
 
 PromptCache& SequenceMemory::prompts(const Recipe& recipe) {
+  const ChunkOrigin* const known = origin(recipe.reading);
   const std::lock_guard lock(mutex_);
-  return prompts_.try_emplace(recipe.reading, pool_).first->second;
+  return prompts_.try_emplace(recipe.reading, pool_, store_.get(), known).first->second;
 }
 
 bool SequenceMemory::evict() {
   const std::lock_guard lock(mutex_);
-  return std::any_of(prompts_.begin(), prompts_.end(), [](auto& entry) { return entry.second.evict(); });
+  const auto evicts = [](auto& entry) { return entry.second.evict(); };
+  return std::any_of(prompts_.begin(), prompts_.end(), evicts) || (store_ != nullptr && store_->give_up());
 }
 
 int64_t SequenceMemory::unused_units() const {
   const std::lock_guard lock(mutex_);
   int64_t units = 0;
   for (const auto& [reading, prompts] : prompts_) units += prompts.unused_units();
-  return units;
+  return units + (store_ != nullptr ? store_->waiting_units() : 0);
 }
 
 /// Bytes of the pool that are the process's already and that no sequence uses.
@@ -80,11 +109,12 @@ int64_t SequenceMemory::reusable_caches() const {
   return bytes;
 }
 
-void SequenceMemory::check(const Request& request, const ModelConfig* draft) const {
+void SequenceMemory::check(const Request& request, const ModelConfig* draft) {
   const ModelConfig& config = data_of(model_).checkpoint.config;
   const auto prompt = static_cast<int64_t>(request.prompt.size());
   const int64_t length = prompt + std::min(request.options.max_tokens, capacity_ - prompt);
   const bool paged = is_paged(request.recipe.cache);
+  if (paged) origin(request.recipe.reading);  // here, because nobody else waits for this thread
   const int64_t cache = paged ? dense_cache_bytes(config, length)
                               : cache_bytes(request.recipe.cache, data_of(model_).decoder.cache_shape(),
                                             round_up(length, kAttentionChunk));
@@ -125,6 +155,17 @@ bool SequenceMemory::admit_pages(PagedCache& pages, const std::vector<int32_t>& 
   const std::lock_guard lock(mutex_);
   remembered_ += pages.length();
   return true;
+}
+
+void SequenceMemory::read_kept(Sequence& sequence, const Recipe& recipe,
+                               const std::function<bool()>& stopped) {
+  PagedCache* const pages = pages_of(sequence);
+  if (store_ == nullptr || pages == nullptr) return;
+  const int64_t read =
+      store_->find(*origin(recipe.reading), shareable(recipe, sequence.tokens), *pages, stopped);
+  const std::lock_guard lock(mutex_);
+  remembered_ += read;
+  from_disk_ += read;
 }
 
 /// One that knows how the sequence begins if there is one, else an empty one, in place of the one that was
@@ -176,6 +217,8 @@ void SequenceMemory::describe(EngineStats& stats) const {
   stats.cache_bytes_remembered = unused_units() * pool_.unit_bytes();
   const std::lock_guard lock(mutex_);
   stats.prompt_tokens_remembered = remembered_;
+  stats.prompt_tokens_from_disk = from_disk_;
+  stats.disk_cache_errors = store_ != nullptr ? store_->errors() : 0;
 }
 
 }  // namespace verbatim

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory_map.h"
 #include "base/new_file.h"
-#include "container/config_json.h"
+#include "engine/model_identity.h"
 #include "kernels/dispatch.h"
 
 namespace verbatim {
@@ -24,7 +24,7 @@ struct Header {
   std::array<char, 8> magic = kMagic;
   uint32_t version = kVersion;
   uint32_t reserved = 0;
-  uint64_t model = 0;               ///< fingerprint()
+  uint64_t model = 0;               ///< quick_fingerprint()
   uint64_t tokens = 0;              ///< how many follow
   uint64_t positions = 0;           ///< that the keys and values are for
   uint64_t stored = 0;              ///< bytes of keys and values
@@ -34,32 +34,6 @@ struct Header {
   uint64_t checksum = 0;  ///< of everything else: the header up to here, and what follows it
 };
 static_assert(sizeof(Header) == 216 && std::is_trivially_copyable_v<Header>);
-
-template <size_t kSize>
-std::array<char, kSize> text_field(std::string_view text) {
-  if (text.size() >= kSize) fail(ErrorKind::kUsage, "\"{}\" is too long a name to save", text);
-  std::array<char, kSize> field = {};
-  std::copy(text.begin(), text.end(), field.begin());
-  return field;
-}
-
-template <size_t kSize>
-std::string text_of(const std::array<char, kSize>& field) {
-  return {field.begin(), std::find(field.begin(), field.end(), '\0')};
-}
-
-/// A number that differs between models that give different keys and values: of the config, the beginning of
-/// the embedding, the final norm, and how exact the stored weights are.
-uint64_t fingerprint(const ModelData& model) {
-  constexpr size_t kMostBytes = size_t{1} << 20;
-  const DecoderWeights& weights = model.decoder.weights();
-  const Reading reading = weights.head.resolve(Reading::kFull);
-  std::string text = config_json(model.checkpoint.config).dump();
-  text += is_exact(reading_format(reading)) ? "exact" : reading_name(reading);
-  const uint64_t sum = crc64(std::as_bytes(std::span(text)));
-  const std::span<const std::byte> embedding = weights.embedding.data;
-  return crc64(embedding.first(std::min(embedding.size(), kMostBytes)), sum);
-}
 
 uint64_t checksum_of(const Header& header, std::span<const std::byte> rest) {
   const auto bytes = std::as_bytes(std::span(&header, 1));
@@ -72,7 +46,7 @@ void write_session(const std::filesystem::path& path, const SavedSession& sessio
                    const ModelData& model) {
   const std::span<const std::byte> stored = cache.stored(session.positions);
   Header header;
-  header.model = fingerprint(model);
+  header.model = quick_fingerprint(model);
   header.tokens = session.tokens.size();
   header.positions = stored.empty() ? 0 : static_cast<uint64_t>(session.positions);
   header.stored = stored.size();
@@ -135,7 +109,7 @@ LoadedSession read_session(const std::filesystem::path& path, const ModelData& m
   const MemoryMap file(path);
   return parse_session(file.bytes(), path.string(),
                        {.name = model.checkpoint.path.string(),
-                        .fingerprint = fingerprint(model),
+                        .fingerprint = quick_fingerprint(model),
                         .vocab_size = model.checkpoint.config.vocab_size});
 }
 

@@ -106,4 +106,10 @@ bool PagedCache::copy(const PagePool::Page& page, int64_t positions) {
   return true;
 }
 
+void PagedCache::restore_chunk(std::span<const std::byte> stored) {
+  const int64_t chunk = length_ / kAttentionChunk;
+  std::memcpy(pool_->data(pages_[static_cast<size_t>(chunk)]), stored.data(), stored.size());
+  length_ = (chunk + 1) * kAttentionChunk;
+}
+
 }  // namespace verbatim

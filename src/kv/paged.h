@@ -40,6 +40,10 @@ class PagedCache : public KvCache {
   /// Appends a copy of the first `positions` positions of a page of the pool. Returns false if the pool has
   /// no room.
   bool copy(const PagePool::Page& page, int64_t positions);
+  /// Replaces the whole chunk that position length() lies in, and length() becomes the end of that chunk.
+  /// `stored` is as long as a page of a whole chunk and holds what such a page held. The chunk must have such
+  /// a page, which no other cache shares.
+  void restore_chunk(std::span<const std::byte> stored);
 
  private:
   void add(const PagePool::Page& page);

@@ -16,6 +16,11 @@ size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
 
 }  // namespace
 
+PromptCache::PromptCache(PagePool& pool, ChunkStore* store, const ChunkOrigin* origin)
+    : pool_(&pool), store_(store), origin_(origin) {
+  if (store_ != nullptr) nodes_[kRoot].key = root_key(*origin_);
+}
+
 PromptCache::~PromptCache() {
   for (const Node& node : nodes_) {
     if (node.page.block >= 0) pool_->give_back(node.page);
@@ -65,7 +70,14 @@ size_t PromptCache::add(size_t parent, std::span<const int32_t> tokens, const Pa
     free_nodes_.pop_back();
   }
   pool_->share(page);
-  nodes_[node] = {parent, {tokens.begin(), tokens.end()}, page, now_, {}, false};
+  nodes_[node] = {.parent = parent,
+                  .tokens = {tokens.begin(), tokens.end()},
+                  .page = page,
+                  .depth = nodes_[parent].depth + 1,
+                  .used = now_};
+  if (store_ != nullptr && tokens.size() == ChunkTokens::extent) {
+    nodes_[node].key = chunk_key(nodes_[parent].key, ChunkTokens(tokens));
+  }
   nodes_[parent].children.push_back(node);
   return node;
 }
@@ -85,8 +97,20 @@ void PromptCache::keep(std::span<const int32_t> tokens, const PagedCache& cache,
     at = known != kRoot ? known : add(at, chunk, page);
     nodes_[at].used = now_;
     if (!whole) return;
+    if (store_ != nullptr) keep_in_store(at);
     tokens = tokens.subspan(kChunk);
   }
+}
+
+void PromptCache::keep_in_store(size_t node) {
+  const Node& kept = nodes_[node];
+  ChunkStore::Chunk chunk{.origin = origin_,
+                          .parent = nodes_[kept.parent].key,
+                          .key = kept.key,
+                          .page = kept.page,
+                          .number = kept.depth - 1};
+  std::ranges::copy(kept.tokens, chunk.tokens.begin());
+  store_->keep(chunk);
 }
 
 /// Removes children of `parent` whose tokens are a beginning of those of the chunk that will be added.

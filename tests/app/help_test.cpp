@@ -14,7 +14,11 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr const char* kCommands[] = {"generate", "chat",  "inspect", "recipes", "demo",
-                                     "inflate",  "bench", "eval",    "pack",    "ngrams"};
+                                     "inflate",  "bench", "eval",    "pack",    "ngrams",
+#ifdef VERBATIM_SERVER
+                                     "serve"
+#endif
+};
 
 void expect_usage_error(const std::vector<std::string>& arguments, const std::string& part) {
   SCOPED_TRACE(part);

@@ -19,6 +19,9 @@ using ::testing::IsEmpty;
 
 const fs::path kRepository = VERBATIM_SOURCE_DIR;
 
+/// Rooms of src/ that see of the library what any user of it sees.
+const std::vector<std::string> kWings = {"serve"};
+
 /// One include directive.
 struct Include {
   std::string file;  ///< that holds it, relative to the root of the tree
@@ -82,7 +85,9 @@ std::vector<std::string> forbidden_includes(const fs::path& root) {
     const std::string here = first_folder(one.file.substr(4));
     const std::string there = first_folder(one.name);
     if (there == "verbatim") continue;
-    if (height(here) == layers.end()) {
+    if (std::find(kWings.begin(), kWings.end(), here) != kWings.end() && there != here) {
+      forbid(one, "src/" + here + " includes itself and the public interface alone");
+    } else if (height(here) == layers.end()) {
       forbid(one, "src/" + here + " is no layer of docs/architecture.md");
     } else if (height(there) == layers.end()) {
       forbid(one, "that is in no layer of docs/architecture.md");
@@ -162,6 +167,16 @@ TEST_F(Layers, KeepTheProgramToThePublicInterface) {
   add("app/wrong.cpp", "#include \"main.h\"\n#include \"high/b.h\"\n#include \"low/a.h\"\n");
   EXPECT_THAT(found(), ElementsAre(HasSubstr("app/wrong.cpp includes high/b.h"),
                                    HasSubstr("app/wrong.cpp includes low/a.h")));
+}
+
+TEST_F(Layers, KeepTheServerToThePublicInterface) {
+  add("docs/architecture.md", "| `src/low/` | x |\n| `src/high/` | x |\n| `src/serve/` | x |\n");
+  add("src/serve/right.cpp",
+      "#include \"serve/right.h\"\n#include \"verbatim/all.h\"\n#include <fmt/format.h>\n");
+  add("src/serve/inner/wrong.cpp", "#include \"low/a.h\"\n#include \"serve/right.h\"\n");
+  EXPECT_THAT(found(),
+              ElementsAre("src/serve/inner/wrong.cpp includes low/a.h: src/serve includes itself and the "
+                          "public interface alone"));
 }
 
 TEST_F(Layers, DoNotKnowTheLaboratory) {

@@ -1,0 +1,108 @@
+// Puts `verbatim serve` under load and checks what it answers. See README.md beside this file.
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { openIdle } from './idle.mjs';
+import { startServer } from '../serve.mjs';
+import { percentile } from './stream.mjs';
+import { answersAlone, describe, makeRequests, runCrowd } from './workload.mjs';
+
+const { values: options } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '300' },
+    streams: { type: 'string', default: '64' },
+    requests: { type: 'string', default: '64' },
+    idle: { type: 'string', default: '2000' },
+    windows: { type: 'string', default: '3' },
+    rates: { type: 'string', default: '1,4,8,16,32' },
+  },
+});
+const seconds = Number(options.seconds);
+const problems = [];
+const check = (good, problem) => { if (!good) problems.push(problem); };
+const residentMegabytes = (pid) =>
+  Number(readFileSync(`/proc/${pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) / 1024;
+
+async function crowd(server, requests, expected) {
+  const resident = [];
+  const timer = setInterval(() => resident.push(residentMegabytes(server.child.pid)), 1000);
+  const result = await runCrowd(server.url, requests, expected, { streams: Number(options.streams), seconds });
+  clearInterval(timer);
+  console.log(`${options.streams} streams for ${seconds} s: ${describe(result)}`);
+  // The caches fill at the beginning.
+  const quarter = Math.floor(resident.length / 4);
+  const middle = percentile(resident.slice(quarter, 2 * quarter), 0.5);
+  const last = percentile(resident.slice(-quarter), 0.5);
+  console.log(`resident memory: median ${middle.toFixed(0)} MB in the second quarter, ${last.toFixed(0)} MB in the last`);
+  check(last < middle * 1.1 + 8, `memory grew from ${middle} to ${last} MB`);
+  check(result.completed > 0, 'nothing was completed');
+  check(result.wrong === 0, `${result.wrong} replies had other bytes`);
+  check(result.failed.length === 0, `failures: ${[...new Set(result.failed)].slice(0, 5).join('; ')}`);
+}
+
+async function idleConnections(server, requests, expected) {
+  const ratios = { first: [], gaps: [] };
+  const window = (seed) => runCrowd(server.url, requests, expected,
+    { streams: 8, seconds: Math.max(4, seconds / 20), think: 200, leaving: 0, seed });
+  for (let i = 0; i < Number(options.windows); ++i) {
+    const alone = await window(i + 1);
+    const idle = await openIdle(server.url, Number(options.idle));
+    const beside = await window(i + 1);
+    check(idle.lost() === 0, `${idle.lost()} idle connections were lost`);
+    idle.close();
+    for (const what of ['first', 'gaps']) ratios[what].push(percentile(beside[what], 0.5) / percentile(alone[what], 0.5));
+  }
+  const [first, gaps] = [ratios.first, ratios.gaps].map((each) => percentile(each, 0.5));
+  console.log(`p50 beside ${options.idle} idle connections over p50 without: first token ${first.toFixed(2)}, ` +
+    `between tokens ${gaps.toFixed(2)} (medians of ${options.windows} alternating windows)`);
+}
+
+/** Tokens per second with as many streams that never pause, plain over `auto`, in alternating windows. */
+async function rates(server, requests) {
+  for (const streams of options.rates.split(',').filter(Boolean).map(Number)) {
+    const ratios = [];
+    const speeds = { plain: [], auto: [] };
+    for (let i = 0; i < Number(options.windows); ++i) {
+      for (const recipe of ['plain', 'auto']) {
+        const asked = requests.map((each) => ({ ...each, max_tokens: 64, verbatim: { recipe } }));
+        const before = performance.now();
+        const answers = await runAll(server.url, asked, streams, Math.max(streams, 8));
+        speeds[recipe].push(answers / ((performance.now() - before) / 1000));
+      }
+      ratios.push(speeds.auto.at(-1) / speeds.plain.at(-1));
+    }
+    const median = (each) => percentile(each, 0.5);
+    console.log(`${streams} streams: plain ${median(speeds.plain).toFixed(0)}, auto ${median(speeds.auto).toFixed(0)} ` +
+      `tokens/s, auto over plain ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ` +
+      `${Math.max(...ratios).toFixed(2)})`);
+  }
+}
+
+/** Answers `count` requests with `streams` at a time, and returns the number of tokens that were generated. */
+async function runAll(base, requests, streams, count) {
+  let next = 0;
+  let tokens = 0;
+  const client = async () => {
+    while (next < count) {
+      const request = requests[next++ % requests.length];
+      const response = await fetch(new URL('/v1/completions', base), {
+        method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(request),
+      });
+      const answer = await response.json();
+      if (!response.ok) throw new Error(JSON.stringify(answer));
+      tokens += answer.usage.completion_tokens;
+    }
+  };
+  await Promise.all(Array.from({ length: streams }, client));
+  return tokens;
+}
+
+const server = await startServer('--batch', '32', '--recipes', 'plain,auto');
+const requests = makeRequests('target', Number(options.requests));
+const expected = await answersAlone(server.url, requests);
+await crowd(server, requests, expected);
+if (Number(options.idle) > 0) await idleConnections(server, requests, expected);
+await rates(server, requests);
+await server.stop();
+for (const problem of problems) console.log(`PROBLEM: ${problem}`);
+console.log(problems.length === 0 ? 'the load was carried' : `${problems.length} problems`);
+process.exitCode = problems.length === 0 ? 0 : 1;

@@ -1,0 +1,42 @@
+#include "engine/model_identity.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/model_access.h"
+#include "support/engine_support.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+
+namespace verbatim {
+namespace {
+
+Digest digest_of_file(const std::filesystem::path& file, Reading reading = Reading::kFull) {
+  return digest_of(data_of(test::load_model(file, {"full", "mxfp4"})), reading);
+}
+
+TEST(ModelIdentity, IsTheSameForTheSameWeights) {
+  const test::TemporaryFolder folder;
+  test::write_tiny_gguf(folder.path() / "a.gguf", {.vocab_size = 260, .byte_vocabulary = true});
+  test::write_tiny_gguf(folder.path() / "b.gguf", {.vocab_size = 260, .byte_vocabulary = true});
+  EXPECT_EQ(digest_of_file(folder.path() / "a.gguf"), digest_of_file(folder.path() / "b.gguf"));
+  EXPECT_NE(digest_of_file(folder.path() / "a.gguf"),
+            digest_of_file(folder.path() / "a.gguf", Reading::kMxfp4W4A16));
+}
+
+// Fine-tuned models often share their embedding with the model that they come from.
+TEST(ModelIdentity, DiffersWhereAnyWeightDoes) {
+  const test::TemporaryFolder folder;
+  test::write_tiny_gguf(folder.path() / "a.gguf",
+                        {.dtype = DType::kF32, .vocab_size = 260, .byte_vocabulary = true});
+  const Digest whole = digest_of_file(folder.path() / "a.gguf");
+  const std::string bytes = test::read_file(folder.path() / "a.gguf");
+  for (int part = 2; part < 8; ++part) {
+    std::string changed = bytes;
+    char& byte = changed[bytes.size() / 8 * static_cast<size_t>(part) / 4 * 4 + 1];
+    byte = static_cast<char>(byte ^ 1);  // of the mantissa
+    EXPECT_NE(digest_of_file(folder.write("b.gguf", changed)), whole) << part;
+  }
+}
+
+}  // namespace
+}  // namespace verbatim
