@@ -7,7 +7,11 @@ void Context::with_model(const std::shared_ptr<Call>& call, std::string_view nam
   models.use(
       name,
       [call, work](const std::shared_ptr<LoadedModel>& model) {
-        if (!call->cancelled()) guarded(*call, [&] { work(model); });
+        if (call->cancelled()) {
+          call->fail({503, "the request was cancelled"});
+        } else {
+          guarded(*call, [&] { work(model); });
+        }
       },
       [call](const HttpError& error) { call->fail(error); });
 }

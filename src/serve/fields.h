@@ -35,7 +35,7 @@ enum class FieldUse {
   kRefused,   ///< answers 400, because what it asks for is not supported
 };
 
-/// A field of a request's JSON. Tables of these check requests, and docs/server.md shows them.
+/// A field of a request's JSON. Tables of these check requests, and docs/server-fields.md shows them.
 struct Field {
   std::string_view name;
   FieldType type = FieldType::kAny;
@@ -84,7 +84,7 @@ class Fields {
   std::string path_;
 };
 
-/// "a string", "an integer from 1 to 5": what a field may hold, for messages and for docs/server.md.
+/// "a string", "an integer from 1 to 5": what a field may hold, for messages and for docs/server-fields.md.
 std::string describe(const Field& field);
 
 }  // namespace verbatim::serve

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
+#include <thread>
 
 namespace verbatim::serve {
 
@@ -132,7 +134,7 @@ void Models::use(std::string_view name, const Ready& ready, const Failed& failed
     slot.used = ++clock_;
     loaded = slot.loaded;
     if (loaded == nullptr) {
-      if (std::ssize(slot.waiting) >= options_.max_queue) {
+      if (std::ssize(slot.waiting) >= std::max<int64_t>(1, options_.max_queue)) {
         throw HttpError(429,
                         fmt::format("too many requests wait for the model {} to load", slot.served.name));
       }
@@ -194,8 +196,9 @@ void Models::load_now(Slot& slot) {
   }
 }
 
-/// Unloads what is idle until as many bytes are free.
+/// Unloads what is idle until as many bytes are free; waits for a model to become idle if none is.
 void Models::make_room(int64_t bytes) {
+  const auto give_up = std::chrono::steady_clock::now() + options_.request_timeout;
   while (true) {
     int64_t taken = 0;
     {
@@ -204,6 +207,10 @@ void Models::make_room(int64_t bytes) {
     }
     if (taken + bytes <= most_bytes_) return;
     if (unload_one()) continue;
+    if (!ending_ && std::chrono::steady_clock::now() < give_up) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      continue;
+    }
     throw HttpError(503, "memory is short for another model while the loaded ones are in use", "model",
                     "model_not_loaded");
   }

@@ -153,7 +153,8 @@ TEST(FieldTables, WhatIsRequiredIsMissedByName) {
       request[Json::json_pointer(place.pointer)].erase(std::string(field.name));
       const auto answer = ask(shared_service(), place.endpoint, request);
       ASSERT_EQ(answer->status(), 400) << request;
-      EXPECT_THAT(answer->json()["error"]["param"].get<std::string>(), testing::EndsWith(field.name));
+      EXPECT_THAT(answer->json()["error"]["param"].get<std::string>(),
+                  testing::EndsWith(std::string(field.name)));
     }
   }
 }
@@ -173,7 +174,7 @@ TEST(FieldTables, HarmlessFieldsAreTaken) {
   }
 }
 
-/// A table as docs/server.md has it.
+/// A table as docs/server-fields.md has it.
 std::string documented(const Place& place) {
   std::string text = std::string("| field of ") + place.name + " | type | | |\n|---|---|---|---|\n";
   for (const Field& field : place.table) {
@@ -192,10 +193,11 @@ std::string documented(const Place& place) {
 
 TEST(FieldTables, AreThoseOfTheDocumentation) {
   const std::string page =
-      test::read_file(test::default_model().parent_path().parent_path() / "docs" / "server.md");
+      test::read_file(test::default_model().parent_path().parent_path() / "docs" / "server-fields.md");
   for (const Place& place : places()) {
-    EXPECT_NE(page.find(documented(place)), std::string::npos) << "docs/server.md should have this table:\n\n"
-                                                               << documented(place);
+    EXPECT_NE(page.find(documented(place)), std::string::npos)
+        << "docs/server-fields.md should have this table:\n\n"
+        << documented(place);
   }
 }
 

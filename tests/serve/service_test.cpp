@@ -223,7 +223,7 @@ TEST(ServiceModels, AreLoadedWhenTheyAreAskedForAndUnloadedWhenMemoryIsShort) {
                     {"missing", test::default_model() / "nothing"}};
   options.engine.max_batch = 1;
   options.engine.capacity = 64;
-  options.model_bytes = int64_t{130} << 20;  // enough for one
+  options.model_bytes = int64_t{90} << 20;  // enough for one
   serve::Service service(options, kNoLog);
   const auto loaded = [&] {
     std::string names;

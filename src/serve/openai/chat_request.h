@@ -13,6 +13,8 @@ namespace verbatim::serve {
 struct ChatRequest {
   /// Throws HttpError(400).
   explicit ChatRequest(std::string_view text);
+  ChatRequest(const ChatRequest&) = delete;  // `fields` is about `body`
+  ChatRequest& operator=(const ChatRequest&) = delete;
 
   Json body;
   Fields fields;

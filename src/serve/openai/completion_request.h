@@ -12,6 +12,8 @@ namespace verbatim::serve {
 struct CompletionRequest {
   /// Throws HttpError(400).
   explicit CompletionRequest(std::string_view text);
+  CompletionRequest(const CompletionRequest&) = delete;  // `fields` is about `body`
+  CompletionRequest& operator=(const CompletionRequest&) = delete;
 
   Json body;
   Fields fields;

@@ -21,7 +21,7 @@ void detokenize(const Context& context, const std::shared_ptr<Call>& call);
 /// The server's state for its page, which is no interface of OpenAI's.
 void show_stats(const Context& context, const std::shared_ptr<Call>& call);
 
-// The fields of the endpoints' requests, for docs/server.md and for tests.
+// The fields of the endpoints' requests, for docs/server-fields.md and for tests.
 extern const FieldTable kCompletionsFields;
 extern const FieldTable kChatFields;
 extern const FieldTable kChatMessageFields;
