@@ -9,23 +9,23 @@ namespace verbatim::jinja {
 namespace {
 
 using Token = LexedToken::Kind;
-using Kind = Expression::Kind;
+using ExpressionKind = Expression::Kind;
 
-ExpressionPointer make(Kind kind, int32_t line) {
+ExpressionPointer make(ExpressionKind kind, int32_t line) {
   auto expression = std::make_unique<Expression>();
   expression->kind = kind;
   expression->line = line;
   return expression;
 }
 
-ExpressionPointer make(Kind kind, int32_t line, ExpressionPointer operand) {
+ExpressionPointer make(ExpressionKind kind, int32_t line, ExpressionPointer operand) {
   ExpressionPointer expression = make(kind, line);
   expression->operands.push_back(std::move(operand));
   return expression;
 }
 
 ExpressionPointer constant(Value value, int32_t line) {
-  ExpressionPointer expression = make(Kind::kConstant, line);
+  ExpressionPointer expression = make(ExpressionKind::kConstant, line);
   expression->constant = std::move(value);
   return expression;
 }
@@ -86,7 +86,7 @@ int32_t ExpressionParser::number_of(std::string_view name) {
 }
 
 ExpressionPointer ExpressionParser::name(const std::string& name, int32_t line) {
-  ExpressionPointer expression = make(Kind::kName, line);
+  ExpressionPointer expression = make(ExpressionKind::kName, line);
   expression->name = number_of(name);
   template_.read[static_cast<size_t>(expression->name)] = true;
   return expression;
@@ -96,7 +96,7 @@ ExpressionPointer ExpressionParser::tuple() {
   const int32_t line = tokens_.line();
   ExpressionPointer first = expression();
   if (!tokens_.is_operator(",")) return first;
-  ExpressionPointer all = make(Kind::kTuple, line, std::move(first));
+  ExpressionPointer all = make(ExpressionKind::kTuple, line, std::move(first));
   while (tokens_.skip_operator(",")) {
     if (tokens_.is(Token::kTagEnd) || tokens_.is(Token::kOutputEnd) || tokens_.is_operator(")")) break;
     all->operands.push_back(expression());
@@ -108,7 +108,7 @@ ExpressionPointer ExpressionParser::iterable() {
   const int32_t line = tokens_.line();
   ExpressionPointer first = disjunction();
   if (!tokens_.is_operator(",")) return first;
-  ExpressionPointer all = make(Kind::kTuple, line, std::move(first));
+  ExpressionPointer all = make(ExpressionKind::kTuple, line, std::move(first));
   while (tokens_.skip_operator(",")) {
     if (tokens_.is(Token::kTagEnd)) break;
     all->operands.push_back(disjunction());
@@ -124,7 +124,7 @@ ExpressionPointer ExpressionParser::conditional() {
     if (++count > kDeepestSource) tokens_.unexpected("the end of the expression");
     const int32_t line = tokens_.line();
     tokens_.take();
-    ExpressionPointer all = make(Kind::kConditional, line, std::move(value));
+    ExpressionPointer all = make(ExpressionKind::kConditional, line, std::move(value));
     all->operands.push_back(disjunction());
     all->operands.push_back(tokens_.skip_name("else") ? conditional() : nullptr);
     value = std::move(all);
@@ -135,7 +135,7 @@ ExpressionPointer ExpressionParser::conditional() {
 ExpressionPointer ExpressionParser::disjunction() {
   ExpressionPointer first = conjunction();
   if (!tokens_.is_name("or")) return first;
-  ExpressionPointer all = make(Kind::kOr, tokens_.line(), std::move(first));
+  ExpressionPointer all = make(ExpressionKind::kOr, tokens_.line(), std::move(first));
   while (tokens_.skip_name("or")) all->operands.push_back(conjunction());
   return all;
 }
@@ -143,7 +143,7 @@ ExpressionPointer ExpressionParser::disjunction() {
 ExpressionPointer ExpressionParser::conjunction() {
   ExpressionPointer first = negation();
   if (!tokens_.is_name("and")) return first;
-  ExpressionPointer all = make(Kind::kAnd, tokens_.line(), std::move(first));
+  ExpressionPointer all = make(ExpressionKind::kAnd, tokens_.line(), std::move(first));
   while (tokens_.skip_name("and")) all->operands.push_back(negation());
   return all;
 }
@@ -158,8 +158,8 @@ ExpressionPointer ExpressionParser::negation() {
   }
   ExpressionPointer value = comparison();
   if (!any) return value;
-  value = make(Kind::kNot, line, std::move(value));
-  return odd ? std::move(value) : make(Kind::kNot, line, std::move(value));
+  value = make(ExpressionKind::kNot, line, std::move(value));
+  return odd ? std::move(value) : make(ExpressionKind::kNot, line, std::move(value));
 }
 
 ExpressionPointer ExpressionParser::comparison() {
@@ -167,7 +167,7 @@ ExpressionPointer ExpressionParser::comparison() {
   ExpressionPointer first = chain(0);
   std::optional<Operator> meaning = take_comparison(tokens_);
   if (!meaning) return first;
-  ExpressionPointer all = make(Kind::kCompare, line, std::move(first));
+  ExpressionPointer all = make(ExpressionKind::kCompare, line, std::move(first));
   for (; meaning; meaning = take_comparison(tokens_)) {
     all->operators.push_back(*meaning);
     all->operands.push_back(chain(0));
@@ -181,7 +181,7 @@ ExpressionPointer ExpressionParser::chain(int32_t level) {
   ExpressionPointer first = operand();
   std::optional<Operator> meaning = operator_here(tokens_, level);
   if (!meaning) return first;
-  ExpressionPointer all = make(Kind::kArithmetic, line, std::move(first));
+  ExpressionPointer all = make(ExpressionKind::kArithmetic, line, std::move(first));
   for (; meaning; meaning = operator_here(tokens_, level)) {
     tokens_.take();
     all->operators.push_back(*meaning);
@@ -195,7 +195,7 @@ ExpressionPointer ExpressionParser::unary(bool with_filters) {
   const int32_t line = tokens_.line();
   ExpressionPointer value;
   if (tokens_.skip_operator("-")) {
-    value = make(Kind::kNegate, line, unary(false));
+    value = make(ExpressionKind::kNegate, line, unary(false));
   } else if (tokens_.skip_operator("+")) {
     value = unary(false);
   } else {
@@ -242,14 +242,14 @@ ExpressionPointer ExpressionParser::number() {
 ExpressionPointer ExpressionParser::parenthesized() {
   const int32_t line = tokens_.line();
   tokens_.take();
-  if (tokens_.skip_operator(")")) return make(Kind::kTuple, line);
+  if (tokens_.skip_operator(")")) return make(ExpressionKind::kTuple, line);
   ExpressionPointer value = tuple();
   tokens_.expect_operator(")");
   return value;
 }
 
 ExpressionPointer ExpressionParser::list() {
-  ExpressionPointer value = make(Kind::kList, tokens_.line());
+  ExpressionPointer value = make(ExpressionKind::kList, tokens_.line());
   tokens_.take();
   while (!tokens_.skip_operator("]")) {
     value->operands.push_back(expression());
@@ -259,7 +259,7 @@ ExpressionPointer ExpressionParser::list() {
 }
 
 ExpressionPointer ExpressionParser::dictionary() {
-  ExpressionPointer value = make(Kind::kDict, tokens_.line());
+  ExpressionPointer value = make(ExpressionKind::kDict, tokens_.line());
   tokens_.take();
   while (!tokens_.skip_operator("}")) {
     value->operands.push_back(expression());
@@ -275,9 +275,9 @@ ExpressionPointer ExpressionParser::postfix(ExpressionPointer value) {
     if (count > kDeepestSource) tokens_.unexpected("the end of the expression");
     const int32_t line = tokens_.line();
     if (tokens_.skip_operator(".")) {
-      value = make(Kind::kAttribute, line, std::move(value));
+      value = make(ExpressionKind::kAttribute, line, std::move(value));
       if (tokens_.is(Token::kInteger)) {
-        value->kind = Kind::kSubscript;
+        value->kind = ExpressionKind::kSubscript;
         value->operands.push_back(number());
       } else {
         value->text = tokens_.take_name();
@@ -285,7 +285,7 @@ ExpressionPointer ExpressionParser::postfix(ExpressionPointer value) {
     } else if (tokens_.is_operator("[")) {
       value = subscript(std::move(value));
     } else if (tokens_.is_operator("(")) {
-      value = make(Kind::kCall, line, std::move(value));
+      value = make(ExpressionKind::kCall, line, std::move(value));
       arguments(*value);
     } else {
       return value;
@@ -302,7 +302,7 @@ ExpressionPointer ExpressionParser::filtered(ExpressionPointer value) {
     } else if (tokens_.skip_name("is")) {
       value = test(std::move(value));
     } else if (tokens_.is_operator("(")) {
-      value = make(Kind::kCall, line, std::move(value));
+      value = make(ExpressionKind::kCall, line, std::move(value));
       arguments(*value);
     } else {
       return value;
@@ -313,7 +313,7 @@ ExpressionPointer ExpressionParser::filtered(ExpressionPointer value) {
 ExpressionPointer ExpressionParser::subscript(ExpressionPointer value) {
   const int32_t line = tokens_.line();
   tokens_.take();
-  ExpressionPointer all = make(Kind::kSubscript, line, std::move(value));
+  ExpressionPointer all = make(ExpressionKind::kSubscript, line, std::move(value));
   const auto part = [&]() -> ExpressionPointer {
     return tokens_.is_operator(":") || tokens_.is_operator("]") ? nullptr : expression();
   };
@@ -321,18 +321,18 @@ ExpressionPointer ExpressionParser::subscript(ExpressionPointer value) {
   all->operands.push_back(part());
   while (tokens_.is_operator(":") && all->operands.size() < 4) {
     tokens_.take();
-    all->kind = Kind::kSlice;
+    all->kind = ExpressionKind::kSlice;
     all->operands.push_back(part());
   }
   tokens_.expect_operator("]");
-  if (all->kind == Kind::kSlice) all->operands.resize(4);
+  if (all->kind == ExpressionKind::kSlice) all->operands.resize(4);
   return all;
 }
 
 ExpressionPointer ExpressionParser::test(ExpressionPointer value) {
   const int32_t line = tokens_.line();
   const bool negated = tokens_.skip_name("not");
-  ExpressionPointer all = make(Kind::kTest, line, std::move(value));
+  ExpressionPointer all = make(ExpressionKind::kTest, line, std::move(value));
   all->text = tokens_.take_name();
   all->test = find_test(all->text);
   if (all->test == nullptr) {
@@ -348,12 +348,12 @@ ExpressionPointer ExpressionParser::test(ExpressionPointer value) {
              tokens_.is_operator("{")) {
     all->operands.push_back(postfix(primary()));
   }
-  return negated ? make(Kind::kNot, line, std::move(all)) : std::move(all);
+  return negated ? make(ExpressionKind::kNot, line, std::move(all)) : std::move(all);
 }
 
 ExpressionPointer ExpressionParser::filter(ExpressionPointer value) {
   const int32_t line = tokens_.line();
-  ExpressionPointer all = make(Kind::kFilter, line, std::move(value));
+  ExpressionPointer all = make(ExpressionKind::kFilter, line, std::move(value));
   all->text = tokens_.take_name();
   all->filter = find_filter(all->text);
   if (all->filter == nullptr) {

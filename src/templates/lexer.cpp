@@ -9,7 +9,7 @@ namespace verbatim::jinja {
 
 namespace {
 
-using Kind = LexedToken::Kind;
+using WordKind = LexedToken::Kind;
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f';
@@ -43,12 +43,12 @@ class Lexer {
 
   std::vector<LexedToken> run() {
     while (at_ < rest_.size()) text_then_tag();
-    add(Kind::kEnd, "");
+    add(WordKind::kEnd, "");
     return std::move(tokens_);
   }
 
  private:
-  void add(Kind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_}); }
+  void add(WordKind kind, std::string text) { tokens_.push_back({kind, std::move(text), line_}); }
 
   void advance_to(size_t offset) {
     line_ += static_cast<int32_t>(std::count(rest_.begin() + static_cast<ptrdiff_t>(at_),
@@ -84,7 +84,7 @@ class Lexer {
     if (sign == '-' || (sign == '+' && kind != '{')) advance_to(at_ + 1);
     if (kind == '#') return comment();
     if (kind == '%' && raw()) return;
-    add(kind == '{' ? Kind::kOutputBegin : Kind::kTagBegin, "");
+    add(kind == '{' ? WordKind::kOutputBegin : WordKind::kTagBegin, "");
     inside(kind == '{');
   }
 
@@ -99,7 +99,7 @@ class Lexer {
       const size_t before = at_ + begin;
       if (before == 0 || rest_[before - 1] == '\n') text = text.substr(0, begin);
     }
-    if (!text.empty()) add(Kind::kText, std::string(text));
+    if (!text.empty()) add(WordKind::kText, std::string(text));
   }
 
   /// Goes behind the end of a tag or comment, whose closing sign begins here.
@@ -168,7 +168,7 @@ class Lexer {
       if (open == 0 && closes(output)) break;
       word(open);
     }
-    add(output ? Kind::kOutputEnd : Kind::kTagEnd, "");
+    add(output ? WordKind::kOutputEnd : WordKind::kTagEnd, "");
     close(output ? "}}" : "%}", !output);
   }
 
@@ -177,7 +177,7 @@ class Lexer {
     if (begins_name(c)) {
       size_t end = at_;
       while (end < rest_.size() && (begins_name(rest_[end]) || is_digit(rest_[end]))) ++end;
-      add(Kind::kName, std::string(rest_.substr(at_, end - at_)));
+      add(WordKind::kName, std::string(rest_.substr(at_, end - at_)));
       return advance_to(end);
     }
     if (is_digit(c)) return number();
@@ -185,7 +185,7 @@ class Lexer {
     static constexpr std::array<std::string_view, 6> kPairs = {"==", "!=", "<=", ">=", "//", "**"};
     for (const std::string_view pair : kPairs) {
       if (!follows(pair)) continue;
-      add(Kind::kOperator, std::string(pair));
+      add(WordKind::kOperator, std::string(pair));
       return advance_to(at_ + 2);
     }
     if (std::string_view("+-*/%~<>=()[]{},.:|").find(c) == std::string_view::npos) {
@@ -195,7 +195,7 @@ class Lexer {
     if (c == '(' || c == '[' || c == '{') ++open;
     if (c == ')' || c == ']' || c == '}') --open;
     if (open < 0) bad_input("the chat template, line {}: '{}' closes nothing", line_, c);
-    add(Kind::kOperator, std::string(1, c));
+    add(WordKind::kOperator, std::string(1, c));
     advance_to(at_ + 1);
   }
 
@@ -222,7 +222,7 @@ class Lexer {
     }
     std::string text(rest_.substr(at_, end - at_));
     std::erase(text, '_');
-    add(whole ? Kind::kInteger : Kind::kFloat, std::move(text));
+    add(whole ? WordKind::kInteger : WordKind::kFloat, std::move(text));
     advance_to(end);
   }
 
@@ -238,7 +238,7 @@ class Lexer {
       }
     }
     if (at >= rest_.size()) bad_input("the chat template, line {}: the string has no end", line);
-    add(Kind::kString, std::move(text));
+    add(WordKind::kString, std::move(text));
     advance_to(at + 1);
   }
 

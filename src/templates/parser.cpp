@@ -10,7 +10,7 @@ namespace verbatim::jinja {
 namespace {
 
 using Token = LexedToken::Kind;
-using Kind = Statement::Kind;
+using StatementKind = Statement::Kind;
 
 class Parser {
  public:
@@ -25,7 +25,7 @@ class Parser {
  private:
   using Ends = std::initializer_list<std::string_view>;
 
-  static Statement make(Kind kind, int32_t line) {
+  static Statement make(StatementKind kind, int32_t line) {
     Statement statement;
     statement.kind = kind;
     statement.line = line;
@@ -39,11 +39,11 @@ class Parser {
     while (!tokens_.is(Token::kEnd)) {
       const int32_t line = tokens_.line();
       if (tokens_.is(Token::kText)) {
-        all.push_back(make(Kind::kText, line));
+        all.push_back(make(StatementKind::kText, line));
         all.back().text = make_text(tokens_.take().text, true);
       } else if (tokens_.is(Token::kOutputBegin)) {
         tokens_.take();
-        all.push_back(make(Kind::kOutput, line));
+        all.push_back(make(StatementKind::kOutput, line));
         all.back().value = expressions_.tuple();
         tokens_.expect(Token::kOutputEnd, "}}");
       } else {
@@ -79,12 +79,12 @@ class Parser {
     if (name == "filter") return filter(line);
     if (name == "with") return scope(line);
     if (name == "generation") {
-      Statement all = make(Kind::kScope, line);
+      Statement all = make(StatementKind::kScope, line);
       all.body = body("endgeneration");
       return all;
     }
     if (name == "do") {
-      Statement all = make(Kind::kDo, line);
+      Statement all = make(StatementKind::kDo, line);
       all.value = expressions_.tuple();
       end_of_tag();
       return all;
@@ -92,14 +92,14 @@ class Parser {
     if (name == "break" || name == "continue") {
       if (loops_ == 0) bad_input("the chat template, line {}: '{}' stands in no loop", line, name);
       end_of_tag();
-      return make(name == "break" ? Kind::kBreak : Kind::kContinue, line);
+      return make(name == "break" ? StatementKind::kBreak : StatementKind::kContinue, line);
     }
     bad_input("the chat template, line {}: the statement '{}' is not known, or closes nothing", line,
               printable(name));
   }
 
   Statement conditional(int32_t line) {
-    Statement all = make(Kind::kIf, line);
+    Statement all = make(StatementKind::kIf, line);
     while (true) {
       Branch& branch = all.branches.emplace_back();
       branch.condition = expressions_.tuple();
@@ -117,7 +117,7 @@ class Parser {
   }
 
   Statement loop(int32_t line) {
-    Statement all = make(Kind::kFor, line);
+    Statement all = make(StatementKind::kFor, line);
     all.target = target();
     if (!all.target.attribute.empty()) tokens_.unexpected("in");
     tokens_.expect_name("in");
@@ -157,14 +157,14 @@ class Parser {
   }
 
   Statement assignment(int32_t line) {
-    Statement all = make(Kind::kSet, line);
+    Statement all = make(StatementKind::kSet, line);
     all.target = target();
     if (tokens_.skip_operator("=")) {
       all.value = expressions_.tuple();
       end_of_tag();
       return all;
     }
-    all.kind = Kind::kCapture;
+    all.kind = StatementKind::kCapture;
     if (all.target.unpacks) tokens_.unexpected("=");
     if (tokens_.is_operator("|")) {
       all.value = expressions_.more_filters(expressions_.name(std::string(kCaptured), line));
@@ -193,7 +193,7 @@ class Parser {
   }
 
   Statement macro(int32_t line) {
-    Statement all = make(Kind::kMacro, line);
+    Statement all = make(StatementKind::kMacro, line);
     all.macro = std::make_unique<Macro>();
     all.macro->name = tokens_.take_name();
     all.target.names.push_back(expressions_.number_of(all.macro->name));
@@ -205,7 +205,7 @@ class Parser {
   }
 
   Statement call(int32_t line) {
-    Statement all = make(Kind::kCall, line);
+    Statement all = make(StatementKind::kCall, line);
     all.macro = std::make_unique<Macro>();
     all.macro->name = "caller";
     parameters(*all.macro);
@@ -216,7 +216,7 @@ class Parser {
   }
 
   Statement filter(int32_t line) {
-    Statement all = make(Kind::kFilter, line);
+    Statement all = make(StatementKind::kFilter, line);
     all.value = expressions_.filters(expressions_.name(std::string(kCaptured), line));
     all.target.names.push_back(expressions_.number_of(kCaptured));
     all.body = in_block("endfilter");
@@ -224,7 +224,7 @@ class Parser {
   }
 
   Statement scope(int32_t line) {
-    Statement all = make(Kind::kScope, line);
+    Statement all = make(StatementKind::kScope, line);
     while (!tokens_.is(Token::kTagEnd)) {
       Target where = target();
       tokens_.expect_operator("=");
