@@ -158,7 +158,9 @@ void expect_refused(const Place& place, const std::string& field, const Json& va
   const std::string path = *place.path == '\0' ? field : std::string(place.path) + "." + field;
   ASSERT_EQ(answer->status(), 400) << path << " = " << value << ": " << answer->text();
   const Json error = answer->json()["error"];
-  if (dialect_of(place.endpoint) == Dialect::kOpenAi) EXPECT_EQ(error["param"], path) << answer->text();
+  if (dialect_of(place.endpoint) == Dialect::kOpenAi) {
+    EXPECT_EQ(error["param"], path) << answer->text();
+  }
   EXPECT_EQ(error["type"], "invalid_request_error");
   EXPECT_THAT(error["message"].get<std::string>(), testing::HasSubstr(path));
 }
