@@ -86,7 +86,9 @@ TEST(Responses, StreamAMessagesEventsInTheirOrder) {
   for (size_t i = 0; i < events.size(); ++i) {
     EXPECT_EQ(events[i]["sequence_number"], i);
     if (events[i]["type"] == "response.output_text.delta") text += events[i]["delta"].get<std::string>();
-    if (events[i]["type"] == "response.output_text.done") EXPECT_EQ(events[i]["text"], text);
+    if (events[i]["type"] == "response.output_text.done") {
+      EXPECT_EQ(events[i]["text"], text);
+    }
   }
   const Json response = events.back()["response"];
   EXPECT_EQ(response["output"][0]["content"][0]["text"], text);

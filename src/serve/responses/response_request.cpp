@@ -40,7 +40,7 @@ Message read_message(const Json& item, const std::string& path) {
 void read_item(const Json& item, const std::string& path, std::vector<Message>& messages) {
   const auto type = item.is_object() ? item.find("type") : item.end();
   const bool typed = item.is_object() && type != item.end() && !type->is_null();
-  if (!typed && item.is_object() && !item.contains("role")) {
+  if (!typed && item.is_object() && !item.contains("role") && !item.contains("content")) {
     throw HttpError(400, path + ".type is missing", path + ".type", "missing_required_parameter");
   }
   if (!typed || *type == "message") {
