@@ -20,17 +20,28 @@ Call::~Call() {
 }
 
 void Call::respond(std::string body, int status) {
-  if (!answered_.exchange(true)) exchange_->respond({.status = status, .body = std::move(body)});
+  if (answered_.exchange(true)) return;
+  HttpResponse response{.status = status, .body = std::move(body)};
+  name_request(response);
+  exchange_->respond(std::move(response));
 }
 
 void Call::fail(const HttpError& error) {
-  if (!answered_.exchange(true)) exchange_->respond(error_response(dialect_, error));
+  if (answered_.exchange(true)) return;
+  HttpResponse response = error_response(dialect_, error, request().id);
+  name_request(response);
+  exchange_->respond(std::move(response));
 }
 
 bool Call::begin_stream(HttpResponse head) {
   if (answered_.exchange(true)) return false;
+  name_request(head);
   exchange_->begin_stream(std::move(head));
   return true;
+}
+
+void Call::name_request(HttpResponse& response) const {
+  if (dialect_ == Dialect::kAnthropic) response.headers.emplace_back("request-id", request().id);
 }
 
 void Call::cancel() {

@@ -47,6 +47,9 @@ class Call {
   void on_cancel(std::function<void()> function);
 
  private:
+  /// Adds the header that Anthropic's clients look for.
+  void name_request(HttpResponse& response) const;
+
   std::shared_ptr<HttpExchange> exchange_;
   Dialect dialect_;
   std::chrono::steady_clock::time_point arrived_ = std::chrono::steady_clock::now();

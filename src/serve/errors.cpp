@@ -33,7 +33,7 @@ std::string_view error_type(Dialect dialect, int status) {
   return "invalid_request_error";
 }
 
-std::string error_body(Dialect dialect, const HttpError& error) {
+std::string error_body(Dialect dialect, const HttpError& error, const std::string& request_id) {
   using nlohmann::ordered_json;
   const auto word = [](const std::string& text) {
     return text.empty() ? ordered_json() : ordered_json(text);
@@ -42,6 +42,7 @@ std::string error_body(Dialect dialect, const HttpError& error) {
   ordered_json body;
   if (dialect == Dialect::kAnthropic) {
     body = {{"type", "error"}, {"error", inner}};
+    if (!request_id.empty()) body["request_id"] = request_id;
   } else {
     inner["param"] = word(error.param);
     inner["code"] = word(error.code);
@@ -50,8 +51,9 @@ std::string error_body(Dialect dialect, const HttpError& error) {
   return body.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-HttpResponse error_response(Dialect dialect, const HttpError& error) {
-  HttpResponse response{.status = error.status, .body = error_body(dialect, error), .headers = error.headers};
+HttpResponse error_response(Dialect dialect, const HttpError& error, const std::string& request_id) {
+  HttpResponse response{
+      .status = error.status, .body = error_body(dialect, error, request_id), .headers = error.headers};
   if (error.status == 429 || error.status == 503) response.headers.emplace_back("Retry-After", "1");
   return response;
 }

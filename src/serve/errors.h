@@ -30,8 +30,9 @@ struct HttpError : std::runtime_error {
 /// The type that a dialect gives errors of a status: "invalid_request_error", "rate_limit_error", ...
 std::string_view error_type(Dialect dialect, int status);
 /// The JSON of an error in a dialect's shape, as the body of an answer and as an event of a stream.
-std::string error_body(Dialect dialect, const HttpError& error);
+/// Anthropic's has the request's id, if one is given.
+std::string error_body(Dialect dialect, const HttpError& error, const std::string& request_id = {});
 /// The whole answer of an error. A 429 and a 503 say after how many seconds to try again.
-HttpResponse error_response(Dialect dialect, const HttpError& error);
+HttpResponse error_response(Dialect dialect, const HttpError& error, const std::string& request_id = {});
 
 }  // namespace verbatim::serve

@@ -28,7 +28,8 @@ void EventStream::fail(const HttpError& error) {
     call_->fail(error);
     return;
   }
-  send(error_body(call_->dialect(), error), call_->dialect() == Dialect::kAnthropic ? "error" : "");
+  send(error_body(call_->dialect(), error, call_->request().id),
+       call_->dialect() == Dialect::kAnthropic ? "error" : "");
   end();
 }
 

@@ -14,7 +14,7 @@ void messages(const Context& context, const std::shared_ptr<Call>& call);
 /// POST /v1/messages/count_tokens
 void count_message_tokens(const Context& context, const std::shared_ptr<Call>& call);
 
-// The fields of the endpoints' requests, for docs/server.md and for tests.
+// The fields of the endpoints' requests, for docs/server-fields.md and for tests.
 extern const FieldTable kMessagesFields;
 extern const FieldTable kCountTokensFields;
 extern const FieldTable kMessagesMessageFields;

@@ -15,6 +15,8 @@ namespace verbatim::serve {
 struct MessageRequest {
   /// `table` is that of the endpoint. Throws HttpError(400).
   MessageRequest(std::string_view text, FieldTable table);
+  MessageRequest(const MessageRequest&) = delete;  // `fields` is about `body`
+  MessageRequest& operator=(const MessageRequest&) = delete;
 
   /// The tokens of the prompt, with the beginning of the answer if the request gives one. Throws
   /// HttpError(400) for what the model's template refuses.

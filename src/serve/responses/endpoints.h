@@ -17,7 +17,7 @@ void show_response(const Context& context, const std::shared_ptr<Call>& call, st
 /// DELETE /v1/responses/{id}
 void delete_response(const Context& context, const std::shared_ptr<Call>& call, std::string_view id);
 
-// The fields of the endpoint's requests, for docs/server.md and for tests.
+// The fields of the endpoint's requests, for docs/server-fields.md and for tests.
 extern const FieldTable kResponsesFields;
 extern const FieldTable kInputMessageFields;
 extern const FieldTable kInputPartFields;

@@ -39,7 +39,11 @@ Message read_message(const Json& item, const std::string& path) {
 /// Adds an item to a conversation. Calls belong to the message of the assistant before them.
 void read_item(const Json& item, const std::string& path, std::vector<Message>& messages) {
   const auto type = item.is_object() ? item.find("type") : item.end();
-  if (!item.is_object() || type == item.end() || type->is_null() || *type == "message") {
+  const bool typed = item.is_object() && type != item.end() && !type->is_null();
+  if (!typed && item.is_object() && !item.contains("role") && !item.contains("content")) {
+    throw HttpError(400, path + ".type is missing", path + ".type", "missing_required_parameter");
+  }
+  if (!typed || *type == "message") {
     messages.push_back(read_message(item, path));
   } else if (*type == "function_call") {
     const Fields fields(item, kInputCallFields, path);

@@ -17,6 +17,8 @@ struct ResponseRequest {
   /// Reads the request, and from the store what it continues. Throws HttpError(400), and HttpError(404) if
   /// there is no response to continue.
   ResponseRequest(std::string_view text, const ResponseStore& store);
+  ResponseRequest(const ResponseRequest&) = delete;  // `fields` is about `body`
+  ResponseRequest& operator=(const ResponseRequest&) = delete;
 
   Json body;
   Fields fields;

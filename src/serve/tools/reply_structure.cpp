@@ -87,11 +87,14 @@ std::vector<std::string> beginnings(const Question& question, ToolStyle style) {
     case ToolStyle::kLlama3:
       break;
   }
+  constexpr size_t kMostCharacters = 2048;  // of names; of more, structures would become too large
   std::vector<std::string> names;
+  size_t characters = 0;
   for (const Tool& tool : question.tools) {
     names.push_back(fmt::format("{{\"name\": {}", written(Json(tool.name))));
+    characters += tool.name.size();
   }
-  return names;
+  return characters > kMostCharacters ? std::vector<std::string>{"{\"name\": "} : names;
 }
 
 /// The question's format, or nothing for plain words.

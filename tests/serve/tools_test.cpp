@@ -1,0 +1,178 @@
+#include "serve/errors.h"
+#include "serve/prompt.h"
+#include "serve/service_support.h"
+#include "serve/tools/forms.h"
+
+namespace verbatim::serve {
+namespace {
+
+using test::shared_model;
+
+Question asked() {
+  Question question;
+  question.messages = {{.role = "user", .content = "Which weather?"}};
+  const Json schema = Json::parse(
+      R"({"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}, "days": {"enum": [1, 2]}},
+          "required": ["city", "days"], "additionalProperties": false})");
+  question.tools = {{.name = "weather", .description = "", .parameters = schema},
+                    {.name = "time", .description = "", .parameters = nullptr}};
+  question.parallel_tool_calls = false;
+  return question;
+}
+
+constexpr ToolStyle kStyles[] = {ToolStyle::kHermes, ToolStyle::kLlama3, ToolStyle::kMistral,
+                                 ToolStyle::kGeneric};
+
+/// What a model says that is held to a question's structure, as the parser reads it.
+std::vector<ReplyEvent> reply_to(const Question& question, ToolStyle style, uint64_t seed,
+                                 const char* recipe = "plain") {
+  GenerateOptions options{.sampling = {.temperature = 1, .seed = seed}, .max_tokens = 120};
+  options.structure = reply_structure(question, style);
+  const GenerateResult result =
+      test::generated(shared_model().encode("Question: Which weather?\nAnswer:"), options, recipe);
+  EXPECT_EQ(result.stats.finish, FinishReason::kEndOfSequence) << result.text;
+  ReplyParser parser(question, style);
+  std::vector<ReplyEvent> events = parser.push(result.text);
+  for (ReplyEvent& event : parser.finish()) events.push_back(std::move(event));
+  return events;
+}
+
+TEST(ToolStyles, OfBuiltInTemplates) {
+  EXPECT_EQ(tool_style(ChatTemplate::built_in("chatml")), ToolStyle::kHermes);
+  EXPECT_EQ(tool_style(ChatTemplate::built_in("llama-3")), ToolStyle::kLlama3);
+  EXPECT_EQ(tool_style(ChatTemplate::built_in("mistral")), ToolStyle::kMistral);
+  for (const char* const format : {"llama-2", "plain"}) {
+    EXPECT_EQ(tool_style(ChatTemplate::built_in(format)), ToolStyle::kGeneric);
+  }
+  for (const std::string& format : chat_format_names()) {
+    const ChatTemplate built_in = ChatTemplate::built_in(format);
+    EXPECT_TRUE(describes_calls(built_in, tool_style(built_in))) << format;
+  }
+}
+
+TEST(ToolStructures, OfRequiredCallsAreReadAsOneCallInEveryStyle) {
+  Question question = asked();
+  question.tool_choice.kind = ToolChoice::Kind::kRequired;
+  for (const ToolStyle style : kStyles) {
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      const std::vector<ReplyEvent> events = reply_to(question, style, seed);
+      ASSERT_EQ(events.size(), 3u) << static_cast<int>(style);
+      EXPECT_EQ(events[0].kind, ReplyEvent::Kind::kToolBegin);
+      EXPECT_EQ(events[2].kind, ReplyEvent::Kind::kToolEnd);
+      const Json arguments = Json::parse(events[1].text);
+      if (events[0].name == "time") {
+        EXPECT_EQ(arguments, Json::object());
+      } else {
+        EXPECT_EQ(arguments.size(), 2u);
+      }
+    }
+  }
+}
+
+TEST(ToolStructures, OfANamedCallHaveThatTool) {
+  Question question = asked();
+  question.tool_choice = {.kind = ToolChoice::Kind::kNamed, .name = "time"};
+  for (const ToolStyle style : kStyles) EXPECT_EQ(reply_to(question, style, 5).at(0).name, "time");
+}
+
+TEST(ToolStructures, GiveTheSameCallsPlainAndDrafted) {
+  Question question = asked();
+  question.tool_choice.kind = ToolChoice::Kind::kRequired;
+  for (const ToolStyle style : kStyles) {
+    const auto plain = reply_to(question, style, 3);
+    const auto drafted = reply_to(question, style, 3, "ml-specqd");
+    ASSERT_EQ(plain.size(), drafted.size());
+    for (size_t i = 0; i < plain.size(); ++i) {
+      EXPECT_EQ(plain[i].text, drafted[i].text);
+      EXPECT_EQ(plain[i].name, drafted[i].name);
+    }
+  }
+}
+
+TEST(ToolStructures, OfAFormatAloneAreTheFormat) {
+  Question question;
+  EXPECT_FALSE(reply_structure(question, ToolStyle::kHermes));
+  question.format = {.kind = ReplyFormat::Kind::kJsonSchema, .schema = R"({"enum": ["only this"]})"};
+  GenerateOptions options{.max_tokens = 20};
+  options.structure = reply_structure(question, ToolStyle::kHermes);
+  EXPECT_EQ(test::generated(shared_model().encode("a"), options).text, "\"only this\"");
+}
+
+TEST(ToolStructures, RefuseBadSchemasOfStrictToolsAlone) {
+  Question question = asked();
+  question.tools[0].parameters["properties"]["city"] = {{"type", "no type"}};
+  question.tool_choice.kind = ToolChoice::Kind::kRequired;
+  EXPECT_TRUE(reply_structure(question, ToolStyle::kHermes));
+  question.tools[0].strict = true;
+  try {
+    reply_structure(question, ToolStyle::kHermes);
+    FAIL() << "a strict tool's schema was taken";
+  } catch (const HttpError& error) {
+    EXPECT_EQ(error.status, 400);
+    EXPECT_EQ(error.param, "tools[0].function.parameters");
+  }
+  question.tools[0].parameters = {{"type", "string"}};
+  EXPECT_THROW(reply_structure(question, ToolStyle::kHermes), HttpError);
+}
+
+Question conversation() {
+  Question question = asked();
+  question.messages.insert(question.messages.begin(), {.role = "system", .content = "Be brief."});
+  question.messages.push_back({.role = "assistant",
+                               .content = "",
+                               .tool_calls = {{"call_1", "weather", R"({"city": "Rome", "days": 2})"}}});
+  question.messages.push_back({.role = "tool", .content = "It rains.", .tool_call_id = "call_1"});
+  return question;
+}
+
+TEST(RenderVariables, HaveCallsAndResultsAsTemplatesReadThem) {
+  Question question = conversation();
+  question.template_variables = {{"date_string", "today"}, {"tools", 1}};
+  const Json variables =
+      Json::parse(render_variables(question, ChatTemplate::built_in("chatml"), ToolStyle::kHermes));
+  EXPECT_EQ(variables["date_string"], "today");
+  EXPECT_EQ(variables["add_generation_prompt"], true);
+  EXPECT_EQ(variables["tools"][0]["function"]["name"], "weather");
+  const Json call = variables["messages"][2]["tool_calls"][0];
+  EXPECT_EQ(call["id"], "call_1");
+  EXPECT_EQ(call["function"]["arguments"], Json({{"city", "Rome"}, {"days", 2}}));
+  EXPECT_EQ(variables["messages"][3]["tool_call_id"], "call_1");
+  EXPECT_EQ(variables["messages"][3]["name"], "weather");
+}
+
+TEST(RenderVariables, HaveIdsThatMistralsTemplatesAccept) {
+  const Json variables =
+      Json::parse(render_variables(conversation(), ChatTemplate::built_in("mistral"), ToolStyle::kMistral));
+  const std::string id = variables["messages"][2]["tool_calls"][0]["id"];
+  EXPECT_EQ(id.size(), 9u);
+  EXPECT_EQ(variables["messages"][3]["tool_call_id"], id);
+}
+
+TEST(RenderVariables, TellToolsInWordsWhereATemplateKnowsNone) {
+  const ChatTemplate simple(
+      "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}");
+  const Question question = conversation();
+  const Json variables = Json::parse(render_variables(question, simple, tool_style(simple)));
+  EXPECT_FALSE(variables.contains("tools"));
+  ASSERT_EQ(variables["messages"].size(), 4u);
+  EXPECT_THAT(variables["messages"][0]["content"].get<std::string>(),
+              testing::AllOf(testing::StartsWith("Be brief.\n\n"), testing::HasSubstr("\"weather\"")));
+  EXPECT_EQ(variables["messages"][2]["content"],
+            R"({"tool_calls": [{"name": "weather", "arguments": {"city": "Rome", "days": 2}}]})");
+  EXPECT_EQ(variables["messages"][3]["role"], "user");
+  EXPECT_EQ(variables["messages"][3]["content"], "Result of the tool weather:\nIt rains.");
+}
+
+TEST(ConversationTokens, SayWhatATemplateRefuses) {
+  const ChatTemplate refusing("{{ raise_exception('Only users may speak') }}");
+  try {
+    conversation_tokens(asked(), shared_model(), refusing, ToolStyle::kGeneric);
+    FAIL() << "the template was rendered";
+  } catch (const HttpError& error) {
+    EXPECT_EQ(error.status, 400);
+    EXPECT_THAT(error.what(), testing::HasSubstr("Only users may speak"));
+  }
+}
+
+}  // namespace
+}  // namespace verbatim::serve
