@@ -106,16 +106,15 @@ void chat(const Options& options) {
   std::optional<ChatFormat> format;
   if (!options.format.empty()) format = chat_format(options.format);
   const Model model = load_model(options.common.model, options.common.load_options({recipe}));
-  if (!format) format = detect_chat_format(model);
+  Chat history = format ? Chat(model, *format, options.system) : Chat(model, options.system);
+  const std::string format_name = history.format().name == "template" ? "model's own" : history.format().name;
 
   GenerateOptions generate;
   generate.sampling = options.common.sampling;
   generate.max_tokens = options.max_tokens;
   generate.cancelled = interrupted;
   generate.prefill_progress = show_reading;
-  Talk chat{
-      Conversation(model, Chat(model, *format, options.system), generate, recipe, options.common.threads),
-      recipe};
+  Talk chat{Conversation(model, std::move(history), generate, recipe, options.common.threads), recipe};
   if (const auto drafts = load_draft_model(options.common, recipe))
     chat.conversation.set_draft_model(*drafts);
   chat.conversation.prepare(show_measuring);
@@ -125,7 +124,7 @@ void chat(const Options& options) {
   LineReader reader;
   if (reader.on_terminal()) {
     say("{} in the {} format, {} tokens of context. /help lists commands, Ctrl-D leaves.\n",
-        one_line(options.common.model), format->name, model.context());
+        one_line(options.common.model), format_name, model.context());
   }
   while (const auto line = reader.next("> ")) {
     if (!take_line(chat, *line)) break;
@@ -146,7 +145,8 @@ void add_chat(Command program) {
   command.add_option("--system", options->system, "What the model is told before the conversation");
   command
       .add_option("--format", options->format,
-                  "chatml, llama-3, llama-2, mistral or plain; without it the vocabulary says")
+                  "chatml, llama-3, llama-2, mistral or plain; without it the model's own template, or else "
+                  "its vocabulary, says")
       .type_name("NAME");
   command.add_option("-n,--max-tokens", options->max_tokens, "Tokens in a reply at most")
       .show_default()

@@ -32,6 +32,8 @@ struct Options {
   int64_t context = 0;
   int32_t threads = 0;
   double memory_gb = 0;
+  std::string cache_dir;
+  double cache_dir_gb = 4;
   std::string key_file;
   std::vector<std::string> origins;
   std::string certificate;
@@ -120,6 +122,8 @@ ServerOptions server_options(const Options& options) {
   server.engine.max_batch = options.batch;
   server.engine.capacity = options.context;
   server.engine.threads = options.threads;
+  server.engine.cache_dir = options.cache_dir;
+  server.engine.cache_dir_bytes = static_cast<int64_t>(options.cache_dir_gb * 1024 * 1024 * 1024);
   server.model_bytes = static_cast<int64_t>(options.memory_gb * 1e9);
   server.api_keys = api_keys(options.key_file);
   server.cors_origins = options.origins;
@@ -247,6 +251,17 @@ void add_engine(Command command, Options& options) {
   command.add_option("--threads", options.threads, "Threads to compute with; without it one per processor")
       .group(decoding)
       .range(1, 4096);
+  command
+      .add_option(
+          "--cache-dir", options.cache_dir,
+          "A folder that keeps the beginnings of conversations, so that they are not read again after a "
+          "restart")
+      .type_name("DIR")
+      .group(decoding);
+  command.add_option("--cache-dir-size", options.cache_dir_gb, "GiB that may lie in it")
+      .group(decoding)
+      .range(0.001, 1e6)
+      .show_default();
   command
       .add_option(
           "--memory", options.memory_gb,

@@ -4,7 +4,7 @@ import { tokenOf } from "./tint.js";
 
 /** What a token's origin means, in words. */
 function story(token) {
-  const { origin, level, confidence } = token;
+  const { origin, level = "A level", confidence = 0 } = token;
   if (origin === "drafted") return ["Drafted and kept", `${level} drafted it, ${percent(confidence)} sure.`];
   if (origin === "corrected") return ["Corrected", `${level} drafted another token, ${percent(confidence)} sure; the model chose this one.`];
   return ["Plain", "No draft stood here: the model said it itself."];
@@ -16,7 +16,7 @@ function show(span) {
   const [title, words] = story(token);
   const parts = [element("strong", { text: title }), element("span", { text: words })];
   if (token.origin !== "plain") {
-    parts.push(element("meter", { min: 0, max: 1, value: token.confidence, "aria-hidden": "true" }));
+    parts.push(element("meter", { min: 0, max: 1, value: token.confidence ?? 0, "aria-hidden": "true" }));
   }
   parts.push(element("small", { text: `token ${token.id}, ${token.bytes} ${token.bytes === 1 ? "byte" : "bytes"}` }));
   tip.replaceChildren(...parts);

@@ -191,21 +191,3 @@ export class MarkdownWriter {
     this.#line = [];
   }
 }
-
-/** Writes a text as it is, without looking for Markdown. */
-export class PlainWriter {
-  #writer;
-
-  constructor(root, makeSpan) {
-    this.#writer = new InlineWriter(root.appendChild(element("p", { class: "as-is" })), makeSpan, true);
-  }
-
-  write(text, token) {
-    for (const character of text) this.#writer.push(character, token);
-    this.#writer.flush();
-  }
-
-  end() {
-    this.#writer.end();
-  }
-}

@@ -1,6 +1,7 @@
 import { TokenAligner } from "./aligner.js";
 import { element } from "./dom.js";
-import { MarkdownWriter, PlainWriter } from "./markdown.js";
+import { MarkdownWriter } from "./markdown.js";
+import { PlainWriter } from "./plain-writer.js";
 import { settings } from "./settings.js";
 import { tokenSpan } from "./tint.js";
 

@@ -35,8 +35,8 @@ export function tokenSpan(text, token) {
   span.dataset.origin = token.origin;
   if (text.trim() === "") span.dataset.blank = "";
   if (token.origin === "drafted") {
-    span.dataset.slot = slotOf(token.level);
-    span.dataset.sure = strengthOf(token.confidence);
+    span.dataset.slot = slotOf(token.level ?? "a level");
+    span.dataset.sure = strengthOf(token.confidence ?? 0);
   }
   tokens.set(span, token);
   return span;

@@ -12,7 +12,8 @@
 #include "support/speculative_text.h"
 #include "support/synthetic_model.h"
 
-// Beginnings of sequences that are kept on disk: whatever lies there, the answers are those without it.
+// Beginnings of sequences that are kept on disk: however damaged they are, the answers are those without
+// them.
 
 namespace verbatim {
 namespace {

@@ -11,6 +11,7 @@
 #include "serve/page.h"
 #include "serve/raw_client.h"
 #include "serve/transport_fixture.h"
+#include "verbatim/error.h"
 
 namespace verbatim {
 namespace {

@@ -230,8 +230,9 @@ void Connection::end(AnswerState& answer) {
 void Connection::abandon(AnswerState& answer) {
   std::function<void()> dropped;
   const std::lock_guard lock(mutex_);
-  dropped.swap(answer.on_gone);
+  // One that is gone already is still to be told so by close().
   if (answer.stage == AnswerState::Stage::kComplete || answer.gone) return;
+  dropped.swap(answer.on_gone);
   answer.gone = true;
   schedule_close();
 }

@@ -32,7 +32,9 @@ class RequestParser::Implementation : public http::basic_parser<true> {
  public:
   explicit Implementation(const RequestLimits& limits) : limits_(limits) {
     header_limit(static_cast<uint32_t>(limits.head_bytes));
-    body_limit(boost::none);  // checked here, so that the head is known by then
+    // Checked here, so that the head is known by then. Without a limit Beast 1.74 takes every length for too
+    // long.
+    body_limit(std::numeric_limits<uint64_t>::max());
   }
 
   size_t take_in(std::string_view bytes);
