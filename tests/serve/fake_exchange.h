@@ -23,6 +23,7 @@ class FakeExchange : public serve::HttpExchange {
     request_.method = std::move(method);
     request_.path = std::move(path);
     request_.body = std::move(body);
+    request_.id = "request-of-a-test";
   }
 
   const serve::HttpRequest& request() const override { return request_; }

@@ -242,7 +242,8 @@ TEST(Messages, TellErrorsInAnthropicsShapeWithTheRequestsId) {
     EXPECT_EQ(error["type"], "error");
     EXPECT_EQ(error["error"]["type"], "invalid_request_error");
     EXPECT_THAT(error["error"]["message"].get<std::string>(), testing::HasSubstr(each.message));
-    EXPECT_TRUE(error.contains("request_id"));
+    EXPECT_EQ(error["request_id"], "request-of-a-test");
+    EXPECT_EQ(answer->header("request-id"), "request-of-a-test");
   }
   Json strict = call_wanted();
   strict["tools"][0]["strict"] = true;

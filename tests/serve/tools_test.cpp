@@ -89,6 +89,44 @@ TEST(ToolStructures, GiveTheSameCallsPlainAndDrafted) {
   }
 }
 
+TEST(ToolStructures, OfFreeChoiceLeaveWordsInWhichNoCallBegins) {
+  Question question = asked();
+  question.parallel_tool_calls = true;
+  for (const ToolStyle style : kStyles) {
+    GenerateOptions options{.sampling = {.temperature = 1, .seed = 11}, .max_tokens = 40};
+    options.structure = reply_structure(question, style);
+    const std::vector<int32_t> prompt = shared_model().encode("Question: Which weather?\nAnswer:");
+    const std::string text = test::generated(prompt, options).text;
+    EXPECT_EQ(test::generated(prompt, options, "ml-specqd").text, text);
+    ReplyParser parser(question, style);
+    std::vector<ReplyEvent> events = parser.push(text);
+    for (ReplyEvent& event : parser.finish()) events.push_back(std::move(event));
+    ASSERT_EQ(events.size(), 1u) << text;
+    EXPECT_EQ(events[0].text, text);
+    options.structure.reset();
+    EXPECT_EQ(test::generated(prompt, options).text, text);  // what the model would have said anyway
+  }
+}
+
+TEST(ToolStructures, OfParallelCallsAreReadAsOneAfterTheOther) {
+  Question question = asked();
+  question.tools.pop_back();
+  question.tool_choice.kind = ToolChoice::Kind::kRequired;
+  question.parallel_tool_calls = true;
+  for (const ToolStyle style : {ToolStyle::kHermes, ToolStyle::kMistral, ToolStyle::kGeneric}) {
+    GenerateOptions options{.sampling = {.temperature = 1, .seed = 2}, .max_tokens = 150};
+    options.structure = reply_structure(question, style);
+    const std::string text = test::generated(shared_model().encode("a"), options).text;
+    ReplyParser parser(question, style);
+    std::vector<ReplyEvent> events = parser.push(text);
+    for (size_t i = 0; i + 2 < events.size(); i += 3) {
+      EXPECT_EQ(events[i].kind, ReplyEvent::Kind::kToolBegin) << text;
+      EXPECT_EQ(events[i + 2].kind, ReplyEvent::Kind::kToolEnd) << text;
+    }
+    EXPECT_GE(events.size(), 3u) << text;
+  }
+}
+
 TEST(ToolStructures, OfAFormatAloneAreTheFormat) {
   Question question;
   EXPECT_FALSE(reply_structure(question, ToolStyle::kHermes));

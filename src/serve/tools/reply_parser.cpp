@@ -1,7 +1,7 @@
-#include <random>
 #include <set>
 
 #include "serve/conversation.h"
+#include "serve/ids.h"
 #include "serve/tools/call_reader.h"
 #include "serve/tools/forms.h"
 
@@ -11,17 +11,8 @@ namespace {
 /// An id that no other call has: of nine letters and digits, which Mistral's templates insist on, or "call_"
 /// and 24 of them.
 std::string new_call_id(ToolStyle style) {
-  static constexpr std::string_view kSigns = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-  thread_local std::mt19937_64 random = [] {
-    std::random_device device;
-    std::seed_seq seed{device(), device(), device(), device()};
-    return std::mt19937_64(seed);
-  }();
-  std::uniform_int_distribution<size_t> any(0, kSigns.size() - 1);
-  const bool mistral = style == ToolStyle::kMistral;
-  std::string id = mistral ? "" : "call_";
-  for (int i = 0; i < (mistral ? 9 : 24); ++i) id += kSigns[any(random)];
-  return id;
+  constexpr size_t kMistralLength = 9;
+  return style == ToolStyle::kMistral ? new_id("").substr(0, kMistralLength) : new_id("call_");
 }
 
 /// The text that a call begins with wherever it stands in a reply; empty for styles whose calls are the whole
