@@ -113,7 +113,8 @@ struct LevelStats {
   Diagnostics diagnostics;
 };
 
-/// How often the planner chose a way to draft: "plain", "self", "self <- ngram", ...
+/// How often the planner chose a way to draft: "plain", "self", "self <- ngram", ... The plan "structure" counts
+/// the steps for which GenerateOptions::structure drafted, so that the planner had nothing to choose.
 struct PlanStats {
   std::string name;
   int64_t steps = 0;

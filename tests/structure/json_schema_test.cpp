@@ -244,8 +244,7 @@ TEST(JsonSchema, NamesThePlaceOfWhatItRefuses) {
   EXPECT_THAT(refusal("[]"), HasSubstr("#"));
   EXPECT_THAT(refusal(R"({"$ref":"#/nowhere"})"), HasSubstr("nowhere"));
   EXPECT_THAT(refusal(R"({"$ref":"http://example.org/x"})"), HasSubstr("example.org"));
-  EXPECT_THAT(refusal(R"({"type":"string","pattern":"(?=a)"
-})"), HasSubstr("(?=a)"));
+  EXPECT_THAT(refusal(R"x({"type":"string","pattern":"(?=a)"})x"), HasSubstr("(?=a)"));
   EXPECT_THAT(refusal(R"({"type":"string","pattern":"a{"})"), HasSubstr("pattern"));
 EXPECT_THAT(refusal(R"({"type":"array","uniqueItems":true})"), HasSubstr("uniqueItems"));
 EXPECT_THAT(refusal(R"({"type":"number","multipleOf":0.1})"), HasSubstr("multipleOf"));
