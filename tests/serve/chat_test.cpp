@@ -8,7 +8,7 @@ using test::Json;
 using test::shared_model;
 using test::shared_service;
 
-Json chat(const Json& more) {
+Json chat(const Json& more = Json::object()) {
   Json request = {{"model", "target"},
                   {"messages",
                    {{{"role", "system"}, {"content", "Be brief."}},
@@ -62,7 +62,7 @@ TEST(ChatCompletions, TellLogprobsWholeAndStreamed) {
 }
 
 TEST(ChatCompletions, ReadPartsAsOneTextAndDevelopersAsTheSystem) {
-  const Json plain = ask(shared_service(), "/v1/chat/completions", chat({}))->json();
+  const Json plain = ask(shared_service(), "/v1/chat/completions", chat())->json();
   const Json parts = ask(shared_service(), "/v1/chat/completions",
                          chat({{"messages",
                                 {{{"role", "developer"}, {"content", "Be brief."}},

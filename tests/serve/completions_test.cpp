@@ -11,7 +11,7 @@ using test::shared_service;
 
 constexpr const char* kPrompt = "def fibonacci(n):\n";
 
-Json completion(const Json& more) {
+Json completion(const Json& more = Json::object()) {
   Json request = {{"model", "target"}, {"prompt", kPrompt}, {"max_tokens", 40}, {"seed", 7}};
   request.update(more);
   return request;
@@ -53,7 +53,7 @@ TEST(Completions, AreTheEnginesBytesWithEveryRecipeWholeAndStreamed) {
 }
 
 TEST(Completions, WithoutSpeculationDraftNothingAndSayTheSame) {
-  const auto drafted = ask(shared_service(), "/v1/completions", completion({}))->json();
+  const auto drafted = ask(shared_service(), "/v1/completions", completion())->json();
   const auto plain =
       ask(shared_service(), "/v1/completions", completion({{"verbatim", {{"speculation", false}}}}))->json();
   EXPECT_EQ(drafted["choices"], plain["choices"]);
@@ -84,7 +84,7 @@ TEST(Completions, OfSeveralChoicesAndPromptsHaveTheirOwnSeedsAndPlaces) {
 
 TEST(Completions, OfTokensAreThoseOfTheText) {
   const Json tokens = shared_model().encode(kPrompt);
-  const Json by_text = ask(shared_service(), "/v1/completions", completion({}))->json();
+  const Json by_text = ask(shared_service(), "/v1/completions", completion())->json();
   const Json by_tokens = ask(shared_service(), "/v1/completions", completion({{"prompt", tokens}}))->json();
   const Json by_list =
       ask(shared_service(), "/v1/completions", completion({{"prompt", Json::array({tokens})}}))->json();
@@ -168,7 +168,7 @@ TEST(Completions, EchoAPromptWithoutGeneratingAnything) {
 }
 
 TEST(Completions, TellTheSeedThatWasDrawn) {
-  Json request = completion({});
+  Json request = completion();
   request.erase("seed");
   const Json drawn = ask(shared_service(), "/v1/completions", request)->json();
   request["seed"] = drawn["verbatim"]["seed"];

@@ -227,7 +227,8 @@ TEST(ServiceModels, AreLoadedWhenTheyAreAskedForAndUnloadedWhenMemoryIsShort) {
   serve::Service service(options, kNoLog);
   const auto loaded = [&] {
     std::string names;
-    for (const Json& model : get(service, "/v1/verbatim/stats")->json()["models"]) {
+    const Json stats = get(service, "/v1/verbatim/stats")->json();
+    for (const Json& model : stats["models"]) {
       if (model["loaded"].get<bool>()) names += model["name"].get<std::string>() + " ";
     }
     return names;

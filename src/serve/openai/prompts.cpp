@@ -53,7 +53,8 @@ std::vector<Prompt> read_prompts(const Fields& fields, std::string_view name) {
     if (each.is_string()) {
       prompts.emplace_back(each.get<std::string>());
     } else {
-      prompts.emplace_back(read_tokens(fields, name, each.is_array() ? each : Json::array({each})));
+      // A number among them is no prompt, and read_tokens() refuses a list that holds a list.
+      prompts.emplace_back(read_tokens(fields, name, each.is_array() ? each : *value));
     }
   }
   return prompts;
