@@ -127,8 +127,9 @@ void add_generate(Command program) {
   command.add_option("--prefill-chunk", options->generate.prefill_chunk, "Prompt tokens per pass")
       .show_default()
       .range(int64_t{1}, int64_t{1} << 20);
-  command.add_option("--schema", options->schema,
-                     "Reply in JSON that fits this schema: a text that begins with { or a file")
+  command
+      .add_option("--schema", options->schema,
+                  "Reply in JSON that fits this schema: a text that begins with { or a file")
       .type_name("SCHEMA");
   command.add_flag("--ignore-eos", options->generate.ignore_eos, "Go on after the end-of-sequence token");
   command.add_flag("--json", options->json, "Print one JSON object with the text and statistics");

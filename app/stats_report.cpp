@@ -171,6 +171,10 @@ std::string stats_report(const Stats& stats, const Recipe& recipe) {
                           of_steps(stats.fallbacks), of_steps(stats.rollbacks));
   }
   report += "\n\n" + time_table(stats);
+  if (stats.structure_steps > 0) {
+    report += fmt::format("\nthe structure drafted in {} steps: {} of {} tokens kept\n",
+                          stats.structure_steps, stats.structure_accepted, stats.structure_drafted);
+  }
   if (!stats.plans.empty()) report += "\n" + plan_table(stats);
   if (stats.drafted == 0) return report;
   report += "\nkept of what was drafted so deep\n" + depth_table(stats);

@@ -94,7 +94,7 @@ void run(const Options& options) {
     for (int32_t seed = 0; seed < options.seeds; ++seed) {
       for (const float temperature : {0.0f, 1.0f}) {
         Reply& reply = waiting.emplace_back();
-        reply = {.schema = i, .seed = seed, .temperature = temperature};
+        reply = {.schema = i, .seed = seed, .temperature = temperature, .streams = {}};
         GenerateOptions generate;
         generate.sampling.temperature = temperature;
         generate.sampling.seed = static_cast<uint64_t>(seed);

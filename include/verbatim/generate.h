@@ -43,11 +43,11 @@ struct GenerateOptions {
   std::function<void(double)> prefill_progress = {};
   /// Says which tokens may come next; empty: all of them.
   TokenFilter filter = {};
-  /// Holds the reply to a structure: tokens that cannot lead to one of its texts are ruled out, and the tokens
-  /// that end a sequence (`stop_tokens` too) are allowed exactly where the text is complete. `max_tokens` and
-  /// `stop` may end a reply before that. Applies together with `filter` and the logit bias. Before anything is
-  /// computed, Error(kBadInput) says that the structure allows no text or is too large, or that the model has
-  /// no vocabulary, and Error(kUsage) that no token ends a sequence.
+  /// Holds the reply to a structure: tokens that cannot lead to one of its texts are ruled out, and the
+  /// tokens that end a sequence (`stop_tokens` too) are allowed exactly where the text is complete.
+  /// `max_tokens` and `stop` may end a reply before that. Applies together with `filter` and the logit bias.
+  /// Before anything is computed, Error(kBadInput) says that the structure allows no text or is too large, or
+  /// that the model has no vocabulary, and Error(kUsage) that no token ends a sequence.
   std::optional<Structure> structure = {};
   /// Fills GenerateResult::logprobs, with this many likeliest tokens at every place (0 to kMostTopLogprobs);
   /// nothing leaves them out, which saves the time of computing them.
@@ -117,7 +117,8 @@ struct LevelStats {
   Diagnostics diagnostics;
 };
 
-/// How often the planner chose a way to draft: "plain", "self", "self <- ngram", ...
+/// How often the planner chose a way to draft: "plain", "self", "self <- ngram", ... The plan "structure"
+/// counts the steps for which GenerateOptions::structure drafted, so that the planner had nothing to choose.
 struct PlanStats {
   std::string name;
   int64_t steps = 0;

@@ -48,7 +48,8 @@ std::shared_ptr<StructureCursor> structure_cursor(const GenerateOptions& options
   std::vector<int32_t> ends = data.checkpoint.config.eos_tokens;
   ends.insert(ends.end(), options.stop_tokens.begin(), options.stop_tokens.end());
   if (ends.empty()) {
-    fail(ErrorKind::kUsage, "a structured reply ends with a token, and the model has none: give a stop token");
+    fail(ErrorKind::kUsage,
+         "a structured reply ends with a token, and the model has none: give a stop token");
   }
   return std::make_shared<StructureCursor>(data.structures->compiled(*options.structure), std::move(ends));
 }

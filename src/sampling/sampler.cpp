@@ -125,7 +125,8 @@ int32_t Sampler::sample(std::span<const float> logits, int64_t position, std::sp
   const float largest = largest_logit(logits);
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   if (largest == kNone && largest_logit(given) != kNone) {
-    fail(ErrorKind::kUsage, "the structure, the token filter or the logit bias leaves no token for position {}", position);
+    fail(ErrorKind::kUsage,
+         "the structure, the token filter or the logit bias leaves no token for position {}", position);
   }
   if (largest == -std::numeric_limits<float>::infinity()) {
     bad_input(

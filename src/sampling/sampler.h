@@ -14,10 +14,10 @@
 
 namespace verbatim {
 
-/// What decides which tokens a sequence may continue with, a filter and a structure, and the arguments to call
-/// them with. Where there are both, a token must be allowed by both.
+/// What decides which tokens a sequence may continue with, a filter and a structure, and the arguments to
+/// call them with. Where there are both, a token must be allowed by both.
 struct Constraint {
-  TokenFilter filter = {};     ///< empty: every token is allowed
+  TokenFilter filter = {};  ///< empty: every token is allowed
   /// Null: every token is allowed. Copies of a constraint share it.
   std::shared_ptr<StructureCursor> structure = nullptr;
   size_t first_generated = 0;  ///< the position of the first token that filter and structure are told, and of
@@ -36,8 +36,8 @@ class Sampler {
   /// The token at `position` of a sequence (counted from 0), from the logits of the position before it.
   /// `history` holds the tokens of positions 0 .. position - 1 (the repetition penalty and the filter read
   /// it). Ties go to the smaller token; NaN counts as minus infinity. Throws Error(kBadInput) when no logit
-  /// is above minus infinity, and Error(kUsage) when the structure, the filter or the biases leave none. Does not allocate
-  /// after the first call with a vocabulary of that size.
+  /// is above minus infinity, and Error(kUsage) when the structure, the filter or the biases leave none. Does
+  /// not allocate after the first call with a vocabulary of that size.
   int32_t sample(std::span<const float> logits, int64_t position, std::span<const int32_t> history);
 
   /// The tokens that sample() may choose given a draft's logits: those of the best scores, best first, at
@@ -61,8 +61,8 @@ class Sampler {
   bool distribution(std::span<const float> logits, std::span<const int32_t> history, std::vector<float>& out);
 
   /// The logits with the logit bias, and minus infinity for tokens that the filter or the structure forbids:
-  /// what remains of the vocabulary before penalty, temperature and noise. Refers to the logits given or to the sampler,
-  /// until its next call.
+  /// what remains of the vocabulary before penalty, temperature and noise. Refers to the logits given or to
+  /// the sampler, until its next call.
   std::span<const float> constrained(std::span<const float> logits, std::span<const int32_t> history);
 
   /// The most guesses that best() can give.

@@ -214,6 +214,7 @@ void Speculator::end(Stats& stats) const {
     return;
   }
   stats.plans = planner_->chosen();
+  if (stats.structure_steps > 0) stats.plans.push_back({"structure", stats.structure_steps});
   stats.diagnostics.expected_draft = planner_->expected_draft();
   stats.diagnostics.expected_verify = planner_->expected_verify();
   stats.diagnostics.table_verify = planner_->table_verify();

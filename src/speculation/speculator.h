@@ -63,7 +63,7 @@ class Speculator {
   bool shared_ = false;                     // whether other sequences share its passes
   std::optional<Calibration> calibration_;  // of drafts without a planner, which has its own
   Draft draft_;
-  bool forced_ = false;            // whether the structure drafted in this step
+  bool forced_ = false;             // whether the structure drafted in this step
   int64_t structure_accepted_ = 0;  // the tokens since begin() that the structure drafted and the model kept
 };
 

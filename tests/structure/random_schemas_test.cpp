@@ -156,6 +156,9 @@ bool in_order(const Schema& schema, const Schema& value) {
   return true;
 }
 
+/// A limit where a schema has none: more than a value here can be.
+constexpr int64_t kMany = 1'000'000'000'000'000;
+
 bool valid(const Schema& schema, const Schema& value) {
   if (schema.contains("enum")) {
     // By text, as objects of another order are other texts.
@@ -171,18 +174,18 @@ bool valid(const Schema& schema, const Schema& value) {
   if (type == "boolean") return value.is_boolean();
   if (type == "integer") {
     if (!value.is_number_integer()) return false;
-    const auto number = value.get<int>();
-    return number >= schema.value("minimum", -1000) && number <= schema.value("maximum", 1000);
+    const auto number = value.get<int64_t>();
+    return number >= schema.value("minimum", -kMany) && number <= schema.value("maximum", kMany);
   }
   if (type == "string") {
     if (!value.is_string()) return false;
     const int64_t length = characters(value.get<std::string>());
-    return length >= schema.value("minLength", 0) && length <= schema.value("maxLength", 1000);
+    return length >= schema.value("minLength", int64_t{0}) && length <= schema.value("maxLength", kMany);
   }
   if (type == "array") {
     if (!value.is_array()) return false;
-    const auto size = static_cast<int>(value.size());
-    return size >= schema.value("minItems", 0) && size <= schema.value("maxItems", 1000) &&
+    const auto size = static_cast<int64_t>(value.size());
+    return size >= schema.value("minItems", int64_t{0}) && size <= schema.value("maxItems", kMany) &&
            std::all_of(value.begin(), value.end(),
                        [&](const Schema& each) { return valid(schema["items"], each); });
   }
