@@ -126,6 +126,11 @@ Question in_words(Question question) {
 }  // namespace
 
 std::string render_variables(const Question& question, const ChatTemplate& chat_template, ToolStyle style) {
+  if (question.tool_choice.kind == ToolChoice::Kind::kNone && !question.tools.empty()) {
+    Question without = question;
+    without.tools.clear();
+    return render_variables(without, chat_template, style);
+  }
   bool tools = !question.tools.empty();
   for (const Message& message : question.messages) {
     tools = tools || message.role == "tool" || !message.tool_calls.empty();

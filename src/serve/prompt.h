@@ -11,7 +11,7 @@ namespace verbatim::serve {
 /// The variables that a chat template is rendered with, as a JSON text: the question's messages and tools in
 /// the members that templates read, and its template_variables. Where the template knows no tools, or writes
 /// calls in a way that `style` is not, they are told in the system message and calls and results are written
-/// out as text, so that every model can be given tools.
+/// out as text, so that every model can be given tools. Tools that must not be called are not told.
 std::string render_variables(const Question& question, const ChatTemplate& chat_template, ToolStyle style);
 
 /// The tokens of a conversation as a chat template writes it, with the reply about to begin, or begun with

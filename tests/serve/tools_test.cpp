@@ -178,6 +178,19 @@ TEST(RenderVariables, HaveCallsAndResultsAsTemplatesReadThem) {
   EXPECT_EQ(variables["messages"][3]["name"], "weather");
 }
 
+TEST(RenderVariables, TellNoToolsThatMustNotBeCalled) {
+  for (const char* const format : {"chatml", "plain"}) {
+    const ChatTemplate chat_template = ChatTemplate::built_in(format);
+    Question question = asked();
+    question.tool_choice.kind = ToolChoice::Kind::kNone;
+    Question without = question;
+    without.tools.clear();
+    const ToolStyle style = tool_style(chat_template);
+    EXPECT_EQ(render_variables(question, chat_template, style),
+              render_variables(without, chat_template, style));
+  }
+}
+
 TEST(RenderVariables, HaveIdsThatMistralsTemplatesAccept) {
   const Json variables =
       Json::parse(render_variables(conversation(), ChatTemplate::built_in("mistral"), ToolStyle::kMistral));

@@ -125,7 +125,7 @@ void read_tools(const Fields& fields, Question& question) {
     choice->refuse("name", type == "tool" ? "is missing" : "is for the type \"tool\"", "invalid_value");
   }
   if (type == "none") {
-    question.tools.clear();
+    question.tool_choice.kind = ToolChoice::Kind::kNone;
   } else if (type == "tool") {
     question.tool_choice = named_choice(question.tools, *choice);
   } else if (type == "any") {

@@ -2,6 +2,7 @@
 
 #include "serve/openai/common_fields.h"
 #include "serve/openai/endpoints.h"
+#include "serve/tools/tool_list.h"
 
 namespace verbatim::serve {
 
@@ -95,14 +96,6 @@ std::vector<Message> read_messages(const Fields& fields) {
   return messages;
 }
 
-bool good_name(std::string_view name) {
-  constexpr size_t kLongest = 64;
-  const auto good = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  };
-  return !name.empty() && name.size() <= kLongest && std::all_of(name.begin(), name.end(), good);
-}
-
 std::vector<Tool> read_tools(const Fields& fields) {
   constexpr size_t kMost = 128;
   std::vector<Tool> tools;
@@ -111,18 +104,11 @@ std::vector<Tool> read_tools(const Fields& fields) {
     Tool tool;
     tool.name = *function.text("name");
     tool.description = function.text("description").value_or("");
-    if (!good_name(tool.name)) {
-      function.refuse("name", "must be 1 to 64 letters, digits, underscores and dashes", "invalid_value");
-    }
-    const auto same = [&](const Tool& other) { return other.name == tool.name; };
-    if (std::any_of(tools.begin(), tools.end(), same)) {
-      function.refuse("name", "is the name of another tool too", "invalid_value");
-    }
     const Json* const parameters = function.find("parameters");
     tool.parameters =
         parameters != nullptr ? *parameters : Json{{"type", "object"}, {"properties", Json::object()}};
     tool.strict = function.boolean("strict").value_or(false);
-    tools.push_back(std::move(tool));
+    add_tool(tools, std::move(tool), function);
   }
   if (tools.size() > kMost) fields.refuse("tools", "must be 128 at most", "invalid_value");
   return tools;
@@ -140,12 +126,7 @@ ToolChoice read_tool_choice(const Fields& fields, const std::vector<Tool>& tools
   if (choice->is_string()) return {.kind = Kind::kRequired};
   const Fields named = *fields.object("tool_choice", kNamedTable);
   const Fields function = *named.object("function", kNameTable);
-  const std::string name = *function.text("name");
-  const auto same = [&](const Tool& tool) { return tool.name == name; };
-  if (std::none_of(tools.begin(), tools.end(), same)) {
-    function.refuse("name", "is the name of none of the tools", "invalid_value");
-  }
-  return {.kind = Kind::kNamed, .name = name};
+  return named_choice(tools, function);
 }
 
 ReplyFormat read_format(const Fields& fields) {

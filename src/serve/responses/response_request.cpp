@@ -128,7 +128,7 @@ void read_tools(const Fields& fields, Question& question) {
     question.tool_choice =
         named_choice(question.tools, *fields.object("tool_choice", kResponsesToolChoiceFields));
   } else if (*choice == "none") {
-    question.tools.clear();
+    question.tool_choice.kind = ToolChoice::Kind::kNone;
   } else if (*choice != "required") {
     fields.refuse("tool_choice", "must be \"none\", \"auto\", \"required\" or an object", "invalid_value");
   } else if (question.tools.empty()) {
