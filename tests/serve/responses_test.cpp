@@ -155,7 +155,7 @@ TEST(Responses, AreStoredAndDeleted) {
   Json request = story();
   request["previous_response_id"] = response["id"];
   const auto answer = ask(shared_service(), "/v1/responses", request);
-  EXPECT_EQ(answer->status(), 404);
+  EXPECT_EQ(answer->status(), 400);
   EXPECT_EQ(answer->json()["error"]["code"], "previous_response_not_found");
   request = story();
   request["store"] = false;
