@@ -252,5 +252,26 @@ TEST(ResponseStore, KeepsNothingIfItMayKeepNothing) {
   EXPECT_EQ(store.find("a"), nullptr);
 }
 
+TEST(Responses, TakeArgumentsOfAnyDepthAndRefuseTooManyTools) {
+  Json request = story();
+  request["input"] =
+      Json::array({{{"role", "user"}, {"content", "Call it."}},
+                   {{"type", "function_call"},
+                    {"call_id", "call_1"},
+                    {"name", "f"},
+                    {"arguments", R"({"a":)" + std::string(300000, '[') + std::string(300000, ']') + "}"}},
+                   {{"type", "function_call_output"}, {"call_id", "call_1"}, {"output", "It is done."}}});
+  EXPECT_EQ(ask(shared_service(), "/v1/responses", request)->status(), 400);
+  request = story();
+  request["verbatim"] = {{"origins", true}};
+  EXPECT_EQ(ask(shared_service(), "/v1/responses", request)->json()["error"]["param"], "verbatim.origins");
+  request = story();
+  for (int i = 0; i < 20000; ++i) {
+    request["tools"].push_back(weather_tool());
+    request["tools"].back()["name"] = "f" + std::to_string(i);
+  }
+  EXPECT_EQ(ask(shared_service(), "/v1/responses", request)->json()["error"]["param"], "tools");
+}
+
 }  // namespace
 }  // namespace verbatim::serve
