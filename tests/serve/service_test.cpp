@@ -1,3 +1,5 @@
+#include <future>
+
 #include "serve/service_support.h"
 
 namespace verbatim {
@@ -188,27 +190,52 @@ TEST(ServiceLimits, ChoicesThatCouldNeverRunTogetherAreRefusedForGood) {
   }
 }
 
+/// A client that takes its answer only when it is told to.
+class SlowExchange : public test::FakeExchange {
+ public:
+  SlowExchange(std::string body, std::shared_future<void> go)
+      : FakeExchange("POST", "/v1/completions", std::move(body)), go_(std::move(go)) {}
+  void respond(serve::HttpResponse response) override {
+    go_.wait();
+    FakeExchange::respond(std::move(response));
+  }
+
+ private:
+  std::shared_future<void> go_;
+};
+
 TEST(ServiceLimits, BodiesUnderWayMayTakeSoMuchTogether) {
   ServerOptions options = test::server_options();
   options.recipe = "plain";
   options.more_recipes = {};
   options.max_body_bytes = 1 << 20;
   serve::Service service(options, kNoLog);
-  Json large = endless(1);
-  large["stream"] = true;
-  large["user"] = std::string(30 << 20, 'x');
-  std::vector<std::shared_ptr<test::FakeExchange>> running;
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  std::vector<std::shared_ptr<SlowExchange>> slow;
   for (int i = 0; i < 2; ++i) {
-    running.push_back(send(service, "POST", "/v1/completions", large.dump()));
-    ASSERT_TRUE(running.back()->wait("data: "));
+    slow.push_back(std::make_shared<SlowExchange>(std::string(30 << 20, 'x'), gone));
+    service.handle(slow.back());
   }
-  const auto full = ask(service, "/v1/completions", large);
+  const auto full = send(service, "POST", "/v1/completions", std::string(30 << 20, 'x'));
+  ASSERT_TRUE(full->wait());
   EXPECT_EQ(full->status(), 429);
   EXPECT_EQ(full->json()["error"]["code"], "queue_full");
-  EXPECT_EQ(ask(service, "/v1/completions", {{"prompt", "a"}, {"max_tokens", 1}})->status(), 200);
-  for (const auto& each : running) each->leave();
+  go.set_value();
+  for (const auto& each : slow) {
+    ASSERT_TRUE(each->wait());
+    EXPECT_EQ(each->status(), 400);
+  }
   while (service.unanswered() > 0) std::this_thread::yield();
-  EXPECT_EQ(ask(service, "/tokenize", {{"content", large["user"]}})->status(), 400);
+  EXPECT_EQ(ask(service, "/v1/completions", {{"prompt", "a"}, {"max_tokens", 1}})->status(), 200);
+}
+
+TEST(ServiceLimits, TextsAreTurnedIntoAMillionTokensAtMost) {
+  std::string text;
+  while (text.size() < 2'400'000) text += "x1";
+  const auto answer = ask(shared_service(), "/tokenize", {{"content", text}, {"with_pieces", true}});
+  EXPECT_EQ(answer->status(), 400);
+  EXPECT_EQ(answer->json()["error"]["param"], "content");
 }
 
 TEST(ServiceModels, OneThatCannotFitIsRefusedAtOnceAndTheOthersStay) {

@@ -148,9 +148,10 @@ void Connection::begin_answer() {
 
 void Connection::refuse(int status, const std::string& message) {
   close_after_ = true;
+  const HttpError error(status, message);  // before the parser goes, which may hold the message
   const auto answer = take_request();
   const HttpRequest& request = answer->request;
-  respond(*answer, error_response(dialect_of(request.path), HttpError(status, message), request.id));
+  respond(*answer, error_response(dialect_of(request.path), error, request.id));
 }
 
 void Connection::answer_now(HttpResponse response) {
