@@ -21,16 +21,20 @@ struct ServedModel {
 
 /// How a server listens, what it serves and which limits it keeps.
 struct ServerOptions {
+  /// The address to listen on, as a name or a number.
   std::string host = "127.0.0.1";
   /// The port; 0 takes a free one, which Server::port() tells.
   uint16_t port = 8080;
-  /// The models, loaded when they are first asked for, the first one at once. The first one answers requests
-  /// for names that are not in the list, if `any_model_name`.
+  /// The models, at least one. The first one is loaded at once, each other one when it is first asked for.
   std::vector<ServedModel> models = {};
+  /// Whether the first model answers requests for names that are not among the models; they are answered 404
+  /// otherwise.
   bool any_model_name = false;
-  /// The recipe of requests that name none, as load_recipe() takes it; and further ones that requests may
-  /// name.
+  /// The recipe of requests that name none, as load_recipe() takes it. Beside a planned recipe requests may
+  /// also name `plain`, and models of BF16 weights are loaded as they are with a copy of four bits to draft
+  /// from, because that serves many sequences at once faster than weights that hold drafts too.
   std::string recipe = "auto";
+  /// Further recipes that requests may name, as load_recipe() takes them.
   std::vector<std::string> more_recipes = {};
   /// The model that recipes with a `model` level draft with; empty: none.
   std::filesystem::path draft_model = {};
@@ -44,23 +48,26 @@ struct ServerOptions {
   std::vector<std::string> api_keys = {};
   /// The origins of pages that browsers may let read answers ("https://chat.example", or "*"); empty: none.
   std::vector<std::string> cors_origins = {};
-  /// A certificate chain and its key in PEM; empty: plain HTTP.
+  /// A file with a certificate chain in PEM, for HTTPS; empty: plain HTTP.
   std::filesystem::path tls_certificate = {};
+  /// A file with the certificate's key in PEM; empty: plain HTTP.
   std::filesystem::path tls_key = {};
 
-  int64_t max_body_bytes = int64_t{16} << 20;  ///< of a request's body
-  int64_t max_prompt_tokens = 0;               ///< of a prompt; 0: the context
-  int64_t max_queue = 256;                     ///< requests that wait for their turn; more are answered 429
-  int64_t max_connections = 8192;              ///< open connections
-  std::chrono::seconds header_timeout{10};     ///< for a request's head and body to arrive
-  std::chrono::seconds idle_timeout{120};      ///< between the requests of a connection
-  std::chrono::seconds request_timeout{600};   ///< for an answer to be complete
-  std::chrono::seconds grace{10};              ///< for running answers when the server is told to end
-  int64_t max_stored_responses = 1024;         ///< of /v1/responses, for `previous_response_id`
+  int64_t max_body_bytes = int64_t{16} << 20;  ///< the most bytes of a request's body
+  int64_t max_prompt_tokens = 0;               ///< the most tokens of a prompt; 0: the context
+  int64_t max_queue = 256;                     ///< the most requests that wait for their turn; others get 429
+  int64_t max_connections = 8192;              ///< the most open connections; others get 503
+  std::chrono::seconds header_timeout{10};     ///< the time in which a request's head and body must arrive
+  std::chrono::seconds idle_timeout{120};      ///< the longest time between two requests of a connection
+  std::chrono::seconds request_timeout{600};   ///< the time in which an answer must be complete
+  std::chrono::seconds grace{10};              ///< the time that stop() leaves to answers under way
+  int64_t max_stored_responses = 1024;  ///< the most replies of /v1/responses kept for `previous_response_id`
 
-  /// Told of each line of the log: JSON if `json_log`, else text. Called from any thread.
+  /// A function that is called, on any thread, with each line of the log; empty: there is no log.
   std::function<void(const std::string&)> log = {};
+  /// Whether the lines of the log are JSON objects.
   bool json_log = false;
+  /// Whether the log has a line for each request.
   bool access_log = true;
 };
 

@@ -81,7 +81,11 @@ Models::Models(const ServerOptions& options, prometheus::Registry& registry, Wor
       most_bytes_(options.model_bytes > 0 ? options.model_bytes : bytes_of_machine()) {
   if (options.models.empty()) throw Error(ErrorKind::kUsage, "the server has no model: give it one");
   recipes_.push_back(load_recipe(options.recipe));
-  for (const std::string& each : options.more_recipes) {
+  std::vector<std::string> more = options.more_recipes;
+  // Plain decoding beside a planner has weights loaded that verify many sequences at once faster than weights
+  // that hold drafts too.
+  if (recipes_.front().planned) more.emplace_back("plain");
+  for (const std::string& each : more) {
     Recipe recipe = load_recipe(each);
     const auto same = [&](const Recipe& other) { return other.name == recipe.name; };
     if (std::none_of(recipes_.begin(), recipes_.end(), same)) recipes_.push_back(std::move(recipe));

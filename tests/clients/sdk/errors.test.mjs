@@ -21,7 +21,7 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'verbatim-clients-'));
   await writeFile(join(folder, 'keys'), `${key}\n`, { mode: 0o600 });
   ({ url } = await startServer('--api-key-file', join(folder, 'keys'), '--batch', '1', '--max-queue', '1',
-    '--max-body', '200000'));
+    '--max-body', '0.2'));
   openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: key, maxRetries: 0 });
   anthropic = new Anthropic({ baseURL: url, apiKey: key, maxRetries: 0 });
 });

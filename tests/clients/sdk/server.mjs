@@ -2,10 +2,13 @@
 import { after } from 'node:test';
 import * as serve from '../serve.mjs';
 
+const servers = [];
+after(() => Promise.all(servers.map((server) => server.stop())));
+
 /** Starts a server that is stopped after the tests of the file. */
 export async function startServer(...args) {
   const server = await serve.startServer(...args);
-  after(server.stop);
+  servers.push(server);
   return server;
 }
 
