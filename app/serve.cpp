@@ -170,7 +170,7 @@ void serve(const Options& given) {
   signals.on_signal([&server] { server.stop(); });
   say("listening on {} (page, OpenAI and Anthropic interfaces)\n", address_of(options, server.port()));
   server.run();
-  signals.ignore();
+  signals.end_at_once();  // what is computed or loaded may take a while to end
   if (signals.interrupted()) throw Exit{kInterruptedExit};
 }
 
@@ -292,7 +292,8 @@ void add_serve(Command program) {
   command.add_flag("--json-log", options->json_log, "Write the log as lines of JSON");
   command.add_flag("--quiet", options->quiet, "Leave out the log's line for each request");
   command.footer(
-      "SIGTERM and Ctrl-C let running answers end within the grace time; a second one ends at once.\n"
+      "SIGTERM and Ctrl-C let running answers end within the grace time; a second one cuts them off,\n"
+      "and one after that ends the program whatever it does.\n"
       "\n"
       "Examples:\n"
       "  verbatim serve models/target\n"

@@ -55,7 +55,7 @@ StopSignals::StopSignals() : state_(std::make_unique<State>()) {
         state.stop();
       } else {
         end_progress();
-        _exit(signal == SIGINT ? kInterruptedExit : 0);
+        _exit(state.first == SIGINT ? kInterruptedExit : 0);
       }
     }
   });
@@ -73,8 +73,8 @@ void StopSignals::on_signal(std::function<void()> stop) {
   state_->stop = std::move(stop);
 }
 
-void StopSignals::ignore() {
-  on_signal([] {});
+void StopSignals::end_at_once() {
+  on_signal({});
 }
 
 bool StopSignals::interrupted() const {

@@ -16,10 +16,10 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
 
   /// Calls a function for each signal from now on. Until then, a signal ends the program at once: with 130
-  /// after Ctrl-C, else with 0.
+  /// if the first one was Ctrl-C, else with 0.
   void on_signal(std::function<void()> stop);
-  /// From now on a signal is taken and does nothing.
-  void ignore();
+  /// From now on a further signal ends the program at once, with the code that the first one stands for.
+  void end_at_once();
   /// Whether the first signal was Ctrl-C.
   bool interrupted() const;
 

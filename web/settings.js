@@ -9,6 +9,7 @@ export const defaults = Object.freeze({
 
 const listeners = new Set();
 let current = read();
+let keyOfPage = "";
 
 function read() {
   const settings = { ...defaults };
@@ -47,13 +48,22 @@ export function follow(listener) {
 
 /** The key that requests show to the server, empty if there is none. It lives as long as the browser's tab. */
 export function apiKey() {
-  return sessionStorage.getItem(keyName) ?? "";
+  try {
+    return sessionStorage.getItem(keyName) ?? keyOfPage;
+  } catch {
+    return keyOfPage;  // a browser that keeps nothing
+  }
 }
 
 /** Keeps the key for this tab. */
 export function setApiKey(key) {
-  if (key) sessionStorage.setItem(keyName, key);
-  else sessionStorage.removeItem(keyName);
+  keyOfPage = key;
+  try {
+    if (key) sessionStorage.setItem(keyName, key);
+    else sessionStorage.removeItem(keyName);
+  } catch {
+    // A browser that keeps nothing forgets the key with the page.
+  }
 }
 
 /** The fields of a request that come from the settings: those left empty are not sent. */

@@ -7,6 +7,17 @@ const reasons = {
   content_filter: "The server withheld the rest.",
 };
 
+const promises = {
+  bytes: "the bytes of plain decoding",
+  distribution: "the distribution of plain decoding, not its bytes",
+  none: "the text may say other things than plain decoding",
+};
+
+/** What a recipe with this guarantee promises, in words. */
+export function promiseOf(guarantee) {
+  return promises[guarantee] ?? guarantee;
+}
+
 function fact(name, value, title) {
   return element("div", { title }, element("dt", { text: name }), element("dd", { text: value }));
 }
@@ -37,7 +48,7 @@ function details(summary, usage) {
   const prompt = usage ? ` of ${counted(usage.prompt_tokens, "token")}` : "";
   const cached = usage?.prompt_tokens_details?.cached_tokens ?? 0;
   const parts = [
-    element("p", { text: `${summary.lossless ? "Lossless" : "Not lossless"}: ${summary.guarantee}` }),
+    element("p", { text: `${summary.lossless ? "Lossless" : "Not lossless"}: ${promiseOf(summary.guarantee)}.` }),
     element("p", {
       text: `Seed ${summary.seed}. The prompt${prompt} took ${duration(summary.seconds_prefill)}` +
         `${cached > 0 ? ` (${count(cached)} were known already)` : ""}, decoding ${duration(summary.seconds_decode)}.`,

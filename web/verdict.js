@@ -2,6 +2,7 @@ import { element } from "./dom.js";
 import { bars } from "./figures.js";
 import { icon } from "./icons.js";
 import { count, counted, duration, times } from "./numbers.js";
+import { promiseOf } from "./summary.js";
 
 /** The first place at which two lists of bytes differ, or -1 if they are the same. */
 export function firstDifference(one, other) {
@@ -30,7 +31,7 @@ function disagreement(plain, fast, one, other, at) {
     element("p", {
       text: promised
         ? "The recipe promises the same bytes: this is a fault. Please report it with the prompt, the seed and the model."
-        : `The recipe does not promise the same bytes: ${fast.summary.guarantee}`,
+        : `The recipe does not promise the same bytes: ${promiseOf(fast.summary.guarantee)}.`,
     }));
 }
 

@@ -1,6 +1,9 @@
 #include "serve/answer.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
+#include <functional>
 #include <utility>
 
 namespace verbatim::serve {
@@ -67,6 +70,8 @@ class Answer {
 
  private:
   void look_at(size_t index);
+  /// Does some work; what it throws is the answer's error.
+  void attempt(const std::function<void()>& work);
   void take(size_t index, TokenStream::Piece&& piece);
   void end(size_t index);
 };
@@ -104,11 +109,18 @@ bool Answer::look() {
 }
 
 void Answer::look_at(size_t index) {
-  Choice& choice = choices[index];
-  const bool done = choice.stream.done();  // asked first: then nothing comes after the last piece
+  TokenStream& stream = choices[index].stream;
+  const bool done = stream.done();  // asked first: then nothing comes after the last piece
+  attempt([&] {
+    while (std::optional<TokenStream::Piece> piece = stream.poll()) take(index, std::move(*piece));
+  });
+  // Whatever failed, a choice that is done ends, or its answer would be kept for ever.
+  if (done) attempt([&] { end(index); });
+}
+
+void Answer::attempt(const std::function<void()>& work) {
   try {
-    while (std::optional<TokenStream::Piece> piece = choice.stream.poll()) take(index, std::move(*piece));
-    if (done) end(index);
+    work();
   } catch (const HttpError& error) {
     fail(error);
   } catch (const std::exception& exception) {
@@ -135,7 +147,8 @@ void Answer::end(size_t index) {
   GenerateResult result = choice.stream.wait();
   counts->ended(result, choice.prompt_tokens, choice.plain);
   if (failed) return;
-  if (result.stats.finish == FinishReason::kCancelled) {
+  // Pieces that came after the call was cancelled were dropped, however the choice ended.
+  if (call->cancelled() || result.stats.finish == FinishReason::kCancelled) {
     fail({503, "the answer was cut off: the server is ending"});
   } else if (result.stats.finish == FinishReason::kDeadline) {
     fail({504, "the answer was not complete within the time that this server allows"});
@@ -157,6 +170,14 @@ void Answer::fail(const HttpError& error) {
 }  // namespace
 
 Answers::Answers(Workers& workers, int64_t max_waiting) : workers_(workers), max_waiting_(max_waiting) {}
+
+void Answers::check_count(int64_t choices) const {
+  if (choices <= max_waiting_) return;
+  throw HttpError(400,
+                  fmt::format("n: the request wants {} choices in all; this server takes {} at most", choices,
+                              max_waiting_),
+                  "n", "invalid_value");
+}
 
 void Answers::start(const std::shared_ptr<Call>& call, std::shared_ptr<LoadedModel> model,
                     std::vector<Request> requests, std::unique_ptr<ReplyWriter> writer) {

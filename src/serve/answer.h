@@ -35,6 +35,9 @@ class Answers {
   /// `max_waiting` is the most choices of a model that run or wait.
   Answers(Workers& workers, int64_t max_waiting);
 
+  /// Refuses with HttpError(400), naming the field `n`, more choices than could ever run and wait together.
+  void check_count(int64_t choices) const;
+
   /// Submits a request for each choice and lets `writer` make an answer of them. The call's deadline becomes
   /// the requests', and their `notify` is set. When the call is cancelled, the requests are. Throws
   /// HttpError(429) if too many choices run or wait, and what Engine::submit() throws; nothing is running

@@ -28,9 +28,7 @@ void Call::respond(std::string body, int status) {
 
 void Call::fail(const HttpError& error) {
   if (answered_.exchange(true)) return;
-  HttpResponse response = error_response(dialect_, error, request().id);
-  name_request(response);
-  exchange_->respond(std::move(response));
+  exchange_->respond(error_response(dialect_, error, request().id));
 }
 
 bool Call::begin_stream(HttpResponse head) {
@@ -74,6 +72,13 @@ HttpError error_of(const std::exception& exception) {
     return {503, "the server has no memory left for this request"};
   }
   return {500, std::string("the server failed: ") + exception.what()};
+}
+
+void check_under_way(const Call& call) {
+  if (call.cancelled()) throw HttpError(503, "the request was cancelled");
+  if (std::chrono::steady_clock::now() >= call.deadline()) {
+    throw HttpError(504, "the answer was not complete within the time that this server allows");
+  }
 }
 
 void guarded(Call& call, const std::function<void()>& work) {

@@ -65,6 +65,9 @@ class Call {
 /// wrong usage a 400, a lack of memory a 503, and anything else a 500.
 void guarded(Call& call, const std::function<void()>& work);
 
+/// Throws the HttpError of a call whose work is to end: 503 if it was cancelled, 504 if its time is over.
+void check_under_way(const Call& call);
+
 /// The error that a client is told for an exception that the engine threw while it took a request in.
 HttpError error_of(const std::exception& exception);
 

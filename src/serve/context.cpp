@@ -25,13 +25,10 @@ void Context::compute(const std::shared_ptr<Call>& call, std::function<void()> w
 
 void Context::go_on_computing(const std::shared_ptr<Call>& call, std::function<void()> work) const {
   computing.post([call, work = std::move(work)] {
-    if (call->cancelled()) {
-      call->fail({503, "the request was cancelled"});
-    } else if (std::chrono::steady_clock::now() >= call->deadline()) {
-      call->fail({504, "the answer was not complete within the time that this server allows"});
-    } else {
-      guarded(*call, work);
-    }
+    guarded(*call, [&] {
+      check_under_way(*call);
+      work();
+    });
   });
 }
 

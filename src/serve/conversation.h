@@ -23,7 +23,7 @@ struct Message {
   std::string content;                    ///< its text
   std::vector<ToolCall> tool_calls = {};  ///< of an assistant
   std::string tool_call_id = {};          ///< of a tool: the call that it is the result of
-  std::string name = {};                  ///< of a tool: its name
+  std::string name = {};                  ///< of a tool: its name; of others: who speaks, for the template
 };
 
 /// A tool that a model may call.

@@ -55,6 +55,9 @@ HttpResponse error_response(Dialect dialect, const HttpError& error, const std::
   HttpResponse response{
       .status = error.status, .body = error_body(dialect, error, request_id), .headers = error.headers};
   if (error.status == 429 || error.status == 503) response.headers.emplace_back("Retry-After", "1");
+  if (dialect == Dialect::kAnthropic && !request_id.empty()) {
+    response.headers.emplace_back("request-id", request_id);
+  }
   return response;
 }
 

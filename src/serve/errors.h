@@ -32,7 +32,8 @@ std::string_view error_type(Dialect dialect, int status);
 /// The JSON of an error in a dialect's shape, as the body of an answer and as an event of a stream.
 /// Anthropic's has the request's id, if one is given.
 std::string error_body(Dialect dialect, const HttpError& error, const std::string& request_id = {});
-/// The whole answer of an error. A 429 and a 503 say after how many seconds to try again.
+/// The whole answer of an error. Anthropic's has the request's id as a header too. A 429 and a 503 say after
+/// how many seconds to try again.
 HttpResponse error_response(Dialect dialect, const HttpError& error, const std::string& request_id = {});
 
 }  // namespace verbatim::serve

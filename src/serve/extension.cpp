@@ -13,16 +13,21 @@ constexpr Field kTable[] = {
      .note = "false: decodes without drafts; of a lossless recipe the same bytes"},
     {.name = "origins",
      .type = FieldType::kBoolean,
-     .note = "true: each chunk of a stream says where each of its tokens came from"},
+     .note =
+         "true: each chunk of a stream of chat completions or completions says where each of its tokens came "
+         "from; refused elsewhere"},
 };
 
 }  // namespace
 
 const FieldTable kExtensionFields = kTable;
 
-Extension read_extension(const Fields& fields) {
+Extension read_extension(const Fields& fields, bool tells_origins) {
   const std::optional<Fields> own = fields.object("verbatim", kExtensionFields);
   if (!own) return {};
+  if (!tells_origins && own->boolean("origins").value_or(false)) {
+    own->refuse("origins", "is for streams of /v1/chat/completions and /v1/completions", "unsupported_value");
+  }
   return {.present = true,
           .recipe = own->text("recipe").value_or(""),
           .speculation = own->boolean("speculation").value_or(true),

@@ -18,7 +18,8 @@ struct Extension {
 /// The fields of the member `verbatim`.
 extern const FieldTable kExtensionFields;
 
-/// Reads the member `verbatim` of a request, which `fields` has as an object field of that name.
-Extension read_extension(const Fields& fields);
+/// Reads the member `verbatim` of a request, which `fields` has as an object field of that name. Throws
+/// HttpError(400) for origins where the answer, by `tells_origins`, has no place to tell them.
+Extension read_extension(const Fields& fields, bool tells_origins);
 
 }  // namespace verbatim::serve

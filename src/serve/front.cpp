@@ -71,7 +71,8 @@ struct Front::Implementation {
 
   std::optional<HttpResponse> screen(const HttpRequest& request) {
     if (stops > 0) {
-      return error_response(dialect_of(request.path), HttpError(503, "the server is ending; try another"));
+      return error_response(dialect_of(request.path), HttpError(503, "the server is ending; try another"),
+                            request.id);
     }
     return gate.screen(request);
   }

@@ -28,7 +28,7 @@ std::string digest_of(std::string_view text) {
 
 HttpResponse refusal(const HttpRequest& request, int status, const std::string& message,
                      const std::string& code = {}) {
-  return error_response(dialect_of(request.path), HttpError(status, message, {}, code));
+  return error_response(dialect_of(request.path), HttpError(status, message, {}, code), request.id);
 }
 
 /// The key that a request shows: the word behind "Bearer " in any case, or the header of Anthropic's clients.
@@ -134,7 +134,7 @@ void Gate::decorate(const HttpRequest& request, HttpResponse& response) const {
   const std::string_view origin = request.header("origin");
   if (origin.empty() || !allowed_origin(origin)) return;
   response.headers.emplace_back("Access-Control-Allow-Origin", std::string(origin));
-  response.headers.emplace_back("Access-Control-Expose-Headers", "x-request-id, retry-after");
+  response.headers.emplace_back("Access-Control-Expose-Headers", "x-request-id, request-id, retry-after");
 }
 
 }  // namespace verbatim::serve

@@ -9,8 +9,6 @@ namespace {
 
 // Objects look their keys up one after the other, so large ones would take long.
 constexpr size_t kMostMembers = 1024;
-constexpr int64_t kMostMembersInAll = 100'000;
-constexpr int64_t kMostValues = 1'000'000;
 
 [[noreturn]] void refuse(const std::string& message) {
   throw HttpError(400, message);
@@ -19,7 +17,7 @@ constexpr int64_t kMostValues = 1'000'000;
 /// Takes in what a parser says and makes a value of it.
 class Builder {
  public:
-  explicit Builder(Json& root) : root_(root) {}
+  Builder(Json& root, JsonBudget& budget) : root_(root), budget_(budget) {}
 
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
@@ -40,8 +38,8 @@ class Builder {
     if (object.size() == kMostMembers) {
       refuse(fmt::format("an object of the request's JSON has more than {} members", kMostMembers));
     }
-    if (++members_ > kMostMembersInAll) {
-      refuse(fmt::format("the request's JSON has more than {} members", kMostMembersInAll));
+    if (--budget_.members < 0) {
+      refuse(fmt::format("the request's JSON has more than {} members", JsonBudget().members));
     }
     place_ = &object[std::move(name)];
     return true;
@@ -56,8 +54,8 @@ class Builder {
 
  private:
   Json* put(Json&& value) {
-    if (++values_ > kMostValues) {
-      refuse(fmt::format("the request's JSON has more than {} values", kMostValues));
+    if (--budget_.values < 0) {
+      refuse(fmt::format("the request's JSON has more than {} values", JsonBudget().values));
     }
     if (stack_.empty()) {
       root_ = std::move(value);
@@ -90,16 +88,27 @@ class Builder {
   Json& root_;
   std::vector<Json*> stack_;  // what is open; nothing is added to a parent while a child is
   Json* place_ = nullptr;     // of the key that came last
-  int64_t values_ = 0;
-  int64_t members_ = 0;
+  JsonBudget& budget_;
 };
 
 }  // namespace
 
 Json parse_body(std::string_view body) {
   Json root;
-  Builder builder(root);
+  JsonBudget budget;
+  Builder builder(root, budget);
   Json::sax_parse(body, &builder);
+  return root;
+}
+
+std::optional<Json> parse_inner(std::string_view text, JsonBudget& budget) {
+  Json root;
+  Builder builder(root, budget);
+  try {
+    Json::sax_parse(text, &builder);
+  } catch (const HttpError&) {
+    return std::nullopt;
+  }
   return root;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <thread>
 
@@ -16,16 +17,21 @@ int64_t bytes_of_machine() {
   return pages > 0 ? pages * sysconf(_SC_PAGESIZE) : std::numeric_limits<int64_t>::max();
 }
 
-/// The memory that a model will take, before it is loaded.
-int64_t expected_bytes(const std::filesystem::path& path, const EngineOptions& engine) {
-  const ModelReport report = inspect_model(path);
+double gigabytes(int64_t bytes) {
+  return static_cast<double>(bytes) / 1e9;
+}
+
+/// The memory that a model will take, before it is loaded, where all models may take `most`: its weights, and
+/// the room for keys and values, which is at most half of what the weights leave.
+int64_t expected_bytes(const ModelReport& report, const EngineOptions& engine, int64_t most) {
   const int64_t capacity =
       engine.capacity > 0 ? std::min<int64_t>(engine.capacity, report.context) : report.context;
-  const int64_t cache =
-      engine.cache_bytes > 0
-          ? engine.cache_bytes
-          : std::min(report.memory.kv_per_token * capacity * engine.max_batch, bytes_of_machine() / 2);
-  return report.memory.full + report.memory.mxfp4 + cache;
+  const int64_t weights = report.memory.full + report.memory.mxfp4;
+  const int64_t cache = engine.cache_bytes > 0
+                            ? engine.cache_bytes
+                            : std::min(report.memory.kv_per_token * capacity * engine.max_batch,
+                                       std::max<int64_t>(0, most - weights) / 2);
+  return weights + cache;
 }
 
 }  // namespace
@@ -108,8 +114,23 @@ Models::Models(const ServerOptions& options, prometheus::Registry& registry, Wor
 }
 
 Models::~Models() {
-  ending_ = true;
+  end();
   loader_.reset();
+}
+
+void Models::end() {
+  ending_ = true;
+  std::vector<std::pair<Ready, Failed>> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& slot : slots_) {
+      std::move(slot->waiting.begin(), slot->waiting.end(), std::back_inserter(waiting));
+      slot->waiting.clear();
+    }
+  }
+  for (auto& each : waiting) {
+    workers_.post([failed = std::move(each.second)] { failed({503, "the server is ending"}); });
+  }
 }
 
 std::shared_ptr<LoadedModel> Models::load(const Slot& slot, const std::function<void(double)>& progress) {
@@ -138,6 +159,7 @@ void Models::use(std::string_view name, const Ready& ready, const Failed& failed
     slot.used = ++clock_;
     loaded = slot.loaded;
     if (loaded == nullptr) {
+      if (ending_) throw HttpError(503, "the server is ending");
       if (std::ssize(slot.waiting) >= std::max<int64_t>(1, options_.max_queue)) {
         throw HttpError(429,
                         fmt::format("too many requests wait for the model {} to load", slot.served.name));
@@ -157,22 +179,26 @@ void Models::load_now(Slot& slot) {
   std::optional<HttpError> error;
   const std::string& name = slot.served.name;
   const auto attempt = [&] {
-    if (ending_) throw HttpError(503, "the server is ending");
-    make_room(expected_bytes(slot.served.path, options_.engine));
+    const auto go_on = [this](double) {
+      if (ending_) throw HttpError(503, "the server is ending");
+    };
+    go_on(0);
+    make_room(slot);
     log_("info", fmt::format("loading model {}", name));
     try {
-      loaded = load(slot, {});
+      loaded = load(slot, go_on);
     } catch (const Error& failure) {
       if (failure.kind() != ErrorKind::kMachine || !unload_one()) throw;
       while (unload_one()) {
       }
-      loaded = load(slot, {});
+      loaded = load(slot, go_on);
     }
     log_("info", fmt::format("model {} is loaded", name));
   };
   try {
     attempt();
   } catch (const HttpError& failure) {
+    log_("error", fmt::format("model {} could not be loaded: {}", name, failure.what()));
     error = failure;
   } catch (const std::exception& failure) {
     const auto* const own = dynamic_cast<const Error*>(&failure);
@@ -200,8 +226,18 @@ void Models::load_now(Slot& slot) {
   }
 }
 
-/// Unloads what is idle until as many bytes are free; waits for a model to become idle if none is.
-void Models::make_room(int64_t bytes) {
+/// Unloads what is idle until there is room for a model; waits for another to become idle if none is. A model
+/// that fits no more than just about is loaded once no other is.
+void Models::make_room(const Slot& slot_to_load) {
+  const ModelReport report = inspect_model(slot_to_load.served.path);
+  if (report.memory.full > most_bytes_) {
+    throw HttpError(
+        503,
+        fmt::format("the model {} takes {:.3g} GB, and this server's models may take {:.3g} GB",
+                    slot_to_load.served.name, gigabytes(report.memory.full), gigabytes(most_bytes_)),
+        "model", "model_not_loaded");
+  }
+  const int64_t bytes = std::min(most_bytes_, expected_bytes(report, options_.engine, most_bytes_));
   const auto give_up = std::chrono::steady_clock::now() + options_.request_timeout;
   while (true) {
     int64_t taken = 0;

@@ -60,7 +60,7 @@ class Models {
   /// metrics and the workers must outlive the models.
   Models(const ServerOptions& options, prometheus::Registry& registry, Workers& workers, Log log,
          const std::function<void(double)>& progress);
-  /// Waits for the loading that is going on.
+  /// Ends the loading that is going on.
   ~Models();
   Models(const Models&) = delete;
   Models& operator=(const Models&) = delete;
@@ -70,6 +70,9 @@ class Models {
   /// it is not unloaded. Throws HttpError(404) if there is no such model, and HttpError(429) if too many wait
   /// for it.
   void use(std::string_view name, const Ready& ready, const Failed& failed);
+
+  /// Loads nothing more: who waits for a model fails with 503, and a model that is being loaded is given up.
+  void end();
 
   /// What is known of a model without loading it.
   struct Entry {
@@ -95,7 +98,7 @@ class Models {
 
   std::shared_ptr<LoadedModel> load(const Slot& slot, const std::function<void(double)>& progress);
   void load_now(Slot& slot);
-  void make_room(int64_t bytes);
+  void make_room(const Slot& slot);
   bool unload_one();
 
   ServerOptions options_;

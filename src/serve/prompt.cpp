@@ -12,10 +12,12 @@ std::string written(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// The arguments of a call as templates want them: an object, or the text itself if it is none.
-Json arguments_of(const ToolCall& call) {
-  Json arguments = Json::parse(call.arguments.empty() ? "{}" : call.arguments, nullptr, false);
-  return arguments.is_object() ? arguments : Json(call.arguments);
+/// The arguments of a call as templates want them: an object, or the text itself if it is none within the
+/// limits of a request's JSON.
+Json arguments_of(const ToolCall& call, JsonBudget& budget) {
+  if (call.arguments.empty()) return Json::object();
+  std::optional<Json> arguments = parse_inner(call.arguments, budget);
+  return arguments && arguments->is_object() ? std::move(*arguments) : Json(call.arguments);
 }
 
 /// An id as the style's templates accept it. Mistral's want nine letters and digits, whichever interface or
@@ -49,12 +51,12 @@ Json function_of(const Tool& tool) {
   return {{"type", "function"}, {"function", std::move(function)}};
 }
 
-Json message_of(const Question& question, const Message& message, ToolStyle style) {
+Json message_of(const Question& question, const Message& message, ToolStyle style, JsonBudget& budget) {
   Json object = {{"role", message.role}, {"content", message.content}};
   if (!message.tool_calls.empty()) {
     Json calls = Json::array();
     for (const ToolCall& call : message.tool_calls) {
-      Json function = {{"name", call.name}, {"arguments", arguments_of(call)}};
+      Json function = {{"name", call.name}, {"arguments", arguments_of(call, budget)}};
       calls.push_back(
           {{"id", id_for(call.id, style)}, {"type", "function"}, {"function", std::move(function)}});
     }
@@ -62,9 +64,9 @@ Json message_of(const Question& question, const Message& message, ToolStyle styl
   }
   if (message.role == "tool") {
     object["tool_call_id"] = id_for(message.tool_call_id, style);
-    const std::string name = tool_name(question, message);
-    if (!name.empty()) object["name"] = name;
   }
+  const std::string name = message.role == "tool" ? tool_name(question, message) : message.name;
+  if (!name.empty()) object["name"] = name;
   return object;
 }
 
@@ -140,8 +142,9 @@ std::string render_variables(const Question& question, const ChatTemplate& chat_
   }
   Json variables = question.template_variables.is_object() ? question.template_variables : Json::object();
   variables["messages"] = Json::array();
+  JsonBudget budget;
   for (const Message& message : question.messages) {
-    variables["messages"].push_back(message_of(question, message, style));
+    variables["messages"].push_back(message_of(question, message, style, budget));
   }
   variables.erase("tools");
   for (const Tool& tool : question.tools) variables["tools"].push_back(function_of(tool));

@@ -16,6 +16,11 @@ namespace {
 constexpr int kReaders = 2;
 constexpr int kWriters = 2;
 
+/// Bytes that the bodies of requests under way may take together.
+int64_t most_body_bytes(const ServerOptions& options) {
+  return std::max<int64_t>(64 << 20, 16 * options.max_body_bytes);
+}
+
 int64_t most_choices(const ServerOptions& options) {
   return std::max<int64_t>(1, options.engine.max_batch + options.max_queue);
 }
@@ -41,6 +46,7 @@ struct Service::Implementation {
 
   ServerOptions options;
   std::atomic<bool> draining{false};
+  std::atomic<int64_t> body_bytes{0};  // of the calls that are not answered yet
   std::mutex mutex;
   std::condition_variable changed;
   std::list<std::weak_ptr<Call>> calls;  // those that are not answered yet
@@ -57,13 +63,16 @@ struct Service::Implementation {
 };
 
 void Service::Implementation::handle(std::shared_ptr<HttpExchange> exchange) {
+  const int64_t bytes = std::ssize(exchange->request().body);
+  const bool too_much = body_bytes.fetch_add(bytes) + bytes > most_body_bytes(options);
   std::list<std::weak_ptr<Call>>::iterator place;
   {
     const std::lock_guard lock(mutex);
     place = calls.emplace(calls.end());
   }
   const auto call = std::make_shared<Call>(
-      std::move(exchange), std::chrono::steady_clock::now() + options.request_timeout, [this, place] {
+      std::move(exchange), std::chrono::steady_clock::now() + options.request_timeout, [this, place, bytes] {
+        body_bytes -= bytes;
         const std::lock_guard lock(mutex);
         calls.erase(place);
         changed.notify_all();
@@ -88,6 +97,10 @@ void Service::Implementation::handle(std::shared_ptr<HttpExchange> exchange) {
     call->fail({503, "the server is ending"});
     return;
   }
+  if (too_much && bytes > 0) {
+    call->fail({429, "the requests under way take too much memory: try again later", {}, "queue_full"});
+    return;
+  }
   readers.post([this, call] {
     if (call->cancelled()) {
       call->fail({503, "the request was cancelled"});
@@ -98,6 +111,8 @@ void Service::Implementation::handle(std::shared_ptr<HttpExchange> exchange) {
 }
 
 void Service::Implementation::cancel_all() {
+  // Whoever ends the calls that run has no use for a model that is still to be loaded.
+  if (draining) models.end();
   std::vector<std::shared_ptr<Call>> all;
   {
     const std::lock_guard lock(mutex);

@@ -196,7 +196,10 @@ Value loop_attribute(Machine& machine, const Loop& loop, std::string_view name) 
   if (name == "length") return count;
   if (name == "depth") return loop.depth;
   if (name == "depth0") return loop.depth - 1;
-  if (name == "previtem") return index > 0 ? loop.items->items[loop.index - 1] : Value();
+  // The list may have become shorter since the loop began.
+  if (name == "previtem") {
+    return index > 0 && index - 1 < count ? loop.items->items[loop.index - 1] : Value();
+  }
   if (name == "nextitem") return index + 1 < count ? loop.items->items[loop.index + 1] : Value();
   machine.fail("a loop has no '{}'", name);
 }

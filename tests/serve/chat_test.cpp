@@ -1,3 +1,5 @@
+#include "serve/openai/chat_request.h"
+#include "serve/prompt.h"
 #include "serve/service_support.h"
 
 namespace verbatim {
@@ -114,6 +116,57 @@ TEST(ChatCompletions, RefuseWhatMakesNoSense) {
   refused({{"response_format", {{"type", "xml"}}}}, "response_format.type");
   refused({{"stop", {"a", "b", "c", "d", "e"}}}, "stop");
   refused({{"stop", ""}}, "stop");
+}
+
+TEST(ChatCompletions, GiveTheNamesOfAllSpeakersToTheTemplate) {
+  const auto tokens = [](const Json& named) {
+    Json user = {{"role", "user"}, {"content", "Hello."}};
+    user.update(named);
+    const serve::ChatRequest request(Json{{"messages", Json::array({user})}}.dump());
+    const ChatTemplate chat_template("{% for m in messages %}{{ m.name }}: {{ m.content }}{% endfor %}");
+    return serve::conversation_tokens(request.question, shared_model(), chat_template,
+                                      serve::ToolStyle::kGeneric);
+  };
+  EXPECT_EQ(shared_model().decode(tokens({{"name", "Ada"}})), "Ada: Hello.");
+  EXPECT_NE(tokens({{"name", "Ada"}}), tokens(Json::object()));
+}
+
+TEST(ChatCompletions, RefuseWhatTheyCouldNotTell) {
+  const auto refused = [&](const Json& more, const std::string& param) {
+    const auto answer = ask(shared_service(), "/v1/chat/completions", chat(more));
+    EXPECT_EQ(answer->status(), 400) << answer->text();
+    EXPECT_EQ(answer->json()["error"]["param"], param) << answer->text();
+  };
+  refused({{"verbatim", {{"origins", true}}}}, "verbatim.origins");
+  refused({{"chat_template_kwargs", {{"messages", Json::array()}}}}, "chat_template_kwargs.messages");
+  refused({{"chat_template_kwargs", {{"tools", Json::array()}}}}, "chat_template_kwargs.tools");
+  refused({{"chat_template_kwargs", {{"add_generation_prompt", false}}}},
+          "chat_template_kwargs.add_generation_prompt");
+  refused({{"chat_template_kwargs", {{"eos_token", "x"}}}}, "chat_template_kwargs.eos_token");
+  Json tools = Json::array();
+  for (int i = 0; i < 20000; ++i)
+    tools.push_back({{"type", "function"}, {"function", {{"name", "f" + std::to_string(i)}}}});
+  refused({{"tools", tools}}, "tools");
+}
+
+TEST(ChatCompletions, TakeArgumentsOfAnyDepthAndSize) {
+  const auto with = [](const std::string& arguments) {
+    const Json call = {
+        {"id", "call_1"}, {"type", "function"}, {"function", {{"name", "f"}, {"arguments", arguments}}}};
+    return chat({{"messages",
+                  {{{"role", "user"}, {"content", "Call it."}},
+                   {{"role", "assistant"}, {"tool_calls", Json::array({call})}},
+                   {{"role", "tool"}, {"tool_call_id", "call_1"}, {"content", "It is done."}}}}});
+  };
+  // Their prompts are too long for the model, and the server says that.
+  std::string keys = "{";
+  for (int i = 0; i < 300000; ++i) keys += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":1";
+  for (const std::string& arguments : {R"({"a":)" + std::string(300000, '[') + std::string(300000, ']') + "}",
+                                       keys + "}", std::string(2000000, '[')}) {
+    const auto answer = ask(shared_service(), "/v1/chat/completions", with(arguments));
+    EXPECT_EQ(answer->status(), 400) << answer->text();
+  }
+  EXPECT_EQ(ask(shared_service(), "/v1/chat/completions", with(R"({"a":[1]})"))->status(), 200);
 }
 
 }  // namespace

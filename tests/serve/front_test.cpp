@@ -267,5 +267,15 @@ TEST(FrontOptions, AreCheckedBeforeAnythingIsOpened) {
               AllOf(HasSubstr("3 "), HasSubstr("another program listens there")));
 }
 
+TEST_F(Front, NamesTheRequestsOfAnthropicsClientsThatItCannotRead) {
+  start();
+  const RawAnswer answer = client().ask(
+      "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: id-7\r\nContent-Length: "
+      "999999999\r\n\r\n");
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_EQ(answer.headers.at("request-id"), answer.headers.at("x-request-id"));
+  EXPECT_THAT(answer.body, HasSubstr("\"request_id\":\"" + answer.headers.at("request-id")));
+}
+
 }  // namespace
 }  // namespace verbatim

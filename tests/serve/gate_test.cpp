@@ -162,5 +162,16 @@ TEST(Origins, AskBeforeARequestWithoutAKey) {
   EXPECT_EQ(screened(gate, request("/v1/messages", {{"Origin", "https://any.example"}}, "OPTIONS")), 401);
 }
 
+TEST(Keys, AreMissedWithTheRequestsName) {
+  ServerOptions options;
+  options.api_keys = {"secret-key"};
+  HttpRequest one = request("/v1/messages", {});
+  one.id = "id-7";
+  const auto refused = Gate(options).screen(one);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(header_of(*refused, "request-id"), "id-7");
+  EXPECT_EQ(nlohmann::json::parse(refused->body)["request_id"], "id-7");
+}
+
 }  // namespace
 }  // namespace verbatim

@@ -255,5 +255,20 @@ TEST(Messages, TellErrorsInAnthropicsShapeWithTheRequestsId) {
   EXPECT_EQ(ask(shared_service(), "/v1/messages", other)->json()["error"]["type"], "not_found_error");
 }
 
+TEST(Messages, RefuseTooManyToolsAndOriginsAndNameTheirErrors) {
+  Json request = story();
+  for (int i = 0; i < 20000; ++i) {
+    request["tools"].push_back(weather_tool());
+    request["tools"].back()["name"] = "f" + std::to_string(i);
+  }
+  const auto answer = ask(shared_service(), "/v1/messages", request);
+  EXPECT_EQ(answer->status(), 400);
+  EXPECT_EQ(answer->header("request-id"), "request-of-a-test");
+  EXPECT_EQ(answer->json()["request_id"], "request-of-a-test");
+  request = story();
+  request["verbatim"] = {{"origins", true}};
+  EXPECT_EQ(ask(shared_service(), "/v1/messages", request)->status(), 400);
+}
+
 }  // namespace
 }  // namespace verbatim::serve

@@ -155,7 +155,7 @@ TEST(Responses, AreStoredAndDeleted) {
   Json request = story();
   request["previous_response_id"] = response["id"];
   const auto answer = ask(shared_service(), "/v1/responses", request);
-  EXPECT_EQ(answer->status(), 404);
+  EXPECT_EQ(answer->status(), 400);
   EXPECT_EQ(answer->json()["error"]["code"], "previous_response_not_found");
   request = story();
   request["store"] = false;
@@ -250,6 +250,27 @@ TEST(ResponseStore, KeepsNothingIfItMayKeepNothing) {
   ResponseStore store(0);
   store.add(stored("a", "1"));
   EXPECT_EQ(store.find("a"), nullptr);
+}
+
+TEST(Responses, TakeArgumentsOfAnyDepthAndRefuseTooManyTools) {
+  Json request = story();
+  request["input"] =
+      Json::array({{{"role", "user"}, {"content", "Call it."}},
+                   {{"type", "function_call"},
+                    {"call_id", "call_1"},
+                    {"name", "f"},
+                    {"arguments", R"({"a":)" + std::string(300000, '[') + std::string(300000, ']') + "}"}},
+                   {{"type", "function_call_output"}, {"call_id", "call_1"}, {"output", "It is done."}}});
+  EXPECT_EQ(ask(shared_service(), "/v1/responses", request)->status(), 400);
+  request = story();
+  request["verbatim"] = {{"origins", true}};
+  EXPECT_EQ(ask(shared_service(), "/v1/responses", request)->json()["error"]["param"], "verbatim.origins");
+  request = story();
+  for (int i = 0; i < 20000; ++i) {
+    request["tools"].push_back(weather_tool());
+    request["tools"].back()["name"] = "f" + std::to_string(i);
+  }
+  EXPECT_EQ(ask(shared_service(), "/v1/responses", request)->json()["error"]["param"], "tools");
 }
 
 }  // namespace

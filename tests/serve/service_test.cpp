@@ -163,11 +163,80 @@ TEST(ServiceLimits, TooManyChoicesAreAskedToTryAgain) {
   options.engine.max_batch = 1;
   options.max_queue = 1;
   serve::Service service(options, kNoLog);
-  const auto full = ask(service, "/v1/completions", {{"prompt", "a"}, {"max_tokens", 2}, {"n", 3}});
+  Json running = endless(2);
+  running["stream"] = true;
+  const auto first = send(service, "POST", "/v1/completions", running.dump());
+  ASSERT_TRUE(first->wait("data: "));
+  const auto full = ask(service, "/v1/completions", {{"prompt", "a"}, {"max_tokens", 2}});
   EXPECT_EQ(full->status(), 429);
   EXPECT_EQ(full->header("Retry-After"), "1");
   EXPECT_EQ(full->json()["error"]["type"], "rate_limit_exceeded");
+  first->leave();
+  while (service.unanswered() > 0) std::this_thread::yield();
   EXPECT_EQ(ask(service, "/v1/completions", {{"prompt", "a"}, {"max_tokens", 2}, {"n", 2}})->status(), 200);
+}
+
+TEST(ServiceLimits, ChoicesThatCouldNeverRunTogetherAreRefusedForGood) {
+  const std::vector<std::string> prompts(200, "a");
+  for (const auto& [path, body] :
+       {std::pair{"/v1/completions", Json{{"prompt", prompts}, {"n", 2}, {"max_tokens", 1}}},
+        std::pair{"/v1/completions",
+                  Json{{"prompt", prompts}, {"n", 128}, {"echo", true}, {"logprobs", 0}}}}) {
+    const auto answer = ask(shared_service(), path, body);
+    EXPECT_EQ(answer->status(), 400) << answer->text();
+    EXPECT_EQ(answer->json()["error"]["param"], "n");
+  }
+}
+
+TEST(ServiceLimits, BodiesUnderWayMayTakeSoMuchTogether) {
+  ServerOptions options = test::server_options();
+  options.recipe = "plain";
+  options.more_recipes = {};
+  options.max_body_bytes = 1 << 20;
+  serve::Service service(options, kNoLog);
+  Json large = endless(1);
+  large["stream"] = true;
+  large["user"] = std::string(30 << 20, 'x');
+  std::vector<std::shared_ptr<test::FakeExchange>> running;
+  for (int i = 0; i < 2; ++i) {
+    running.push_back(send(service, "POST", "/v1/completions", large.dump()));
+    ASSERT_TRUE(running.back()->wait("data: "));
+  }
+  const auto full = ask(service, "/v1/completions", large);
+  EXPECT_EQ(full->status(), 429);
+  EXPECT_EQ(full->json()["error"]["code"], "queue_full");
+  EXPECT_EQ(ask(service, "/v1/completions", {{"prompt", "a"}, {"max_tokens", 1}})->status(), 200);
+  for (const auto& each : running) each->leave();
+  while (service.unanswered() > 0) std::this_thread::yield();
+  EXPECT_EQ(ask(service, "/tokenize", {{"content", large["user"]}})->status(), 400);
+}
+
+TEST(ServiceModels, OneThatCannotFitIsRefusedAtOnceAndTheOthersStay) {
+  ServerOptions options = test::server_options();
+  options.recipe = "plain";
+  options.more_recipes = {};
+  options.model_bytes = 1;
+  serve::Service service(options, kNoLog);
+  const auto answer = ask(service, "/v1/completions", {{"model", "other/name"}, {"prompt", "a"}});
+  EXPECT_EQ(answer->status(), 503);
+  EXPECT_EQ(answer->json()["error"]["code"], "model_not_loaded");
+  EXPECT_EQ(get(service, "/v1/verbatim/stats")->json()["models"][0]["loaded"], true);
+}
+
+TEST(ServiceModels, NoneIsLoadedByAServiceThatEnds) {
+  ServerOptions options = test::server_options();
+  options.recipe = "plain";
+  options.more_recipes = {};
+  auto service = std::make_unique<serve::Service>(options, kNoLog);
+  service->drain();
+  service->cancel_all();
+  service.reset();  // ends without anything that waits for a model
+  service = std::make_unique<serve::Service>(options, kNoLog);
+  const auto waiting =
+      send(*service, "POST", "/v1/completions", Json{{"model", "other/name"}, {"prompt", "a"}}.dump());
+  service.reset();
+  ASSERT_TRUE(waiting->wait());
+  EXPECT_EQ(waiting->answers(), 1);
 }
 
 TEST(ServiceLimits, AnAnswerThatTakesTooLongIsAnError) {

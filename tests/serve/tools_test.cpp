@@ -225,5 +225,34 @@ TEST(ConversationTokens, SayWhatATemplateRefuses) {
   }
 }
 
+TEST(RenderVariables, KeepArgumentsBeyondTheLimitsOfJsonAsText) {
+  const auto arguments_in = [](const std::string& text) {
+    Question question = conversation();
+    question.messages[2].tool_calls[0].arguments = text;
+    const Json variables =
+        Json::parse(render_variables(question, ChatTemplate::built_in("chatml"), ToolStyle::kHermes));
+    return variables["messages"][2]["tool_calls"][0]["function"]["arguments"];
+  };
+  const auto nested = [](int depth) {
+    return R"({"a":)" + std::string(static_cast<size_t>(depth), '[') +
+           std::string(static_cast<size_t>(depth), ']') + "}";
+  };
+  EXPECT_TRUE(arguments_in(nested(kDeepestJson - 1)).is_object());
+  EXPECT_EQ(arguments_in(nested(kDeepestJson)), nested(kDeepestJson));
+  EXPECT_EQ(arguments_in(nested(300000)), nested(300000));
+  EXPECT_EQ(arguments_in("{\"a\":1,\"a\":2}"), "{\"a\":1,\"a\":2}");
+  EXPECT_EQ(arguments_in("no JSON"), "no JSON");
+  std::string keys = "{";
+  for (int i = 0; i < 2000; ++i) keys += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":1";
+  EXPECT_EQ(arguments_in(keys + "}"), keys + "}");
+}
+
+TEST(ParseInner, TakesFromOneBudget) {
+  JsonBudget budget{.values = 5, .members = 2};
+  EXPECT_EQ(parse_inner(R"({"a":1,"b":2})", budget), Json({{"a", 1}, {"b", 2}}));
+  EXPECT_EQ(parse_inner("[]", budget), Json::array());
+  EXPECT_EQ(parse_inner("[1]", budget), std::nullopt);
+}
+
 }  // namespace
 }  // namespace verbatim::serve

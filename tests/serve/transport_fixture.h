@@ -29,7 +29,7 @@ bool eventually(Condition condition) {
 
 /// A transport that answers a few paths: /hello with a word, /echo with the request's body, /stream with
 /// three pieces from another thread, /endless with pieces until the client is gone, /never with nothing until
-/// it is gone, /large with 8 MiB, /drop by dropping the exchange.
+/// it is gone, /large with 8 MiB, /large-stream with a piece of 8 MiB, /drop by dropping the exchange.
 class Transported : public ::testing::Test {
  protected:
   void start(serve::TransportOptions options = {}) {
@@ -73,6 +73,11 @@ class Transported : public ::testing::Test {
     if (path == "/echo") return exchange->respond({.body = exchange->request().body});
     if (path == "/large") return exchange->respond({.body = std::string(8 << 20, 'x')});
     if (path == "/drop") return;
+    if (path == "/large-stream") {
+      exchange->begin_stream({.content_type = "text/event-stream"});
+      exchange->write(std::string(8 << 20, 'x'));
+      return exchange->end();
+    }
     if (path == "/stream" || path == "/endless") {
       if (path == "/endless") exchange->on_gone([this] { ++gone_; });
       threads_.emplace_back([exchange, endless = path == "/endless"] {

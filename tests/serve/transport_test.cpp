@@ -238,6 +238,27 @@ TEST_F(Transport, NoticesAClientThatLeavesWhileItWaits) {
   EXPECT_FALSE(answered()[0].whole);
 }
 
+TEST_F(Transport, NoticesAClientThatLeavesAfterItSentManyRequestsAhead) {
+  start();
+  RawClient one = client();
+  one.send("GET /never HTTP/1.1\r\nHost: a\r\n\r\n");
+  std::string ahead;
+  while (ahead.size() < 100000) ahead += kGetHello;
+  one.send(ahead);
+  ASSERT_TRUE(eventually([&] { return waiting_ == 1 && transport_->counts().bytes_read >= 65536; }));
+  EXPECT_EQ(gone_, 0);
+  one.close();
+  EXPECT_TRUE(eventually([&] { return gone_ == 1; }));
+}
+
+TEST_F(Transport, SendsAPieceOfAStreamThatIsLargerThanWhatMayWait) {
+  serve::TransportOptions options;
+  options.max_unsent_bytes = 1 << 20;
+  start(options);
+  const RawAnswer answer = client().ask("GET /large-stream HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(answer.body.size(), size_t{8} << 20);
+}
+
 TEST_F(Transport, NoticesAClientThatLeavesItsStream) {
   start();
   for (const bool hard : {false, true}) {

@@ -162,5 +162,14 @@ TEST(PublicChatTemplates, RenderExactlyAsTheirAuthorsMeant) {
   EXPECT_GE(cases, 32);
 }
 
+TEST(TemplateLanguage, LoopsStayInsideAListThatShrinks) {
+  EXPECT_EQ(rendered("{% set l = [1, 2, 3] %}{% for x in l %}{% if loop.index0 == 1 %}{% do l.clear() %}"
+                     "[{{ loop.previtem }}{{ loop.nextitem }}]{% endif %}{% endfor %}"),
+            "[]");
+  EXPECT_EQ(rendered("{% set l = [1, 2, 3] %}{% for x in l %}{% if loop.index0 == 1 %}{{ l.pop() }}{{ "
+                     "l.pop() }}[{{ loop.previtem }}{{ loop.nextitem }}]{% endif %}{% endfor %}"),
+            "32[1]");
+}
+
 }  // namespace
 }  // namespace verbatim

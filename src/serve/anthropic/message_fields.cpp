@@ -24,7 +24,7 @@ constexpr std::array kPromptTable = {
               "of the answer",
           .required = true},
     Field{.name = "system", .type = FieldType::kTextOrList, .note = "a text, or blocks of text"},
-    Field{.name = "tools", .type = FieldType::kList, .note = "tools that the answer may call"},
+    Field{.name = "tools", .type = FieldType::kList, .note = "tools that the answer may call, 1024 at most"},
     Field{.name = "tool_choice",
           .type = FieldType::kObject,
           .note = "which tools the answer calls; its fields are below"},

@@ -109,7 +109,7 @@ void read_messages(const Fields& fields, std::vector<Message>& messages) {
 }
 
 void read_tools(const Fields& fields, Question& question) {
-  for (const Fields& each : fields.objects("tools", kMessagesToolFields)) {
+  for (const Fields& each : tool_fields(fields, kMessagesToolFields, kMostAnthropicTools)) {
     constexpr size_t kLongestName = 128;
     Tool tool{.name = *each.text("name"),
               .description = each.text("description").value_or(""),
@@ -175,7 +175,7 @@ MessageRequest::MessageRequest(std::string_view text, FieldTable table)
     begun = std::move(question.messages.back().content);
     question.messages.pop_back();
   }
-  extension = read_extension(fields);
+  extension = read_extension(fields, false);
   max_tokens = fields.integer("max_tokens").value_or(0);
   stop = read_stops(fields);
   stream = fields.boolean("stream").value_or(false);

@@ -129,9 +129,9 @@ class MessageWriter : public ReplyWriter {
     Json& block = message_["content"].back();
     if (!tool_) {
       block["text"] = text_;
-    } else if (Json input = Json::parse(text_, nullptr, false); input.is_object()) {
+    } else if (std::optional<Json> input = parse_inner(text_, budget_); input && input->is_object()) {
       block["input"] =
-          std::move(input);  // of a call that was cut off it stays empty, as it must be an object
+          std::move(*input);  // of a call that was cut off it stays empty, as it must be an object
     }
     send({{"type", "content_block_stop"}, {"index", message_["content"].size() - 1}});
   }
@@ -159,6 +159,7 @@ class MessageWriter : public ReplyWriter {
   std::string text_;   // of the block that is open: its text or its arguments
   bool open_ = false;  // whether the last block is still being written
   bool tool_ = false;  // whether the last block is a call
+  JsonBudget budget_;  // of the arguments of all calls
   int64_t calls_ = 0;  // calls that are complete
 };
 

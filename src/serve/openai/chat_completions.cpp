@@ -7,6 +7,7 @@ namespace verbatim::serve {
 
 void chat_completions(const Context& context, const std::shared_ptr<Call>& call) {
   const auto request = std::make_shared<const ChatRequest>(call->request().body);
+  context.answers.check_count(request->choices);
   context.with_model(
       call, request->model, [&context, call, request](const std::shared_ptr<LoadedModel>& model) {
         GenerateOptions options;

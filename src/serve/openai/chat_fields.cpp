@@ -12,7 +12,9 @@ constexpr std::array kTable = joined(
               .type = FieldType::kList,
               .note = "the conversation; their fields are below",
               .required = true},
-        Field{.name = "tools", .type = FieldType::kList, .note = "functions that the answer may call"},
+        Field{.name = "tools",
+              .type = FieldType::kList,
+              .note = "functions that the answer may call, 128 at most"},
         Field{.name = "tool_choice",
               .type = FieldType::kTextOrObject,
               .note =
@@ -42,9 +44,12 @@ constexpr std::array kTable = joined(
               .note = "the older name of max_completion_tokens",
               .least = 1,
               .most = 1e9},
-        Field{.name = "chat_template_kwargs",
-              .type = FieldType::kObject,
-              .note = "further variables of the model's chat template"},
+        Field{
+            .name = "chat_template_kwargs",
+            .type = FieldType::kObject,
+            .note =
+                "further variables of the model's chat template; those that the server or the model gives it "
+                "are refused"},
         Field{.name = "store",
               .type = FieldType::kBoolean,
               .use = FieldUse::kOnly,

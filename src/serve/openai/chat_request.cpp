@@ -97,9 +97,8 @@ std::vector<Message> read_messages(const Fields& fields) {
 }
 
 std::vector<Tool> read_tools(const Fields& fields) {
-  constexpr size_t kMost = 128;
   std::vector<Tool> tools;
-  for (const Fields& each : fields.objects("tools", kChatToolFields)) {
+  for (const Fields& each : tool_fields(fields, kChatToolFields)) {
     const Fields function = *each.object("function", kChatFunctionFields);
     Tool tool;
     tool.name = *function.text("name");
@@ -110,7 +109,6 @@ std::vector<Tool> read_tools(const Fields& fields) {
     tool.strict = function.boolean("strict").value_or(false);
     add_tool(tools, std::move(tool), function);
   }
-  if (tools.size() > kMost) fields.refuse("tools", "must be 128 at most", "invalid_value");
   return tools;
 }
 
@@ -147,6 +145,16 @@ ReplyFormat read_format(const Fields& fields) {
   return {.kind = ReplyFormat::Kind::kJsonSchema, .schema = dump(*json_schema.find("schema"))};
 }
 
+/// Refuses variables that the server or the model gives the template itself.
+void check_variables(const Fields& fields, const Json& variables) {
+  for (const char* const name : {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token",
+                                 "unk_token", "pad_token", "sep_token", "cls_token", "mask_token"}) {
+    if (!variables.contains(name)) continue;
+    fields.refuse(fmt::format("chat_template_kwargs.{}", name), "is not for requests to choose",
+                  "invalid_value");
+  }
+}
+
 std::optional<int64_t> read_max_tokens(const Fields& fields) {
   const std::optional<int64_t> older = fields.integer("max_tokens");
   const std::optional<int64_t> newer = fields.integer("max_completion_tokens");
@@ -166,12 +174,13 @@ ChatRequest::ChatRequest(std::string_view text)
   question.parallel_tool_calls = fields.boolean("parallel_tool_calls").value_or(true);
   question.format = read_format(fields);
   if (const Json* const variables = fields.find("chat_template_kwargs")) {
+    check_variables(fields, *variables);
     question.template_variables = *variables;
   }
-  extension = read_extension(fields);
   choices = fields.integer("n").value_or(1);
   max_tokens = read_max_tokens(fields);
   stream = fields.boolean("stream").value_or(false);
+  extension = read_extension(fields, stream);
   include_usage = read_include_usage(fields);
   if (fields.boolean("logprobs").value_or(false)) {
     top_logprobs = static_cast<int32_t>(fields.integer("top_logprobs").value_or(0));

@@ -15,7 +15,8 @@ inline constexpr std::array kGenerationFields =
                      .note = "the name of a model that the server has; the first one if it is absent"},
                Field{.name = "n",
                      .type = FieldType::kInteger,
-                     .note = "choices for a prompt; 1 if it is absent",
+                     .note = "choices for a prompt; 1 if it is absent. A request has no more of them in all "
+                             "than may run and wait",
                      .least = 1,
                      .most = 128},
                Field{.name = "stream",

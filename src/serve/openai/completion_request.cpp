@@ -49,7 +49,7 @@ CompletionRequest::CompletionRequest(std::string_view text)
       model(fields.text("model").value_or("")),
       prompts(read_prompts(fields, "prompt")),
       suffix(fields.text("suffix")),
-      extension(read_extension(fields)),
+      extension(read_extension(fields, fields.boolean("stream").value_or(false))),
       choices(fields.integer("n").value_or(1)),
       max_tokens(fields.integer("max_tokens").value_or(16)),
       echo(fields.boolean("echo").value_or(false)),

@@ -21,14 +21,16 @@ CompletionPrompt read_prompt(const CompletionRequest& request, const LoadedModel
 }
 
 /// The log-probabilities of the tokens that a request gave, as the recipe reads the model.
-void score_prompt(CompletionPrompt& prompt, bool given_as_text, const LoadedModel& model,
-                  const Recipe& recipe, const ServerOptions& options, int32_t top_logprobs) {
+void score_prompt(const CompletionAnswer& answer, const ServerOptions& options, bool given_as_text,
+                  CompletionPrompt& prompt) {
+  const LoadedModel& model = *answer.model;
   if (prompt.tokens.size() > 1) {
     prompt.scored = score(model.model, prompt.tokens,
-                          {.top_logprobs = top_logprobs,
-                           .reading = recipe.reading,
-                           .cache = recipe.cache,
-                           .threads = options.engine.threads});
+                          {.top_logprobs = *answer.request->top_logprobs,
+                           .reading = answer.recipe.reading,
+                           .cache = answer.recipe.cache,
+                           .threads = options.engine.threads,
+                           .progress = [&](double) { check_under_way(*answer.call); }});
   }
   // The beginning of the sequence is not the request's.
   prompt.first_known = given_as_text && prompt.tokens.front() == model.model.bos_token();
@@ -53,10 +55,23 @@ void start(const Context& context, CompletionAnswer answer) {
   context.answers.start(call, model, std::move(requests), completion_writer(std::move(answer)));
 }
 
+/// Scores the prompts from one on, each in its turn, and starts the answer.
+void score_next(const Context& context, const std::shared_ptr<CompletionAnswer>& answer, size_t index) {
+  if (index == answer->prompts.size()) {
+    start(context, std::move(*answer));
+    return;
+  }
+  const bool text = std::holds_alternative<std::string>(answer->request->prompts[index]);
+  score_prompt(*answer, context.options, text, answer->prompts[index]);
+  context.go_on_computing(answer->call,
+                          [&context, answer, index] { score_next(context, answer, index + 1); });
+}
+
 }  // namespace
 
 void completions(const Context& context, const std::shared_ptr<Call>& call) {
   const auto request = std::make_shared<const CompletionRequest>(call->request().body);
+  context.answers.check_count(std::ssize(request->prompts) * request->choices);
   context.with_model(call, request->model,
                      [&context, call, request](const std::shared_ptr<LoadedModel>& model) {
                        const auto answer = std::make_shared<CompletionAnswer>();
@@ -78,14 +93,7 @@ void completions(const Context& context, const std::shared_ptr<Call>& call) {
                          start(context, std::move(*answer));
                          return;
                        }
-                       context.compute(call, [&context, answer] {
-                         for (size_t i = 0; i < answer->prompts.size(); ++i) {
-                           const bool text = std::holds_alternative<std::string>(answer->request->prompts[i]);
-                           score_prompt(answer->prompts[i], text, *answer->model, answer->recipe,
-                                        context.options, *answer->request->top_logprobs);
-                         }
-                         start(context, std::move(*answer));
-                       });
+                       context.compute(call, [&context, answer] { score_next(context, answer, 0); });
                      });
 }
 

@@ -57,29 +57,32 @@ struct Embedding {
   std::vector<std::vector<int32_t>> inputs;
   EmbedOptions options;
   bool as_base64 = false;
-  Json data = Json::array();
+  std::string data;  // the vectors as JSON: values of their numbers would take many times the memory
+  size_t done = 0;
   int64_t tokens = 0;
 };
 
 void answer(const Embedding& own) {
-  Json json = {{"object", "list"}, {"data", own.data}, {"model", own.model->name}};
+  Json json = {{"model", own.model->name}};
   json["usage"] = {{"prompt_tokens", own.tokens}, {"total_tokens", own.tokens}};
   json["verbatim"] = {{"pooling", own.options.pooling == Pooling::kMean ? "mean" : "last"},
                       {"normalized", own.options.normalize},
                       {"reading", own.options.reading}};
-  own.call->respond(dump(json));
+  own.call->respond("{\"object\":\"list\",\"data\":[" + own.data + "]," + dump(json).substr(1));
 }
 
 void embed_next(const Context& context, const std::shared_ptr<Embedding>& own) {
-  const size_t index = own->data.size();
+  const size_t index = own->done++;
   if (index == own->inputs.size()) {
     answer(*own);
     return;
   }
   const std::vector<float> vector = embed(own->model->model, own->inputs[index], own->options);
   own->tokens += std::ssize(own->inputs[index]);
-  own->data.push_back({{"object", "embedding"}, {"index", index}});
-  own->data.back()["embedding"] = own->as_base64 ? Json(base64(vector)) : Json(vector);
+  if (index > 0) own->data += ',';
+  own->data += dump({{"object", "embedding"},
+                     {"index", index},
+                     {"embedding", own->as_base64 ? Json(base64(vector)) : Json(vector)}});
   context.go_on_computing(own->call, [&context, own] { embed_next(context, own); });
 }
 

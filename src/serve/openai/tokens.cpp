@@ -9,7 +9,10 @@ constexpr Field kTokenizeTable[] = {
     {.name = "model",
      .type = FieldType::kText,
      .note = "the name of a model that the server has; the first one if it is absent"},
-    {.name = "content", .type = FieldType::kText, .note = "the text", .required = true},
+    {.name = "content",
+     .type = FieldType::kText,
+     .note = "the text, of 1,000,000 tokens at most",
+     .required = true},
     {.name = "add_special",
      .type = FieldType::kBoolean,
      .note = "true: begins with the beginning-of-sequence token, if the model wants one"},
@@ -28,6 +31,9 @@ constexpr Field kDetokenizeTable[] = {
      .note = "the name of a model that the server has; the first one if it is absent"},
     {.name = "tokens", .type = FieldType::kList, .note = "the tokens", .required = true},
 };
+
+/// Tokens of the largest text that is tokenized.
+constexpr size_t kMostTokens = 1'000'000;
 
 Json piece_json(const Model& model, int32_t token) {
   const std::string text = model.token_text(token);
@@ -56,15 +62,21 @@ void tokenize(const Context& context, const std::shared_ptr<Call>& call) {
   const bool pieces = fields.boolean("with_pieces").value_or(false);
   context.with_model(call, fields.text("model").value_or(""),
                      [call, part, bos, pieces](const std::shared_ptr<LoadedModel>& model) {
-                       Json tokens = Json::array();
-                       for (const int32_t token : encode(model->model, {part}, bos)) {
-                         if (pieces) {
-                           tokens.push_back({{"id", token}, {"piece", piece_json(model->model, token)}});
-                         } else {
-                           tokens.push_back(token);
-                         }
+                       const std::vector<int32_t> tokens = encode(model->model, {part}, bos);
+                       if (tokens.size() > kMostTokens) {
+                         throw HttpError(400,
+                                         fmt::format("content has {} tokens; this server tells {} at most",
+                                                     tokens.size(), kMostTokens),
+                                         "content", "invalid_value");
                        }
-                       call->respond(dump({{"tokens", std::move(tokens)}}));
+                       // As text at once: a JSON value of each token would take many times the memory.
+                       std::string body = "{\"tokens\":[";
+                       for (const int32_t token : tokens) {
+                         if (body.back() != '[') body += ',';
+                         body += pieces ? dump({{"id", token}, {"piece", piece_json(model->model, token)}})
+                                        : std::to_string(token);
+                       }
+                       call->respond(body + "]}");
                      });
 }
 

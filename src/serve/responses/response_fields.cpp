@@ -33,7 +33,9 @@ constexpr std::array kTable = joined(
               .type = FieldType::kBoolean,
               .note = "false: the response is not kept; true if it is absent. The server forgets responses "
                       "when it ends or has many of them"},
-        Field{.name = "tools", .type = FieldType::kList, .note = "functions that the answer may call"},
+        Field{.name = "tools",
+              .type = FieldType::kList,
+              .note = "functions that the answer may call, 128 at most"},
         Field{.name = "tool_choice",
               .type = FieldType::kTextOrObject,
               .note =

@@ -74,7 +74,7 @@ std::vector<Message> read_conversation(const Fields& fields, const ResponseStore
     const std::shared_ptr<const StoredResponse> previous = store.find(*id);
     if (previous == nullptr) {
       throw HttpError(
-          404,
+          400,
           fmt::format("previous_response_id: the server has no response \"{}\": it was not stored, "
                       "was deleted, or is too old",
                       shown(*id, 80)),
@@ -112,7 +112,7 @@ std::vector<Message> with_instructions(const Fields& fields, const std::vector<M
 }
 
 void read_tools(const Fields& fields, Question& question) {
-  for (const Fields& each : fields.objects("tools", kResponsesToolFields)) {
+  for (const Fields& each : tool_fields(fields, kResponsesToolFields)) {
     const Json* const parameters = each.find("parameters");
     Tool tool{.name = *each.text("name"),
               .description = each.text("description").value_or(""),
@@ -197,7 +197,7 @@ ResponseRequest::ResponseRequest(std::string_view text, const ResponseStore& res
   question.messages = with_instructions(fields, messages);
   read_tools(fields, question);
   question.format = read_format(fields);
-  extension = read_extension(fields);
+  extension = read_extension(fields, false);
   max_tokens = fields.integer("max_output_tokens");
   top_logprobs = read_top_logprobs(fields);
   stream = fields.boolean("stream").value_or(false);

@@ -13,6 +13,14 @@ bool is_name_sign(char c) {
 
 }  // namespace
 
+std::vector<Fields> tool_fields(const Fields& fields, FieldTable table, size_t most) {
+  const Json* const tools = fields.find("tools");
+  if (tools != nullptr && tools->size() > most) {
+    fields.refuse("tools", fmt::format("must be {} at most", most), "invalid_value");
+  }
+  return fields.objects("tools", table);
+}
+
 void add_tool(std::vector<Tool>& tools, Tool tool, const Fields& fields, size_t longest) {
   const std::string& name = tool.name;
   if (name.empty() || name.size() > longest || !std::all_of(name.begin(), name.end(), is_name_sign)) {

@@ -57,7 +57,10 @@ void Connection::start(bool refused) {
 
 void Connection::read() {
   if (reading_ || client_ended_ || phase_ == Phase::kClosed) return;
-  if (phase_ == Phase::kAnswering && arrived_.size() >= kMostAhead) return watch_for_reset();
+  if (phase_ == Phase::kAnswering && arrived_.size() >= kMostAhead) {
+    next_probe_ = Clock::now() + kNextProbe;
+    return watch_for_reset();
+  }
   reading_ = true;
   wire_->read_some(asio::buffer(chunk_), [self = shared_from_this()](const error_code& error, size_t bytes) {
     self->took_in(error, bytes);
@@ -145,8 +148,9 @@ void Connection::begin_answer() {
 
 void Connection::refuse(int status, const std::string& message) {
   close_after_ = true;
-  const std::string path = parser_ ? parser_->request().path : std::string();
-  answer_now(error_response(dialect_of(path), HttpError(status, message)));
+  const auto answer = take_request();
+  const HttpRequest& request = answer->request;
+  respond(*answer, error_response(dialect_of(request.path), HttpError(status, message), request.id));
 }
 
 void Connection::answer_now(HttpResponse response) {
@@ -209,7 +213,8 @@ void Connection::write(AnswerState& answer, std::string_view chunk) {
   const std::lock_guard lock(mutex_);
   if (answer.stage != AnswerState::Stage::kStreaming || answer.gone || answer.head_only || chunk.empty())
     return;
-  if (unsent_bytes_ + static_cast<int64_t>(chunk.size()) > hub_->options.max_unsent_bytes) {
+  // What is added now does not count: one large chunk tells nothing of how fast the client reads.
+  if (unsent_bytes_ > hub_->options.max_unsent_bytes) {
     answer.gone = true;
     return schedule_close();
   }
@@ -357,7 +362,8 @@ void Connection::watch_for_reset() {
 void Connection::tick(Clock::time_point now) {
   if (phase_ == Phase::kClosed) return;
   if (writing_ && now - last_progress_ > hub_->options.stall_timeout) return close();
-  if (phase_ == Phase::kAnswering && client_ended_ && now >= next_probe_) {
+  // Whoever is not read from, because it stopped sending or has sent too much ahead, is not heard to leave.
+  if (phase_ == Phase::kAnswering && !reading_ && now >= next_probe_) {
     next_probe_ = now + kNextProbe;
     const std::lock_guard lock(mutex_);
     if (answer_->stage == AnswerState::Stage::kWaiting && answer_->speaks_1_1) add(kContinue);
@@ -376,8 +382,9 @@ void Connection::time_out_answer() {
       gone = std::move(answer_->on_gone);
       answer_->gone = true;
       answer_->keep_alive = false;
-      HttpResponse response = error_response(dialect_of(answer_->request.path),
-                                             HttpError(504, "the answer was not complete in time"));
+      HttpResponse response =
+          error_response(dialect_of(answer_->request.path),
+                         HttpError(504, "the answer was not complete in time"), answer_->request.id);
       add_answer(*answer_, response);
       deadline_ = Clock::now() + hub_->options.stall_timeout;
     }

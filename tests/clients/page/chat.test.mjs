@@ -100,3 +100,8 @@ pageTest("what was written of a reply is never taken out of the page again, howe
   assert.ok(removed < 10, `${removed} nodes were taken out of the page again`);
   assert.equal((await page.textContent(".turn.model .reply-text")).length, 30000);
 });
+
+pageTest("what the recipe promises is said in words", { mock: true }, async ({ page }) => {
+  await ask(page, "planets");
+  assert.match(await page.textContent(".summary details"), /Lossless: the bytes of plain decoding\./);
+});

@@ -176,7 +176,7 @@ export class MockServer {
     const { drafted, accepted, lengths, tokens } = totals;
     const half = Math.round(drafted * 0.3);
     return {
-      recipe: speculative ? (body.verbatim?.recipe ?? "auto") : "plain", lossless: true, guarantee: "byte for byte the text of plain decoding",
+      recipe: speculative ? (body.verbatim?.recipe ?? "auto") : "plain", lossless: true, guarantee: "bytes",
       seed, drafted, accepted, passes, lengths, tokens_per_second: tokens / seconds, seconds_prefill: 0.041, seconds_decode: seconds,
       levels: speculative ? [{ name: levels[0], drafted: drafted - half, accepted: accepted - Math.min(accepted, half) },
         { name: levels[1], drafted: half, accepted: Math.min(accepted, half) }] : [],

@@ -49,3 +49,21 @@ pageTest("Markdown can be shown as it was written", {}, async ({ page, mock }) =
   assert.equal(await page.locator(".reply-text > p.as-is").count(), 1);
   if (mock) assert.match(await page.textContent(".reply-text"), /```python\ndef fibonacci/);
 });
+
+pageTest("a browser that keeps nothing still has a key, as long as the page", {}, async ({ page }) => {
+  await page.addInitScript(() => {
+    for (const name of ["sessionStorage", "localStorage"]) {
+      Object.defineProperty(window, name, { get() { throw new DOMException("The page may keep nothing.", "SecurityError"); } });
+    }
+  });
+  await page.reload();
+  await page.waitForSelector("#using-words:not(:empty)", { state: "attached" });
+  const keys = await page.evaluate(() => import("/settings.js").then(({ apiKey, setApiKey }) => {
+    const seen = [apiKey()];
+    setApiKey("a-key");
+    seen.push(apiKey());
+    setApiKey("");
+    return [...seen, apiKey()];
+  }));
+  assert.deepEqual(keys, ["", "a-key", ""]);
+});
