@@ -59,17 +59,19 @@ std::span<const float> Sampler::constrained(std::span<const float> logits, std::
     // A draft's vocabulary may end before the token.
     if (index < constrained_.size()) constrained_[index] += each.bias;
   }
-  if (structured) constraint_.structure->apply(generated(history), constrained_);
-  if (!constraint_.filter) return constrained_;
-  allowed_.assign(static_cast<size_t>(constraint_.vocabulary), 1);
-  constraint_.filter(generated(history), allowed_);
-  for (size_t i = 0; i < constrained_.size(); ++i) {
-    if (i >= allowed_.size() || allowed_[i] == 0) constrained_[i] = -std::numeric_limits<float>::infinity();
+  if (constraint_.filter) {
+    allowed_.assign(static_cast<size_t>(constraint_.vocabulary), 1);
+    constraint_.filter(generated(history), allowed_);
+    for (size_t i = 0; i < constrained_.size(); ++i) {
+      if (i >= allowed_.size() || allowed_[i] == 0) constrained_[i] = -std::numeric_limits<float>::infinity();
+    }
   }
+  // The structure comes last: what it allows depends on whether the token that it prefers is forbidden.
+  if (structured) constraint_.structure->apply(generated(history), constrained_);
   return constrained_;
 }
 
-std::vector<int32_t> Sampler::forced(std::span<const int32_t> history, size_t most) {
+ForcedTokens Sampler::forced(std::span<const int32_t> history, size_t most) {
   if (constraint_.structure == nullptr) return {};
   return constraint_.structure->forced(generated(history), most);
 }

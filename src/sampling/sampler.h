@@ -70,7 +70,7 @@ class Sampler {
 
   /// The tokens, at most `most`, of the only text that the structure leaves to follow the history; none where
   /// there are several, and without a structure.
-  std::vector<int32_t> forced(std::span<const int32_t> history, size_t most);
+  ForcedTokens forced(std::span<const int32_t> history, size_t most);
 
   const SamplingOptions& options() const { return options_; }
 

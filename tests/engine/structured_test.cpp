@@ -4,6 +4,7 @@
 
 #include "support/byte_model.h"
 #include "support/structures.h"
+#include "support/test_data.h"
 
 namespace verbatim {
 namespace {
@@ -57,6 +58,71 @@ TEST(StructuredReplies, HaveTheSameBytesWithEveryRecipe) {
         EXPECT_EQ(drafted.logprobs, plain.logprobs) << recipe.name;
       }
     }
+  }
+}
+
+/// Schemas with much and with little forced text, for a vocabulary in which most texts can be written in many
+/// ways.
+std::vector<Structure> schemas_of_many_tokens() {
+  return {
+      Structure::json_schema(kPerson),
+      Structure::json_schema(R"({"type":"object","properties":{"explanation":{"type":"string","maxLength":12},
+              "temperature":{"type":"number","minimum":-40,"maximum":50},"unit":{"enum":["celsius","fahrenheit"]},
+              "certain":{"type":"boolean"}},"required":["explanation","temperature","unit","certain"],
+              "additionalProperties":false})"),
+      Structure::json_schema(R"({"type":"object","properties":{"größe":{"const":"日本語"},"😀":{"type":"null"},
+              "list":{"type":"array","items":{"type":"object","properties":{"identifier":{"type":"integer",
+              "minimum":0,"maximum":99}},"required":["identifier"],"additionalProperties":false},"minItems":1,
+              "maxItems":2}},"required":["größe","😀","list"],"additionalProperties":false})"),
+      Structure::sequence({Structure::text("The answer, as far as anybody knows, is "),
+                           Structure::regex("(yes|no|not known)\\.")})};
+}
+
+TEST(StructuredReplies, HaveTheSameBytesWithAVocabularyOfLongTokens) {
+  const Recipe ngram = test::recipe_of("ngram", {test::ngram_level(4)});
+  const std::vector<Recipe> recipes = {load_recipe("auto"), load_recipe("ml-specqd"), ngram};
+  std::vector<Recipe> needed = recipes;
+  needed.push_back(load_recipe("plain"));
+  const Model model = Model::load(test::default_model(), ModelOptions{.recipes = needed, .threads = 1});
+  Engine engine(model, {.max_batch = 4, .capacity = 192, .threads = 1});
+  const auto prompt = model.encode("Here is a record of the data base: ");
+  int64_t certain = 0;
+  for (const float temperature : {0.0f, 1.0f}) {
+    for (const Structure& structure : schemas_of_many_tokens()) {
+      GenerateOptions options = asking({.temperature = temperature, .seed = 5});
+      options.structure = structure;
+      const GenerateResult plain = Session(model, 192, 1).generate(prompt, options, load_recipe("plain"));
+      EXPECT_TRUE(test::fits(structure, plain.text)) << plain.text;
+      EXPECT_EQ(plain.stats.drafted, 0);
+      std::vector<TokenStream> streams;
+      for (const Recipe& recipe : recipes) streams.push_back(engine.submit({prompt, options, recipe}));
+      for (size_t i = 0; i < recipes.size(); ++i) {
+        const GenerateResult alone = Session(model, 192, 1).generate(prompt, options, recipes[i]);
+        EXPECT_EQ(alone.tokens, plain.tokens) << recipes[i].name << "\n" << alone.text << "\n" << plain.text;
+        EXPECT_EQ(streams[i].wait().tokens, plain.tokens) << recipes[i].name << " in a batch";
+        certain += alone.stats.structure_accepted;
+      }
+    }
+  }
+  EXPECT_GT(certain, 0);
+}
+
+TEST(StructuredReplies, KeepEveryDraftedTokenThatTheStructureForces) {
+  const Recipe recipe = test::recipe_of("ngram", {test::ngram_level(4)});
+  const Model model = Model::load(test::default_model(), ModelOptions{.threads = 1});
+  for (const Structure& structure : schemas_of_many_tokens()) {
+    GenerateOptions options = asking({.temperature = 1.0f, .seed = 2});
+    options.structure = structure;
+    options.origins = true;
+    const GenerateResult result =
+        Session(model, 192, 1).generate(model.encode("A record: "), options, recipe);
+    int certain = 0;
+    for (const TokenOrigin& origin : result.origins) {
+      if (origin.level != TokenOrigin::kStructure || origin.confidence < 1.0f) continue;
+      EXPECT_EQ(origin.kind, TokenOrigin::Kind::kDrafted);
+      ++certain;
+    }
+    EXPECT_GT(certain, 3) << result.text;
   }
 }
 
