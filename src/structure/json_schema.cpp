@@ -47,31 +47,6 @@ bool among(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// The number of values of which a JSON value is made.
-size_t size_of(const OrderedJson& json) {
-  size_t size = 1;
-  if (json.is_structured()) {
-    for (const OrderedJson& part : json) size += size_of(part);
-  }
-  return size;
-}
-
-/// What it takes to find the names of two schemas in each other, in copied values.
-size_t merge_work(const OrderedJson& a, const OrderedJson& b) {
-  constexpr size_t kComparedInTheTimeOfACopy = 8;
-  if (!a.is_object() || !b.is_object()) return 0;
-  size_t work = a.size() * b.size();
-  for (const char* const keyword : {"properties", "required"}) {
-    const auto size_in = [&](const OrderedJson& schema) {
-      const auto found = schema.find(keyword);
-      return found == schema.end() ? 0 : found->size();
-    };
-    const size_t names = size_in(a) + size_in(b);
-    work += names * names;
-  }
-  return work / kComparedInTheTimeOfACopy;
-}
-
 /// Refuses objects with so many keys that looking for one, which OrderedJson does key by key, takes long.
 void check_names(const nlohmann::json& json) {
   if (!json.is_structured()) return;
@@ -136,7 +111,7 @@ class SchemaReader {
   }
 
   /// Counts what a copy takes.
-  void count_copy(const OrderedJson& json, const std::string& place) { count_work(size_of(json), place); }
+  void count_copy(const OrderedJson& json, const std::string& place) { count_work(values_in(json), place); }
   void count_work(size_t work, const std::string& place) {
     copied_ += work;
     if (copied_ > kMostCopied) {
@@ -145,7 +120,7 @@ class SchemaReader {
   }
 
   OrderedJson merged(const OrderedJson& a, const OrderedJson& b, const std::string& place) {
-    count_work(size_of(a) + size_of(b) + merge_work(a, b), place);
+    count_work(merge_work(a, b), place);
     return merged_schemas(a, b, place);
   }
 
