@@ -50,6 +50,8 @@ struct GenerateOptions {
   /// are. `max_tokens` and `stop` may end a reply before that. Applies together with `filter` and the logit
   /// bias. Before anything is computed, Error(kBadInput) says that the structure allows no text or is too
   /// large, or that the model has no vocabulary, and Error(kUsage) that no token ends a sequence.
+  /// In the middle of a reply Error(kBadInput) may say that the structure is too ambiguous to be followed,
+  /// and Error(kUsage) that structure, filter and logit bias together leave no token.
   std::optional<Structure> structure = {};
   /// Fills GenerateResult::logprobs, with this many likeliest tokens at every place (0 to kMostTopLogprobs);
   /// nothing leaves them out, which saves the time of computing them.

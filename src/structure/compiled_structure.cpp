@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/utf8.h"
 
 namespace verbatim {
@@ -54,24 +55,44 @@ State CompiledStructure::after(State state, int32_t token, std::span<const int32
   return state;
 }
 
+/// Forgets all states but the last ones of a history, and all masks.
+void CompiledStructure::forget(StructureHistory& history) {
+  constexpr size_t kKept = 32;
+  masks_.clear();
+  if (history.epoch != epoch_) {
+    automaton_.forget();
+    ++epoch_;
+    return;
+  }
+  const std::span<State> states(history.states);
+  size_t kept = 0;
+  while (kept < std::min(kKept, states.size()) &&
+         states[states.size() - kept - 1] != StructureHistory::kForgotten) {
+    ++kept;
+  }
+  std::fill(states.begin(), states.end() - static_cast<std::ptrdiff_t>(kept), StructureHistory::kForgotten);
+  automaton_.forget(states.last(kept));
+  history.epoch = ++epoch_;
+}
+
 /// The state after all of the tokens, with `mutex_` held.
 State CompiledStructure::follow(std::span<const int32_t> tokens, std::span<const int32_t> ends,
                                 StructureHistory& history) {
-  if (automaton_.memory() > kMostStateBytes) {
-    automaton_.forget();
-    masks_.clear();
-    ++epoch_;
-  }
-  if (history.epoch != epoch_) {
+  if (automaton_.memory() > kMostStateBytes) forget(history);
+  const auto begin = [&] {
+    const State start = automaton_.start();
     history.epoch = epoch_;
     history.tokens.clear();
-    history.states = {automaton_.start()};
-  }
+    history.states = {start};
+  };
+  if (history.epoch != epoch_) begin();
   const auto same = std::mismatch(tokens.begin(), tokens.end(), history.tokens.begin(), history.tokens.end());
   const auto known = static_cast<size_t>(same.first - tokens.begin());
   history.tokens.resize(known);
   history.states.resize(known + 1);
-  for (size_t i = known; i < tokens.size(); ++i) {
+  if (history.states.back() == StructureHistory::kForgotten) begin();
+  for (size_t i = history.tokens.size(); i < tokens.size(); ++i) {
+    if (automaton_.memory() > kMostStateBytes) forget(history);
     const State next = after(history.states.back(), tokens[i], ends);
     history.tokens.push_back(tokens[i]);
     history.states.push_back(next);
@@ -91,7 +112,8 @@ std::shared_ptr<const TokenMask> CompiledStructure::make_mask(State state) {
   auto mask = std::make_shared<TokenMask>();
   mask->bits.assign(vocabulary_->words(), 0);
   mask->complete = automaton_.complete(state);
-  const auto after = [this](State from, uint8_t byte) { return automaton_.after(from, byte); };
+  automaton_.begin_mask();
+  const auto after = [this](State from, uint8_t byte) { return automaton_.after_in_mask(from, byte); };
   // What leads through characters of a class alone is known beforehand: most of the vocabulary, within a
   // string of JSON. The few other tokens, and those that leave the class, are tried.
   State rest = Automaton::kDead;
@@ -104,7 +126,11 @@ std::shared_ptr<const TokenMask> CompiledStructure::make_mask(State state) {
   }
   if (rest != Automaton::kDead) vocabulary_->tokens().visit(rest, after, mask->bits);
   for (const int32_t token : automaton_.tokens(state)) set_bit(mask->bits, token);
-  find_first(state, *mask);
+  try {
+    find_first(state, *mask);
+  } catch (const Error&) {
+    // The text that follows is too ambiguous further on, where this reply may never get.
+  }
   return mask;
 }
 
@@ -165,7 +191,8 @@ ForcedTokens CompiledStructure::forced(std::span<const int32_t> tokens, std::spa
   ForcedTokens found;
   const std::lock_guard lock(mutex_);
   State state = follow(tokens, ends, history);
-  while (state != Automaton::kDead && found.tokens.size() < most) {
+  // A draft is not worth more memory than the structure may remember.
+  while (state != Automaton::kDead && found.tokens.size() < most && automaton_.memory() <= kMostStateBytes) {
     const std::shared_ptr<const TokenMask> mask = mask_of(state);
     const bool certain = found.certain == found.tokens.size();
     if (mask->complete) {

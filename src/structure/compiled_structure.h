@@ -36,6 +36,7 @@ struct ForcedTokens {
 /// The states after each of some tokens. Belongs to one CompiledStructure, which may forget what it means and
 /// then finds the states anew.
 struct StructureHistory {
+  static constexpr Automaton::State kForgotten = -1;  ///< a state whose meaning is lost
   uint64_t epoch = 0;
   std::vector<int32_t> tokens;
   std::vector<Automaton::State> states;  ///< one more than tokens: the first is that of the empty text
@@ -67,6 +68,7 @@ class CompiledStructure {
  private:
   Automaton::State follow(std::span<const int32_t> tokens, std::span<const int32_t> ends,
                           StructureHistory& history);
+  void forget(StructureHistory& history);
   Automaton::State after(Automaton::State state, int32_t token, std::span<const int32_t> ends);
   std::shared_ptr<const TokenMask> mask_of(Automaton::State state);
   std::shared_ptr<const TokenMask> make_mask(Automaton::State state);

@@ -32,7 +32,7 @@ void StructureCursor::apply(std::span<const int32_t> generated, std::span<float>
   std::vector<std::pair<size_t, float>> ends;
   for (const int32_t token : ends_) {
     const auto index = static_cast<size_t>(token);
-    if (token >= 0 && index < logits.size())
+    if (token >= 0 && index < logits.size() && token < structure_->vocabulary().size())
       ends.emplace_back(index, allowed(token) ? logits[index] : kNever);
   }
   const size_t words = std::min(mask->bits.size(), (logits.size() + 63) / 64);

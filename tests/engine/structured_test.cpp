@@ -248,5 +248,68 @@ TEST(StructuredReplies, AreTheSameInABatch) {
   for (size_t i = 0; i < streams.size(); ++i) EXPECT_EQ(streams[i].wait().text, expected[i]);
 }
 
+/// The tokens and the reason for the end, or the message of the error, of a generation.
+std::string outcome(const Recipe& recipe, const GenerateOptions& options, const Structure& structure) {
+  try {
+    const GenerateResult result = generated(recipe, options, structure);
+    std::string text = result.text + " " + std::to_string(static_cast<int>(result.stats.finish));
+    for (const int32_t token : result.tokens) text += " " + std::to_string(token);
+    return text;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(StructuredReplies, EndWithAStopStringBeforeADeadEndWithEveryRecipe) {
+  GenerateOptions options = asking({});
+  // Nothing may follow "no-".
+  options.sampling.logit_bias = {{test::kFirstByte + 'e', -std::numeric_limits<float>::infinity()}};
+  for (const Structure& structure : {Structure::text("yes-no-end"), Structure::regex("yes-no-end[a-z]{0,3}"),
+                                     Structure::regex("(yes-){1,4}no-(e|e[a-z]*)")}) {
+    for (const std::vector<std::string>& stop :
+         std::vector<std::vector<std::string>>{{"no-"}, {"o-"}, {"no"}, {}, {"s-"}}) {
+      options.stop = stop;
+      const std::string plain = outcome(load_recipe("plain"), options, structure);
+      for (const Recipe& recipe : test::byte_recipes()) {
+        EXPECT_EQ(outcome(recipe, options, structure), plain) << recipe.name;
+      }
+    }
+  }
+}
+
+TEST(StructuredReplies, FailForAmbiguityWhereThePlainReplyDoes) {
+  // Every way to share the letters among the repetitions is a way to read them.
+  const Structure part = Structure::repeat(Structure::text("a"), 1, 2000);
+  const Structure structure = Structure::sequence(
+      {Structure::text("go:"), Structure::repeat(Structure::repeat(part, 1, 2000), 1, 2000),
+       Structure::text("!")});
+  test::Reader reader(structure);
+  std::string text = "go:";
+  EXPECT_THROW(for (; text.size() < 4000; text += 'a') reader.begins(text), Error);
+  ASSERT_LT(text.size(), 200u) << "the sequence has no room for the place where it fails";
+  GenerateOptions options = asking({});
+  options.sampling.logit_bias = {{test::kFirstByte + '!', -std::numeric_limits<float>::infinity()}};
+  int failed = 0;
+  for (size_t most = text.size() - 4; most < text.size() + 3; ++most) {
+    options.max_tokens = static_cast<int64_t>(most);
+    const std::string plain = outcome(load_recipe("plain"), options, structure);
+    failed += plain.find("ambiguous") != std::string::npos ? 1 : 0;
+    for (const Recipe& recipe : test::byte_recipes()) {
+      EXPECT_EQ(outcome(recipe, options, structure), plain) << recipe.name << ", " << most << " tokens";
+    }
+  }
+  EXPECT_GT(failed, 0);
+  EXPECT_LT(failed, 7);
+}
+
+TEST(StructuredReplies, EndWithStopTokensOfTheVocabularyAlone) {
+  GenerateOptions options = asking({});
+  options.stop_tokens = {-1, 1 << 30};
+  const Structure structure = Structure::regex("[ab]{5}c*");
+  const std::string plain = outcome(load_recipe("plain"), options, structure);
+  options.stop_tokens = {};
+  EXPECT_EQ(outcome(load_recipe("plain"), options, structure), plain);
+}
+
 }  // namespace
 }  // namespace verbatim

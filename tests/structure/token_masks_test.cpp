@@ -390,5 +390,54 @@ TEST(StructureCache, TellsStructuresApart) {
   EXPECT_EQ(keys.size(), different.size());
 }
 
+TEST(TokenMasks, AreRightAtTheDeepestNesting) {
+  const auto vocabulary = std::make_shared<const StructureVocabulary>(listed(), listed()->vocab_size());
+  const Structure structure = Structure::json_object();
+  CompiledStructure compiled(*structure.node(), vocabulary);
+  test::Reader reader(structure);
+  for (const char* inside : {"", "\"", "\"a", "1"}) {
+    for (int depth = 248; depth < 259; ++depth) {
+      const std::string text = "{\"a\": " + std::string(static_cast<size_t>(depth), '[') + inside;
+      std::vector<int32_t> tokens;
+      for (const char c : text) tokens.push_back(*listed()->find(std::string(1, c)));
+      StructureHistory history;
+      EXPECT_EQ(compiled.allowed(tokens, {}, history)->bits, tried(reader, *vocabulary, text))
+          << inside << " at " << depth;
+    }
+  }
+}
+
+TEST(TokenMasks, OfLongTextsAreThoseOfShortOnesThatMeanTheSame) {
+  const auto vocabulary = std::make_shared<const StructureVocabulary>(listed(), listed()->vocab_size());
+  // Each character more is a state of its own, so that the first ones are forgotten on the way.
+  const Structure structure = Structure::regex("x{0,100000}|x{80000}(yes|no)");
+  CompiledStructure compiled(*structure.node(), vocabulary);
+  const int32_t x = *listed()->find("x");
+  std::vector<int32_t> tokens(80'000, x);
+  StructureHistory history;
+  const auto mask = compiled.allowed(tokens, {}, history);
+  EXPECT_TRUE(mask->complete);
+  EXPECT_TRUE(test_bit(mask->bits, x));
+  EXPECT_TRUE(test_bit(mask->bits, *listed()->find("y")));
+  EXPECT_FALSE(test_bit(mask->bits, *listed()->find("z")));
+  // Back to a state that is remembered, and to one that is not.
+  for (const size_t length : {size_t{79'990}, size_t{5}}) {
+    tokens.resize(length);
+    const auto earlier = compiled.allowed(tokens, {}, history);
+    EXPECT_TRUE(test_bit(earlier->bits, x)) << length;
+    EXPECT_FALSE(test_bit(earlier->bits, *listed()->find("y"))) << length;
+  }
+}
+
+TEST(TokenMasks, ReachNoTokenBeyondTheVocabulary) {
+  const auto vocabulary = std::make_shared<const StructureVocabulary>(listed(), listed()->vocab_size());
+  const Structure structure = Structure::text("abc");
+  const int32_t beyond = vocabulary->size() + 1;
+  StructureCursor cursor(std::make_shared<CompiledStructure>(*structure.node(), vocabulary), {-1, beyond});
+  std::vector<float> logits(static_cast<size_t>(vocabulary->size()) + 100, 1.0f);
+  cursor.apply({}, logits);
+  EXPECT_EQ(logits[static_cast<size_t>(beyond)], -std::numeric_limits<float>::infinity());
+}
+
 }  // namespace
 }  // namespace verbatim
