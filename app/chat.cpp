@@ -145,8 +145,7 @@ void add_chat(Command program) {
   command.add_option("--system", options->system, "What the model is told before the conversation");
   command
       .add_option("--format", options->format,
-                  "chatml, llama-3, llama-2, mistral or plain; without it the model's own template, or else "
-                  "its vocabulary, says")
+                  "chatml, llama-3, llama-2, mistral or plain; without it the model says")
       .type_name("NAME");
   command.add_option("-n,--max-tokens", options->max_tokens, "Tokens in a reply at most")
       .show_default()

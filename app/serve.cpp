@@ -206,10 +206,8 @@ void add_access(Command command, Options& options) {
       .range(0, 65535)
       .show_default();
   command
-      .add_option(
-          "--api-key-file", options.key_file,
-          "Keys, one on each line, of which a request must show one; beside those in the environment's "
-          "VERBATIM_API_KEYS")
+      .add_option("--api-key-file", options.key_file,
+                  "Keys that requests must show one of, a line each; beside those in VERBATIM_API_KEYS")
       .type_name("FILE")
       .group(access);
   command
@@ -252,10 +250,8 @@ void add_engine(Command command, Options& options) {
       .group(decoding)
       .range(1, 4096);
   command
-      .add_option(
-          "--cache-dir", options.cache_dir,
-          "A folder that keeps the beginnings of conversations, so that they are not read again after a "
-          "restart")
+      .add_option("--cache-dir", options.cache_dir,
+                  "Keeps the beginnings of conversations in a folder, for after a restart")
       .type_name("DIR")
       .group(decoding);
   command.add_option("--cache-dir-size", options.cache_dir_gb, "GiB that may lie in it")
@@ -263,10 +259,8 @@ void add_engine(Command command, Options& options) {
       .range(0.001, 1e6)
       .show_default();
   command
-      .add_option(
-          "--memory", options.memory_gb,
-          "GB that loaded models may take before the one unused for longest makes room; without it what "
-          "the machine has")
+      .add_option("--memory", options.memory_gb,
+                  "GB that loaded models may take; the one unused for longest makes room")
       .group(decoding)
       .range(0.001, 1e6);
 }
@@ -277,10 +271,8 @@ void add_serve(Command program) {
   auto options = std::make_shared<Options>();
   Command command =
       program.add_command("serve", "Answer HTTP requests as OpenAI and Anthropic do, and a page");
-  command.add_option(
-      "MODEL", options->models,
-      "A directory in Hugging Face layout, a .gguf or a .vbt file, known by its name; several if "
-      "requests are to choose");
+  command.add_option("MODEL", options->models,
+                     "Directories in Hugging Face layout, .gguf or .vbt files, each known by its name");
   command.add_option("--model", options->named_models, "A model under a name of its own; again for another")
       .one_value()
       .type_name("NAME=PATH");

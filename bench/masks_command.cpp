@@ -6,9 +6,13 @@
 #include <set>
 
 #include "app/command_line.h"
+#include "app/load_model.h"
 #include "app/text_io.h"
+#include "base/cpu.h"
 #include "base/stopwatch.h"
 #include "bench/commands.h"
+#include "bench/passes_measurement.h"
+#include "engine/model_access.h"
 #include "structure/structure_cursor.h"
 
 namespace verbatim::bench {
@@ -24,6 +28,8 @@ struct Options {
       R"("tags":{"type":"array","items":{"type":"string"}},"kind":{"enum":["person","group"]},)"
       R"("more":{}},"required":["name","bio","age","score","tags","kind","more"]})";
   int32_t replies = 20;
+  std::string model;
+  int32_t threads = 0;
 };
 
 /// A made vocabulary of the kind that models have: every byte, words of several scripts with and without a
@@ -104,7 +110,36 @@ struct Times {
   }
 };
 
-void run(const Options& options) {
+/// The mean of the middle 98 % of the times: interruptions by other work would hide what the rest costs.
+double usual(const Times& times) {
+  std::vector<double> sorted = times.seconds;
+  std::sort(sorted.begin(), sorted.end());
+  const size_t cut = sorted.size() / 100;
+  double sum = 0;
+  for (size_t i = cut; i + cut < sorted.size(); ++i) sum += sorted[i];
+  return sum / static_cast<double>(sorted.size() - 2 * cut);
+}
+
+/// Says what share of a pass over one row of the model the masks are, by the seconds that they take for a
+/// token.
+std::string compared(const Model& model, int threads, double seconds) {
+  ThreadTeam team(threads);
+  const double pass = pass_seconds(data_of(model).decoder, {{.reading = Reading::kFull, .rows = 1}}, 64, 1.0,
+                                   7, team, [](double) {})
+                          .front();
+  return fmt::format(
+      "masks of a reply     {:.1f} microseconds a token, {:.2f} % of a pass over one row ({:.2f} ms)\n",
+      1e6 * seconds, 100 * seconds / pass, 1e3 * pass);
+}
+
+void run(const Options& given) {
+  Options options = given;
+  std::optional<Model> model;
+  const int threads = options.threads > 0 ? options.threads : hardware_threads();
+  if (!options.model.empty()) {
+    model = app::load_model(options.model, {}, threads);
+    options.vocabulary = data_of(*model).decoder.config().vocab_size;
+  }
   double seconds_vocabulary = 0;
   double seconds_compile = 0;
   std::shared_ptr<const StructureVocabulary> vocabulary;
@@ -123,6 +158,7 @@ void run(const Options& options) {
   Times cached;
   Times applied;
   Times forced;
+  Times needed;
   const auto timed = [](Times& times, const auto& work) {
     double seconds = 0;
     {
@@ -142,9 +178,11 @@ void run(const Options& options) {
       const auto look = [&] { mask = compiled->allowed(tokens, {}, history); };
       const int64_t computed = compiled->computed_masks();
       timed(fresh, look);
+      needed.seconds.push_back(fresh.seconds.back());
       if (compiled->computed_masks() == computed) fresh.seconds.pop_back();
       timed(cached, look);
       timed(applied, [&] { cursor.apply(tokens, logits); });
+      needed.seconds.back() += applied.seconds.back();
       timed(forced, [&] { cursor.forced(tokens, 32); });
       std::vector<int32_t> choices;
       for (int32_t t = 0; t < vocabulary->size(); ++t) {
@@ -165,6 +203,7 @@ void run(const Options& options) {
   app::write_out(fmt::format("mask known before    {}\n", cached.shown()));
   app::write_out(fmt::format("mask on logits       {}\n", applied.shown()));
   app::write_out(fmt::format("forced text          {}\n", forced.shown()));
+  if (model) app::write_out(compared(*model, threads, usual(needed)));
 }
 
 }  // namespace
@@ -184,9 +223,14 @@ void add_masks(app::Command program) {
   command.add_option("--replies", options->replies, "Random replies to measure")
       .show_default()
       .range(1, 10000);
+  command.add_option("--model", options->model,
+                     "A model whose pass the masks are compared with; the made vocabulary gets its size");
+  command.add_option("--threads", options->threads, "Threads of the pass; without it one per processor")
+      .range(1, 4096);
   command.footer(
       "Examples:\n"
       "  verbatim-bench masks\n"
+      "  verbatim-bench masks --model random-model\n"
       "  verbatim-bench masks --tokenizer models/target/tokenizer.model");
   command.callback([options] { run(*options); });
 }

@@ -6,9 +6,11 @@
 
 #include "app/command_line.h"
 #include "app/load_model.h"
+#include "app/prompt_file.h"
 #include "app/text_io.h"
 #include "base/error.h"
 #include "bench/commands.h"
+#include "bench/structures_speed.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim::bench {
@@ -25,6 +27,9 @@ struct Options {
   int32_t batch = 16;
   int64_t max_tokens = 400;
   int32_t threads = 0;
+  std::string speed;
+  int32_t limit = 10;
+  int32_t rounds = 5;
 };
 
 /// A prompt for each seed, so that greedy replies differ too.
@@ -72,7 +77,19 @@ std::vector<Structure> read_schemas(const std::string& file) {
   return schemas;
 }
 
+void measure_speed(const Options& options) {
+  StructuresSpeedPlan plan{
+      .model = options.model,
+      .schemas = schemas_of_fixed_keys(app::read_text(options.schemas), static_cast<size_t>(options.limit)),
+      .prompts = app::read_prompts(options.speed).prompts,
+      .rounds = options.rounds,
+      .max_tokens = options.max_tokens,
+      .threads = options.threads};
+  measure_structures_speed(plan);
+}
+
 void run(const Options& options) {
+  if (!options.speed.empty()) return measure_speed(options);
   const std::vector<Recipe> recipes = {load_recipe("plain"), load_recipe("auto")};
   const Model model =
       app::load_model(options.model, ModelOptions{.recipes = recipes, .threads = options.threads});
@@ -115,7 +132,8 @@ void run(const Options& options) {
 void add_structures(app::Command program) {
   auto options = std::make_shared<Options>();
   app::Command command = program.add_command(
-      "structures", "Replies to many JSON schemas, plain and speculative, one JSON object a line");
+      "structures",
+      "Replies to many JSON schemas, plain and speculative: one JSON object a line, or their speed");
   command.add_option("MODEL", options->model, "A directory in Hugging Face layout, a .gguf or a .vbt file")
       .required();
   command.add_option("SCHEMAS", options->schemas, "A file with a JSON schema on each line").required();
@@ -131,10 +149,23 @@ void add_structures(app::Command program) {
       .range(1, 100000);
   command.add_option("--threads", options->threads, "Threads to compute with; without it one per processor")
       .range(1, 4096);
+  command
+      .add_option(
+          "--speed", options->speed,
+          "Instead of printing replies, compare their speed with that of free text behind the prompts of a "
+          "file, one at a time")
+      .type_name("PROMPTS");
+  command.add_option("--limit", options->limit, "With --speed: the first schemas of fixed keys to take")
+      .show_default()
+      .range(1, 1000);
+  command.add_option("--rounds", options->rounds, "With --speed: how often each reply is timed")
+      .show_default()
+      .range(1, 1000);
   command.footer(
       "Examples:\n"
       "  verbatim-bench structures models/target tests/data/schemas.jsonl > replies.jsonl\n"
-      "  verbatim-bench structures models/target tests/data/schemas.jsonl --every 10 --seeds 1");
+      "  verbatim-bench structures models/target tests/data/schemas.jsonl --every 10 --seeds 1\n"
+      "  verbatim-bench structures models/target tests/data/schemas.jsonl --speed tests/data/prompts.jsonl");
   command.callback([options] { run(*options); });
 }
 

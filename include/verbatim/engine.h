@@ -55,8 +55,10 @@ struct Request {
   std::optional<std::chrono::steady_clock::time_point> deadline = std::nullopt;
   /// Called after each piece that the stream gets and once more when the answer is complete or has failed, so
   /// that a caller with many streams need not wait for any: TokenStream::poll() then has the piece. It is
-  /// called on a thread of the engine, or on the one that submits the request or destroys the engine. It must
-  /// not throw, block, or call the engine; it may call the stream.
+  /// called on a thread of the engine, or on the one that submits the request or destroys the engine. The
+  /// last call may come after TokenStream::wait(), next() or done() has returned on another thread; the
+  /// engine keeps the function until then. It must not throw, block, or call the engine; it may call the
+  /// stream.
   std::function<void()> notify = {};
 };
 

@@ -44,10 +44,14 @@ struct GenerateOptions {
   /// Says which tokens may come next; empty: all of them.
   TokenFilter filter = {};
   /// Holds the reply to a structure: tokens that cannot lead to one of its texts are ruled out, and the
-  /// tokens that end a sequence (`stop_tokens` too) are allowed exactly where the text is complete.
-  /// `max_tokens` and `stop` may end a reply before that. Applies together with `filter` and the logit bias.
-  /// Before anything is computed, Error(kBadInput) says that the structure allows no text or is too large, or
-  /// that the model has no vocabulary, and Error(kUsage) that no token ends a sequence.
+  /// tokens that end a sequence (`stop_tokens` too) are allowed exactly where the text is complete. Where the
+  /// structure leaves one text only, the tokenizer's own next token of it is the only one allowed, unless
+  /// `filter`, a bias of minus infinity or `stop_tokens` rule it out, in which case other tokens of the text
+  /// are. `max_tokens` and `stop` may end a reply before that. Applies together with `filter` and the logit
+  /// bias. Before anything is computed, Error(kBadInput) says that the structure allows no text or is too
+  /// large, or that the model has no vocabulary, and Error(kUsage) that no token ends a sequence.
+  /// In the middle of a reply Error(kBadInput) may say that the structure is too ambiguous to be followed,
+  /// and Error(kUsage) that structure, filter and logit bias together leave no token.
   std::optional<Structure> structure = {};
   /// Fills GenerateResult::logprobs, with this many likeliest tokens at every place (0 to kMostTopLogprobs);
   /// nothing leaves them out, which saves the time of computing them.
@@ -118,7 +122,7 @@ struct LevelStats {
 };
 
 /// How often the planner chose a way to draft: "plain", "self", "self <- ngram", ... The plan "structure"
-/// counts the steps for which GenerateOptions::structure drafted, so that the planner had nothing to choose.
+/// counts the steps for which GenerateOptions::structure drafted so much that the planner was not asked.
 struct PlanStats {
   std::string name;
   int64_t steps = 0;
@@ -141,7 +145,7 @@ struct Stats {
   int64_t generated_tokens = 0;    ///< tokens that were generated
   int64_t drafted = 0;             ///< tokens proposed to the model
   int64_t accepted = 0;            ///< proposed tokens that verification kept
-  int64_t structure_steps = 0;     ///< steps that the structure drafted for, the recipe's levels unasked
+  int64_t structure_steps = 0;     ///< steps that the structure drafted for, not the recipe's levels
   int64_t structure_drafted = 0;   ///< tokens among `drafted` of the only text that the structure allowed
   int64_t structure_accepted = 0;  ///< those among `accepted`
   int64_t target_passes = 0;       ///< passes in the verifying reading while decoding

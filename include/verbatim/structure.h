@@ -11,7 +11,8 @@ namespace verbatim {
 /// GenerateOptions::structure rules out every token after which the reply could not become one of these
 /// texts, and the end of the sequence before it is one. Drafted and plain tokens are held to it alike, so a
 /// structured reply has the same bytes with every lossless recipe. Where the structure leaves one text only,
-/// that text is drafted without asking the model.
+/// this text must be written with the tokens that the tokenizer gives for it, and is drafted without asking
+/// the model, by every recipe that drafts; its last token is free where other text can follow.
 ///
 /// Structures are put together from smaller ones. They are immutable and cheap to copy.
 class Structure {

@@ -100,7 +100,9 @@ std::vector<int32_t> Chat::templated_tokens(std::string_view text, std::string& 
     variables["messages"].push_back({{"role", role_name(message.role)}, {"content", message.text}});
   }
   variables["messages"].push_back({{"role", "user"}, {"content", text}});
-  const std::vector<PromptPart> parts = template_->render(variables.dump(), &model_);
+  // A reply may hold bytes that are no UTF-8: a token may be a part of a character.
+  const std::string json = variables.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::vector<PromptPart> parts = template_->render(json, &model_);
   rendered.clear();
   for (const PromptPart& part : parts) rendered += part.text;
   if (tokens_.empty() || !rendered.starts_with(rendered_)) return encode(model_, parts);

@@ -47,9 +47,11 @@ std::shared_ptr<StructureCursor> structure_cursor(const GenerateOptions& options
   data.text();
   std::vector<int32_t> ends = data.checkpoint.config.eos_tokens;
   ends.insert(ends.end(), options.stop_tokens.begin(), options.stop_tokens.end());
+  const int32_t vocabulary = data.checkpoint.config.vocab_size;
+  std::erase_if(ends, [&](int32_t token) { return token < 0 || token >= vocabulary; });
   if (ends.empty()) {
     fail(ErrorKind::kUsage,
-         "a structured reply ends with a token, and the model has none: give a stop token");
+         "a structured reply ends with a token, and there is none: give a stop token of the vocabulary");
   }
   return std::make_shared<StructureCursor>(data.structures->compiled(*options.structure), std::move(ends));
 }

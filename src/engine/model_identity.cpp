@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -50,6 +51,21 @@ ReadWeights read_weights(const DecoderWeights& weights, Reading reading) {
   return read;
 }
 
+/// The checksum of the rotary embedding's cosines and sines up to the end of the context, at positions that
+/// the few tokens of sum_of_states() do not reach.
+uint64_t sum_of_angles(const Decoder& decoder) {
+  const RotaryEmbedding& rope = decoder.rope();
+  const auto half = static_cast<size_t>(rope.half());
+  std::vector<float> angles(2 * half);
+  uint64_t sum = 0;
+  const int64_t context = decoder.config().context;
+  for (int64_t position = 1; position < 2 * context; position *= 2) {
+    rope.angles(std::min(position, context - 1), angles.data(), angles.data() + half);
+    sum = crc64(std::as_bytes(std::span(angles)), sum);
+  }
+  return sum;
+}
+
 /// The checksum of the hidden states that some tokens get. It differs where another build of the library,
 /// another machine path or another library of mathematics rounds in another way.
 uint64_t sum_of_states(const Decoder& decoder, Reading reading) {
@@ -89,6 +105,7 @@ Digest digest_of(const ModelData& model, Reading reading) {
     }
   });
   sums.push_back(sum_of_states(model.decoder, reading));
+  sums.push_back(sum_of_angles(model.decoder));
   const std::string config = config_json(model.checkpoint.config).dump();
   return Sha256()
       .add(std::as_bytes(std::span(std::string_view(VERBATIM_VERSION "\n"))))

@@ -95,7 +95,9 @@ bool remove_at(int folder, const char* name) {
 
 }  // namespace
 
-ChunkFolder::ChunkFolder(const std::filesystem::path& path, int64_t most) : most_(most) {
+ChunkFolder::ChunkFolder(const std::filesystem::path& given, int64_t most) : most_(most) {
+  // With a slash behind its name a folder would be its own parent, and be made without its permissions.
+  const std::filesystem::path path = given.has_filename() ? given : given.parent_path();
   std::error_code failure;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), failure);
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {

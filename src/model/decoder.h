@@ -109,6 +109,7 @@ class Decoder {
 
   const ModelConfig& config() const { return config_; }
   const DecoderWeights& weights() const { return weights_; }
+  const RotaryEmbedding& rope() const { return rope_; }
   CacheShape cache_shape() const { return {config_.layers, config_.kv_heads, config_.head_dim}; }
 
  private:

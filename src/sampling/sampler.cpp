@@ -59,19 +59,34 @@ std::span<const float> Sampler::constrained(std::span<const float> logits, std::
     // A draft's vocabulary may end before the token.
     if (index < constrained_.size()) constrained_[index] += each.bias;
   }
-  if (structured) constraint_.structure->apply(generated(history), constrained_);
-  if (!constraint_.filter) return constrained_;
-  allowed_.assign(static_cast<size_t>(constraint_.vocabulary), 1);
-  constraint_.filter(generated(history), allowed_);
-  for (size_t i = 0; i < constrained_.size(); ++i) {
-    if (i >= allowed_.size() || allowed_[i] == 0) constrained_[i] = -std::numeric_limits<float>::infinity();
+  if (constraint_.filter) {
+    allowed_.assign(static_cast<size_t>(constraint_.vocabulary), 1);
+    constraint_.filter(generated(history), allowed_);
+    for (size_t i = 0; i < constrained_.size(); ++i) {
+      if (i >= allowed_.size() || allowed_[i] == 0) constrained_[i] = -std::numeric_limits<float>::infinity();
+    }
   }
+  // The structure comes last: what it allows depends on whether the token that it prefers is forbidden.
+  if (structured) constraint_.structure->apply(generated(history), constrained_);
   return constrained_;
 }
 
-std::vector<int32_t> Sampler::forced(std::span<const int32_t> history, size_t most) {
+ForcedTokens Sampler::forced(std::span<const int32_t> history, size_t most) {
   if (constraint_.structure == nullptr) return {};
-  return constraint_.structure->forced(generated(history), most);
+  try {
+    return constraint_.structure->forced(generated(history), most);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+std::optional<std::span<const float>> Sampler::penalized_guess(std::span<const float> logits,
+                                                               std::span<const int32_t> history) {
+  try {
+    return penalized(logits, history, Unknown::kIgnore);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 std::span<const float> Sampler::penalized(std::span<const float> logits, std::span<const int32_t> history,
@@ -161,7 +176,9 @@ size_t Sampler::best(std::span<const float> logits, int64_t position, std::span<
                      std::span<Guess> out) {
   out = out.first(std::min(out.size(), kMostGuesses));
   if (out.empty()) return 0;
-  logits = penalized(logits, history, Unknown::kIgnore);
+  const auto penalized_logits = penalized_guess(logits, history);
+  if (!penalized_logits) return 0;
+  logits = *penalized_logits;
   const float largest = largest_logit(logits);
   if (largest == -std::numeric_limits<float>::infinity()) return 0;
   if (std::isinf(largest)) {
@@ -185,8 +202,10 @@ size_t Sampler::best(std::span<const float> logits, int64_t position, std::span<
 
 bool Sampler::distribution(std::span<const float> logits, std::span<const int32_t> history,
                            std::vector<float>& out) {
-  logits = penalized(logits, history, Unknown::kIgnore);
   out.assign(logits.size(), 0.0f);
+  const auto penalized_logits = penalized_guess(logits, history);
+  if (!penalized_logits) return false;
+  logits = *penalized_logits;
   const float largest = largest_logit(logits);
   if (largest == -std::numeric_limits<float>::infinity()) return false;
   if (options_.temperature == 0.0f || std::isinf(largest)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,28 +37,32 @@ class Sampler {
   /// The token at `position` of a sequence (counted from 0), from the logits of the position before it.
   /// `history` holds the tokens of positions 0 .. position - 1 (the repetition penalty and the filter read
   /// it). Ties go to the smaller token; NaN counts as minus infinity. Throws Error(kBadInput) when no logit
-  /// is above minus infinity, and Error(kUsage) when the structure, the filter or the biases leave none. Does
-  /// not allocate after the first call with a vocabulary of that size.
+  /// is above minus infinity, and Error(kUsage) when the structure, the filter or the biases leave none.
+  /// Without a structure and a filter it does not allocate after the first call with a vocabulary of that
+  /// size.
   int32_t sample(std::span<const float> logits, int64_t position, std::span<const int32_t> history);
 
   /// The tokens that sample() may choose given a draft's logits: those of the best scores, best first, at
   /// most out.size() ≤ kMostGuesses of them and fewer where the filters leave fewer. Returns how many; the
-  /// first is sample()'s choice. 0 when no logit is above minus infinity: a draft is only a guess. An
-  /// infinite logit leaves no second guess.
+  /// first is sample()'s choice. 0 when no logit is above minus infinity, and when the structure or the
+  /// filter throws: a draft is only a guess, of a text that the model may never write. An infinite logit
+  /// leaves no second guess.
   ///
   /// The confidence of a guess is at temperature 0 its probability (the softmax over all penalised logits),
   /// above 0 the softmax of logit + temperature · noise among the kGumbelBest tokens of the best scores: the
   /// noise being known, what is left to chance is by how much the draft's logits are wrong.
   ///
   /// A draft with a smaller vocabulary gives fewer logits; tokens of the history beyond them are ignored.
-  /// Does not allocate after the first call with a vocabulary of that size.
+  /// Without a structure and a filter best() does not allocate after the first call with a vocabulary of that
+  /// size.
   size_t best(std::span<const float> logits, int64_t position, std::span<const int32_t> history,
               std::span<Guess> out);
 
   /// The probabilities with which sample() draws its tokens if the noise is not known: the softmax of logit /
   /// temperature over what the filters leave, 0 for all others; at temperature 0, or beside an infinite
   /// logit, 1 for sample()'s choice. `out` becomes as long as the logits. Returns false, with zeros, when no
-  /// logit is above minus infinity. As for best(), tokens of the history beyond the logits are ignored.
+  /// logit is above minus infinity, and when the structure or the filter throws. As for best(), tokens of the
+  /// history beyond the logits are ignored.
   bool distribution(std::span<const float> logits, std::span<const int32_t> history, std::vector<float>& out);
 
   /// The logits with the logit bias, and minus infinity for tokens that the filter or the structure forbids:
@@ -69,8 +74,8 @@ class Sampler {
   static constexpr size_t kMostGuesses = 8;
 
   /// The tokens, at most `most`, of the only text that the structure leaves to follow the history; none where
-  /// there are several, and without a structure.
-  std::vector<int32_t> forced(std::span<const int32_t> history, size_t most);
+  /// there are several, without a structure, and where the structure is too ambiguous on the way.
+  ForcedTokens forced(std::span<const int32_t> history, size_t most);
 
   const SamplingOptions& options() const { return options_; }
 
@@ -79,6 +84,9 @@ class Sampler {
   enum class Unknown { kFail, kIgnore };
   std::span<const float> penalized(std::span<const float> logits, std::span<const int32_t> history,
                                    Unknown unknown);
+  /// The same for a draft; nothing when the structure or the filter throws.
+  std::optional<std::span<const float>> penalized_guess(std::span<const float> logits,
+                                                        std::span<const int32_t> history);
   void subtract_penalties(std::span<const int32_t> generated);
   size_t best_greedily(std::span<const float> logits, float largest, std::span<Guess> out) const;
 

@@ -1,6 +1,7 @@
 #include "speculation/acceptance.h"
 
 #include <cmath>
+#include <exception>
 
 #include "sampling/probability.h"
 #include "sampling/rejection.h"
@@ -35,6 +36,14 @@ int32_t decide(const Recipe& recipe, const Draft& draft, int32_t node, std::span
   return sample_residual(model, drafts, seed, position);
 }
 
+/// Makes the last kept token, after which no token could be chosen, the last one of the step. It is then as
+/// if the draft had ended before it and it was the model's own.
+void end_before_failure(const Draft& draft, Verdict& verdict) {
+  verdict.last = draft.nodes[static_cast<size_t>(verdict.last)].parent;
+  verdict.rejected = false;
+  --verdict.kept;
+}
+
 }  // namespace
 
 Verdict accept(const Recipe& recipe, const Draft& draft, Matrix<const float> logits,
@@ -45,18 +54,24 @@ Verdict accept(const Recipe& recipe, const Draft& draft, Matrix<const float> log
     const auto row = logits.row_span(evaluator.row_of(verdict.last));
     // The rules `rejection` and `bild`, which do not handle trees, follow first children only.
     const int32_t offered = draft.first_child(verdict.last);
-    if (recipe.acceptance == Recipe::Acceptance::kExact || offered == DraftNode::kRoot) {
-      const int32_t token = sampler.sample(row, static_cast<int64_t>(tokens.size()), tokens);
-      scores.add(row, token);
-      tokens.push_back(token);
+    const bool exact = recipe.acceptance == Recipe::Acceptance::kExact || offered == DraftNode::kRoot;
+    int32_t token = 0;
+    try {
+      token = exact ? sampler.sample(row, static_cast<int64_t>(tokens.size()), tokens)
+                    : decide(recipe, draft, offered, row, sampler, tokens);
+    } catch (const std::exception&) {
+      if (verdict.last == DraftNode::kRoot) throw;
+      end_before_failure(draft, verdict);
+      return verdict;
+    }
+    scores.add(row, token);
+    tokens.push_back(token);
+    if (exact) {
       const int32_t next = draft.child(verdict.last, token);
       verdict.rejected = offered != DraftNode::kRoot && next == DraftNode::kRoot;
       if (next == DraftNode::kRoot) return verdict;
       verdict.last = next;
     } else {
-      const int32_t token = decide(recipe, draft, offered, row, sampler, tokens);
-      scores.add(row, token);
-      tokens.push_back(token);
       // A rejected token never comes back as the residual of itself; under bild the model may repeat it.
       verdict.rejected = token != draft.nodes[static_cast<size_t>(offered)].token;
       if (verdict.rejected) return verdict;

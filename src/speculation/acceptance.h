@@ -26,6 +26,10 @@ struct Verdict {
 ///   rejection  keeps a token by chance (Leviathan et al. §2.3): the text has plain decoding's distribution
 ///   bild       keeps a token whose -log probability is at most recipe.rollback: lossy (thesis §4.3, eq. 4.3)
 ///
+/// Where no token can be chosen after a kept one, the step ends with that one: the reply may end there, and
+/// if it does not, the next step throws what plain decoding throws. accept() throws only where the first
+/// token of the step cannot be chosen.
+///
 /// The distance of the rule `bild` is the cross-entropy of the thesis' appendix C.1.
 Verdict accept(const Recipe& recipe, const Draft& draft, Matrix<const float> logits,
                const Evaluator& evaluator, Sampler& sampler, std::vector<int32_t>& tokens,

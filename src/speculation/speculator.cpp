@@ -10,8 +10,10 @@ namespace {
 
 /// The most tokens that a step drafts of the only text that a structure leaves.
 constexpr int64_t kMostForced = 32;
-/// The confidence of such a token.
-constexpr float kForcedConfidence = 0.95f;
+/// The fewest certain tokens for which the recipe's drafters are not asked.
+constexpr size_t kFewestForced = 2;
+/// The confidence of a token of such a text that is not the only one allowed.
+constexpr float kGuessConfidence = 0.5f;
 
 /// The depth of the deepest node; -1 for an empty draft.
 int32_t deepest(const Draft& draft) {
@@ -44,6 +46,7 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
 void Speculator::begin(const SamplingOptions& sampling, Constraint constraint) {
   sampler_ = Sampler(sampling, std::move(constraint));
   structure_accepted_ = 0;
+  structure_alone_ = 0;
   drafters_->reset_stats();
   if (planner_) planner_->begin();
 }
@@ -107,29 +110,35 @@ void Speculator::propose(Sequence& sequence, int64_t room, Stats& stats) {
   }
 }
 
-/// Makes the only text that the structure leaves the draft of the step; says false where it leaves several.
-bool Speculator::propose_forced(const Sequence& sequence, int64_t room, Stats& stats) {
-  if (drafters_->size() == 0 || room < 1) return false;
+/// Finds the only text that the structure leaves; none for a recipe without drafters.
+ForcedTokens Speculator::find_forced(const Sequence& sequence, int64_t room, Stats& stats) {
+  if (drafters_->size() == 0 || room < 1) return {};
   const Stopwatch watch(stats.seconds_draft);
   const int64_t most = std::min({room, kMostForced, sequence.cache->most_rows() - 1});
-  const std::vector<int32_t> tokens = sampler_.forced(sequence.tokens, static_cast<size_t>(most));
-  if (tokens.empty()) return false;
+  return sampler_.forced(sequence.tokens, static_cast<size_t>(std::max<int64_t>(most, 0)));
+}
+
+/// Makes the tokens of the only text that the structure leaves the draft of the step.
+void Speculator::draft_forced(const ForcedTokens& forced) {
   draft_.clear();
   draft_.calibration = nullptr;
   int32_t parent = DraftNode::kRoot;
-  // The model may prefer other tokens of the same text, so that it is not quite certain.
-  for (const int32_t token : tokens) {
-    parent = draft_.add(token, parent, kForcedConfidence, 0, TokenOrigin::kStructure);
+  for (size_t i = 0; i < forced.tokens.size(); ++i) {
+    const float confidence = i < forced.certain ? 1.0f : kGuessConfidence;
+    parent = draft_.add(forced.tokens[i], parent, confidence, 0, TokenOrigin::kStructure);
   }
-  return true;
 }
 
 void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   const auto known = static_cast<int64_t>(sequence.tokens.size());
   const double drafted_before = stats.seconds_draft;
   const double verified_before = stats.seconds_verify;
-  forced_ = propose_forced(sequence, budget - 1, stats);
-  if (!forced_) propose(sequence, budget - 1, stats);
+  const ForcedTokens forced = find_forced(sequence, budget - 1, stats);
+  const bool asked = forced.certain < kFewestForced;
+  if (asked) propose(sequence, budget - 1, stats);
+  // A single forced token is the first that the recipe's drafters propose, if they propose any.
+  forced_ = !forced.tokens.empty() && (!asked || draft_.size() == 0);
+  if (forced_) draft_forced(forced);
   Matrix<const float> logits;
   {
     const Stopwatch watch(stats.seconds_verify);
@@ -151,13 +160,14 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   if (origins_ != nullptr) add_origins(appended);
   // What the structure drafted says nothing of the recipe's drafters.
   if (calibration_ && !forced_) update_calibration(draft_, appended, *calibration_);
-  if (planner_ && !forced_) {
+  if (planner_ && asked) {
     planner_->learn(draft_, appended, stats.seconds_draft - drafted_before,
                     stats.seconds_verify - verified_before, evaluator_->runner().last_pass());
   }
   count(verdict, stats);
   if (!forced_) return;
   structure_accepted_ += verdict.kept;
+  structure_alone_ += asked ? 0 : 1;
   ++stats.structure_steps;
   stats.structure_drafted += draft_.size();
   stats.structure_accepted += verdict.kept;
@@ -214,7 +224,7 @@ void Speculator::end(Stats& stats) const {
     return;
   }
   stats.plans = planner_->chosen();
-  if (stats.structure_steps > 0) stats.plans.push_back({"structure", stats.structure_steps});
+  if (structure_alone_ > 0) stats.plans.push_back({"structure", structure_alone_});
   stats.diagnostics.expected_draft = planner_->expected_draft();
   stats.diagnostics.expected_verify = planner_->expected_verify();
   stats.diagnostics.table_verify = planner_->table_verify();

@@ -47,7 +47,8 @@ class Speculator {
  private:
   DraftLimits limits() const;
   void propose(Sequence& sequence, int64_t room, Stats& stats);
-  bool propose_forced(const Sequence& sequence, int64_t room, Stats& stats);
+  ForcedTokens find_forced(const Sequence& sequence, int64_t room, Stats& stats);
+  void draft_forced(const ForcedTokens& forced);
   void count(const Verdict& verdict, Stats& stats) const;
   void add_origins(std::span<const int32_t> appended);
 
@@ -65,6 +66,7 @@ class Speculator {
   Draft draft_;
   bool forced_ = false;             // whether the structure drafted in this step
   int64_t structure_accepted_ = 0;  // the tokens since begin() that the structure drafted and the model kept
+  int64_t structure_alone_ = 0;     // the steps since begin() for which no drafter of the recipe was asked
 };
 
 }  // namespace verbatim

@@ -12,10 +12,6 @@ namespace {
 constexpr size_t kMostWaysAtOnce = 4096;
 /// The most ways that are looked at to find the state after one byte.
 constexpr size_t kMostLookedAt = size_t{1} << 16;
-/// The most states between two calls of forget(): a limit that only a structure made to explode comes near.
-constexpr size_t kMostStates = size_t{1} << 18;
-/// The deepest nesting of a text. What would nest deeper is not allowed to begin.
-constexpr int32_t kDeepestStack = 256;
 
 size_t mixed(size_t hash, size_t value) {
   hash ^= value + 0x9E3779B97F4A7C15ULL + (hash << 6) + (hash >> 2);
@@ -46,17 +42,58 @@ void Automaton::forget() {
   incomplete_.clear();
   complete_.clear();
   marks_.clear();
+  sizes_.clear();
+  met_.clear();
   round_ = 0;
+  mask_round_ = 0;
   start_ = -1;
+  bytes_ = 0;
   state_of({}, false);
   state_of({}, true);
   for (const State state : {kDead, kEnded}) states_[static_cast<size_t>(state)].after.fill(kDead);
 }
 
-size_t Automaton::memory() const {
-  constexpr size_t kWay = sizeof(Way) * 3 + 64;
-  constexpr size_t kState = sizeof(Known) + 256;
-  return ways_.size() * kWay + states_.size() * kState;
+void Automaton::forget(std::span<State> kept) {
+  const std::vector<Way> ways = std::move(ways_);
+  const std::vector<Known> states = std::move(states_);
+  forget();
+  std::vector<int32_t> numbers(ways.size(), kNone);
+  std::vector<int32_t> stack;
+  const auto again = [&](int32_t number) {
+    for (; number != kNone && numbers[static_cast<size_t>(number)] == kNone;
+         number = ways[static_cast<size_t>(number)].parent) {
+      stack.push_back(number);
+    }
+    int32_t found = number == kNone ? kNone : numbers[static_cast<size_t>(number)];
+    for (; !stack.empty(); stack.pop_back()) {
+      const Way& at = ways[static_cast<size_t>(stack.back())];
+      found = way(at.place, at.count, found);
+      numbers[static_cast<size_t>(stack.back())] = found;
+    }
+    return found;
+  };
+  for (State& state : kept) {
+    const Known& known = states[static_cast<size_t>(state)];
+    std::vector<int32_t> set;
+    for (const int32_t each : known.ways) set.push_back(again(each));
+    std::sort(set.begin(), set.end());
+    state = state_of(std::move(set), known.complete);
+  }
+}
+
+void Automaton::begin_mask() {
+  ++mask_round_;
+  work_ = 0;
+}
+
+void Automaton::too_much_work() const {
+  bad_input(
+      "the structure is too ambiguous: to find the tokens that may come next takes too much; simplify it");
+}
+
+void Automaton::meet(State state) {
+  met_[static_cast<size_t>(state)] = mask_round_;
+  work_ += kStateWork * (sizes_[static_cast<size_t>(state)] + kStateWays);
 }
 
 int32_t Automaton::way(int32_t place, int32_t count, int32_t parent) {
@@ -64,8 +101,10 @@ int32_t Automaton::way(int32_t place, int32_t count, int32_t parent) {
   const Way wanted{place, count, parent, depth};
   const auto [found, made] = way_numbers_.try_emplace(wanted, static_cast<int32_t>(ways_.size()));
   if (made) {
+    constexpr size_t kBytes = sizeof(Way) * 3 + 64;
     ways_.push_back(wanted);
     marks_.push_back(0);
+    bytes_ += kBytes;
   }
   return found->second;
 }
@@ -74,7 +113,7 @@ int32_t Automaton::way(int32_t place, int32_t count, int32_t parent) {
 void Automaton::reach(int32_t place, int32_t count, int32_t parent) {
   const int32_t depth = parent == kNone ? 0 : ways_[static_cast<size_t>(parent)].depth + 1;
   const int32_t need = grammar_->need[static_cast<size_t>(place)];
-  if (need == Grammar::kImpossible || depth + need > kDeepestStack) return;
+  if (need == Grammar::kImpossible || depth + need > Grammar::kDeepest) return;
   const int32_t number = way(place, count, parent);
   uint32_t& mark = marks_[static_cast<size_t>(number)];
   if (mark == round_) return;
@@ -130,7 +169,9 @@ void Automaton::expand() {
       case Place::Kind::kCount:
         if (place.most < 0 || at.count < place.most) {
           if (place.loop >= 0) {
-            reached_.push_back(number);
+            // step() is one deeper within the class.
+            const int32_t need = grammar_->need[static_cast<size_t>(place.a)];
+            if (at.depth + 1 + need <= Grammar::kDeepest) reached_.push_back(number);
           } else {
             // Without an upper limit only the lower one is worth counting for.
             const int32_t count = place.most < 0 ? std::min(at.count + 1, place.least) : at.count + 1;
@@ -157,14 +198,13 @@ Automaton::State Automaton::state_of(std::vector<int32_t> ways, bool complete) {
   auto& numbers = complete ? complete_ : incomplete_;
   const auto [found, made] = numbers.try_emplace(std::move(ways), static_cast<State>(states_.size()));
   if (made) {
-    if (states_.size() >= kMostStates) {
-      numbers.erase(found);
-      bad_input("the structure is too ambiguous: more than {} states are needed; simplify it", kMostStates);
-    }
     Known& known = states_.emplace_back();
     known.ways = found->first;
     known.complete = complete;
     known.after.fill(-1);
+    sizes_.push_back(static_cast<uint32_t>(known.ways.size()));
+    met_.push_back(0);
+    bytes_ += sizeof(Known) + 256 + 2 * sizeof(int32_t) * known.ways.size();
   }
   return found->second;
 }

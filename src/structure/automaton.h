@@ -48,10 +48,25 @@ class Automaton {
   /// The ways of a state that stand in classes of characters, and the state of all others in `rest`.
   std::vector<Loop> loops(State state, State& rest);
 
+  /// Begins to count the work of a mask anew.
+  void begin_mask();
+  /// The state after a byte, as after() gives it, counted as work of the mask. Throws Error(kBadInput) when
+  /// the mask is too much work; whether it is depends on the state it begins with and the bytes alone, not on
+  /// what is remembered.
+  State after_in_mask(State state, uint8_t byte) {
+    work_ += sizes_[static_cast<size_t>(state)];
+    const State found = after(state, byte);
+    if (met_[static_cast<size_t>(found)] != mask_round_) meet(found);
+    if (work_ > kMostWork) too_much_work();
+    return found;
+  }
+
   /// What the states take, roughly, in bytes.
-  size_t memory() const;
+  size_t memory() const { return bytes_; }
   /// Forgets all states but kDead and kEnded: their numbers mean nothing any more.
   void forget();
+  /// Forgets all states but kDead, kEnded and those given, and replaces their numbers by the new ones.
+  void forget(std::span<State> kept);
 
   const Grammar& grammar() const { return *grammar_; }
 
@@ -78,9 +93,17 @@ class Automaton {
     std::array<State, 256> after;  // -1: not known yet
   };
   static constexpr int32_t kNone = -1;
+  /// The most work of one mask, counted in ways: those of every state that a byte is read in, and for a state
+  /// that was not met before in that mask kStateWork for each of its ways and for kStateWays more. It stands
+  /// for a few seconds at most, and for some 128 MiB of states.
+  static constexpr size_t kMostWork = size_t{1} << 26;
+  static constexpr size_t kStateWork = 64;
+  static constexpr size_t kStateWays = 11;
 
   int32_t way(int32_t place, int32_t count, int32_t parent);
   void reach(int32_t place, int32_t count, int32_t parent);
+  void meet(State state);
+  [[noreturn]] void too_much_work() const;
   void expand();
   void step(int32_t way, uint8_t byte);
   State state_reached();
@@ -91,6 +114,11 @@ class Automaton {
   std::vector<Way> ways_;
   std::unordered_map<Way, int32_t, WayHash> way_numbers_;
   std::vector<Known> states_;
+  std::vector<uint32_t> sizes_;  // by state: the number of its ways
+  std::vector<uint32_t> met_;    // by state: the mask in which it was met last
+  uint32_t mask_round_ = 0;
+  size_t work_ = 0;   // of the mask that is being found
+  size_t bytes_ = 0;  // of ways and states, roughly
   std::unordered_map<std::vector<int32_t>, State, SetHash> incomplete_;
   std::unordered_map<std::vector<int32_t>, State, SetHash> complete_;
   // Of the set that is being found:

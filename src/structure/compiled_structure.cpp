@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/utf8.h"
 
 namespace verbatim {
@@ -15,6 +16,8 @@ constexpr size_t kMostStateBytes = size_t{48} << 20;
 constexpr size_t kMostMaskBytes = size_t{32} << 20;
 /// The structures that are remembered for a model.
 constexpr size_t kMostStructures = 16;
+/// How much of a text that alone can follow is looked at, in bytes.
+constexpr size_t kLongestForced = 256;
 
 bool holds(std::span<const int32_t> tokens, int32_t token) {
   return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
@@ -52,24 +55,44 @@ State CompiledStructure::after(State state, int32_t token, std::span<const int32
   return state;
 }
 
+/// Forgets all states but the last ones of a history, and all masks.
+void CompiledStructure::forget(StructureHistory& history) {
+  constexpr size_t kKept = 32;
+  masks_.clear();
+  if (history.epoch != epoch_) {
+    automaton_.forget();
+    ++epoch_;
+    return;
+  }
+  const std::span<State> states(history.states);
+  size_t kept = 0;
+  while (kept < std::min(kKept, states.size()) &&
+         states[states.size() - kept - 1] != StructureHistory::kForgotten) {
+    ++kept;
+  }
+  std::fill(states.begin(), states.end() - static_cast<std::ptrdiff_t>(kept), StructureHistory::kForgotten);
+  automaton_.forget(states.last(kept));
+  history.epoch = ++epoch_;
+}
+
 /// The state after all of the tokens, with `mutex_` held.
 State CompiledStructure::follow(std::span<const int32_t> tokens, std::span<const int32_t> ends,
                                 StructureHistory& history) {
-  if (automaton_.memory() > kMostStateBytes) {
-    automaton_.forget();
-    masks_.clear();
-    ++epoch_;
-  }
-  if (history.epoch != epoch_) {
+  if (automaton_.memory() > kMostStateBytes) forget(history);
+  const auto begin = [&] {
+    const State start = automaton_.start();
     history.epoch = epoch_;
     history.tokens.clear();
-    history.states = {automaton_.start()};
-  }
+    history.states = {start};
+  };
+  if (history.epoch != epoch_) begin();
   const auto same = std::mismatch(tokens.begin(), tokens.end(), history.tokens.begin(), history.tokens.end());
   const auto known = static_cast<size_t>(same.first - tokens.begin());
   history.tokens.resize(known);
   history.states.resize(known + 1);
-  for (size_t i = known; i < tokens.size(); ++i) {
+  if (history.states.back() == StructureHistory::kForgotten) begin();
+  for (size_t i = history.tokens.size(); i < tokens.size(); ++i) {
+    if (automaton_.memory() > kMostStateBytes) forget(history);
     const State next = after(history.states.back(), tokens[i], ends);
     history.tokens.push_back(tokens[i]);
     history.states.push_back(next);
@@ -89,7 +112,8 @@ std::shared_ptr<const TokenMask> CompiledStructure::make_mask(State state) {
   auto mask = std::make_shared<TokenMask>();
   mask->bits.assign(vocabulary_->words(), 0);
   mask->complete = automaton_.complete(state);
-  const auto after = [this](State from, uint8_t byte) { return automaton_.after(from, byte); };
+  automaton_.begin_mask();
+  const auto after = [this](State from, uint8_t byte) { return automaton_.after_in_mask(from, byte); };
   // What leads through characters of a class alone is known beforehand: most of the vocabulary, within a
   // string of JSON. The few other tokens, and those that leave the class, are tried.
   State rest = Automaton::kDead;
@@ -102,14 +126,50 @@ std::shared_ptr<const TokenMask> CompiledStructure::make_mask(State state) {
   }
   if (rest != Automaton::kDead) vocabulary_->tokens().visit(rest, after, mask->bits);
   for (const int32_t token : automaton_.tokens(state)) set_bit(mask->bits, token);
+  try {
+    find_first(state, *mask);
+  } catch (const Error&) {
+    // The text that follows is too ambiguous further on, where this reply may never get.
+  }
   return mask;
 }
 
-std::shared_ptr<const TokenMask> CompiledStructure::allowed(std::span<const int32_t> tokens,
-                                                            std::span<const int32_t> ends,
-                                                            StructureHistory& history) {
-  const std::lock_guard lock(mutex_);
-  const State state = follow(tokens, ends, history);
+/// Finds the token that the tokenizer's own way to write the only text that can follow begins with.
+void CompiledStructure::find_first(State state, TokenMask& mask) {
+  if (mask.complete) return;
+  std::string text;
+  bool more = false;  // whether several texts can follow behind it
+  while (!automaton_.complete(state)) {
+    const ByteSet bytes = automaton_.bytes(state);
+    const std::vector<int32_t> specials = automaton_.tokens(state);
+    if (text.empty() && bytes.none() && !specials.empty() &&
+        std::count(specials.begin(), specials.end(), specials.front()) == std::ssize(specials)) {
+      mask.first = specials.front();
+      mask.only = true;
+      return;
+    }
+    more = bytes.any();
+    if (bytes.count() != 1 || !specials.empty() || text.size() >= kLongestForced) break;
+    size_t byte = 0;
+    while (!bytes.test(byte)) ++byte;
+    text += static_cast<char>(byte);
+    more = false;
+    state = automaton_.after(state, static_cast<uint8_t>(byte));
+  }
+  if (automaton_.complete(state)) more = automaton_.bytes(state).any();
+  const size_t incomplete = incomplete_utf8_suffix(text);
+  text.resize(text.size() - incomplete);
+  std::vector<int32_t> encoded;
+  if (text.empty() || find_invalid_utf8(text) != std::string::npos || !vocabulary_->encode(text, encoded))
+    return;
+  const int32_t token = encoded.front();
+  if (vocabulary_->text(token).empty() || !test_bit(mask.bits, token)) return;
+  mask.first = token;
+  mask.only = encoded.size() > 1 || (!more && incomplete == 0);
+}
+
+/// The mask of a state, with `mutex_` held.
+std::shared_ptr<const TokenMask> CompiledStructure::mask_of(State state) {
   const auto found = masks_.find(state);
   if (found != masks_.end()) return found->second;
   std::shared_ptr<const TokenMask> mask = make_mask(state);
@@ -119,45 +179,37 @@ std::shared_ptr<const TokenMask> CompiledStructure::allowed(std::span<const int3
   return mask;
 }
 
-std::vector<int32_t> CompiledStructure::forced(std::span<const int32_t> tokens, std::span<const int32_t> ends,
-                                               size_t most, StructureHistory& history) {
-  constexpr size_t kLongestText = 1024;
-  std::vector<int32_t> found;
+std::shared_ptr<const TokenMask> CompiledStructure::allowed(std::span<const int32_t> tokens,
+                                                            std::span<const int32_t> ends,
+                                                            StructureHistory& history) {
+  const std::lock_guard lock(mutex_);
+  return mask_of(follow(tokens, ends, history));
+}
+
+ForcedTokens CompiledStructure::forced(std::span<const int32_t> tokens, std::span<const int32_t> ends,
+                                       size_t most, StructureHistory& history) {
+  ForcedTokens found;
   const std::lock_guard lock(mutex_);
   State state = follow(tokens, ends, history);
-  std::string text;
-  const auto add_text = [&] {
-    const size_t incomplete = incomplete_utf8_suffix(text);
-    text.resize(text.size() - incomplete);
-    std::vector<int32_t> encoded;
-    const bool exact = find_invalid_utf8(text) == std::string::npos && vocabulary_->encode(text, encoded);
-    if (exact) found.insert(found.end(), encoded.begin(), encoded.end());
-    text.clear();
-    return exact && incomplete == 0;
-  };
-  while (state != Automaton::kDead && found.size() < most && text.size() < kLongestText) {
-    const ByteSet bytes = automaton_.bytes(state);
-    const std::vector<int32_t> specials = automaton_.tokens(state);
-    if (automaton_.complete(state)) {
-      if (bytes.none() && specials.empty() && !ends.empty() && add_text()) found.push_back(ends.front());
+  // A draft is not worth more memory than the structure may remember.
+  while (state != Automaton::kDead && found.tokens.size() < most && automaton_.memory() <= kMostStateBytes) {
+    const std::shared_ptr<const TokenMask> mask = mask_of(state);
+    const bool certain = found.certain == found.tokens.size();
+    if (mask->complete) {
+      if (ends.empty() ||
+          std::any_of(mask->bits.begin(), mask->bits.end(), [](uint64_t word) { return word != 0; }))
+        break;
+      found.tokens.push_back(ends.front());
+      found.certain += certain && ends.size() == 1 ? 1 : 0;
       break;
     }
-    if (bytes.count() == 1 && specials.empty()) {
-      size_t byte = 0;
-      while (!bytes.test(byte)) ++byte;
-      text += static_cast<char>(byte);
-      state = automaton_.after(state, static_cast<uint8_t>(byte));
-    } else if (bytes.none() &&
-               std::count(specials.begin(), specials.end(), specials.front()) == std::ssize(specials)) {
-      if (!add_text()) break;
-      found.push_back(specials.front());
-      state = automaton_.after_token(state, specials.front());
-    } else {
-      break;
-    }
+    const int32_t token = mask->first;
+    if (token == TokenMask::kNone) break;
+    if (!vocabulary_->text(token).empty() && holds(ends, token)) break;
+    found.tokens.push_back(token);
+    found.certain += certain && mask->only ? 1 : 0;
+    state = after(state, token, ends);
   }
-  if (!text.empty()) add_text();
-  if (found.size() > most) found.resize(most);
   return found;
 }
 

@@ -14,13 +14,29 @@ namespace verbatim {
 
 /// The tokens that may come next at some place of a structured text.
 struct TokenMask {
+  static constexpr int32_t kNone = -1;
+
   TokenBits bits;         ///< those that continue the text; tokens that end the sequence are not among them
   bool complete = false;  ///< whether the text may end there
+  /// Where one text alone can follow: the first token that the tokenizer gives for it, or kNone. Where the
+  /// text has a special token alone next, that one.
+  int32_t first = kNone;
+  /// Whether `first` is the only token that may come. It is not where `first` is the last token before other
+  /// texts can follow: with those the tokenizer may have another token.
+  bool only = false;
+};
+
+/// The tokens of a text that is the only one to follow.
+struct ForcedTokens {
+  std::vector<int32_t> tokens;
+  size_t certain =
+      0;  ///< how many of them, from the first on, are the only tokens allowed; the rest are guesses
 };
 
 /// The states after each of some tokens. Belongs to one CompiledStructure, which may forget what it means and
 /// then finds the states anew.
 struct StructureHistory {
+  static constexpr Automaton::State kForgotten = -1;  ///< a state whose meaning is lost
   uint64_t epoch = 0;
   std::vector<int32_t> tokens;
   std::vector<Automaton::State> states;  ///< one more than tokens: the first is that of the empty text
@@ -41,9 +57,9 @@ class CompiledStructure {
                                            StructureHistory& history);
 
   /// The tokens, at most `most`, of the only text that can follow; none where there are several. The last of
-  /// them may be the first of `ends`. The vocabulary may have other tokens for the same text.
-  std::vector<int32_t> forced(std::span<const int32_t> tokens, std::span<const int32_t> ends, size_t most,
-                              StructureHistory& history);
+  /// them may be the first of `ends`. Throws what allowed() throws.
+  ForcedTokens forced(std::span<const int32_t> tokens, std::span<const int32_t> ends, size_t most,
+                      StructureHistory& history);
 
   const StructureVocabulary& vocabulary() const { return *vocabulary_; }
   /// The number of masks that were computed, not remembered.
@@ -52,8 +68,11 @@ class CompiledStructure {
  private:
   Automaton::State follow(std::span<const int32_t> tokens, std::span<const int32_t> ends,
                           StructureHistory& history);
+  void forget(StructureHistory& history);
   Automaton::State after(Automaton::State state, int32_t token, std::span<const int32_t> ends);
+  std::shared_ptr<const TokenMask> mask_of(Automaton::State state);
   std::shared_ptr<const TokenMask> make_mask(Automaton::State state);
+  void find_first(Automaton::State state, TokenMask& mask);
   const ClassTokens& class_tokens(int32_t characters);
 
   std::shared_ptr<const StructureVocabulary> vocabulary_;

@@ -52,13 +52,9 @@ int32_t GrammarBuilder::add(const Place& place) {
 }
 
 int32_t GrammarBuilder::bytes(const ByteSet& set, int32_t next) {
-  const auto found = std::find(grammar_.sets.rbegin(), grammar_.sets.rend(), set);
-  auto index = std::distance(found, grammar_.sets.rend()) - 1;
-  if (index < 0) {
-    index = std::ssize(grammar_.sets);
-    grammar_.sets.push_back(set);
-  }
-  return add({.kind = Place::Kind::kBytes, .a = static_cast<int32_t>(index), .next = next});
+  const auto [found, made] = sets_made_.try_emplace(set, static_cast<int32_t>(grammar_.sets.size()));
+  if (made) grammar_.sets.push_back(set);
+  return add({.kind = Place::Kind::kBytes, .a = found->second, .next = next});
 }
 
 int32_t GrammarBuilder::split(std::vector<int32_t> targets) {
@@ -301,44 +297,91 @@ int32_t GrammarBuilder::make(const Node& node, int32_t next) {
   return add({.kind = Place::Kind::kCall, .a = rule(node.least), .next = next});
 }
 
-/// Computes Grammar::need: the least solution, from places that need nothing on.
-void GrammarBuilder::measure() {
-  const auto n = grammar_.places.size();
-  std::vector<int32_t>& need = grammar_.need;
-  need.assign(n, Grammar::kImpossible);
-  need[Grammar::kReturn] = 0;
-  const auto at = [&](int32_t place) { return need[static_cast<size_t>(place)]; };
-  const auto of = [&](const Place& place) {
-    switch (place.kind) {
-      case Place::Kind::kReturn:
-        return 0;
-      case Place::Kind::kBytes:
-        return grammar_.sets[static_cast<size_t>(place.a)].any() ? at(place.next) : Grammar::kImpossible;
-      case Place::Kind::kToken:
-        return at(place.next);
-      case Place::Kind::kCall:
-        return std::max(at(grammar_.rules[static_cast<size_t>(place.a)]) + 1, at(place.next));
-      case Place::Kind::kCount:
-        return place.least == 0 ? at(place.next) : std::max(at(place.a) + 1, at(place.next));
-      case Place::Kind::kLoop:
-        return std::min(at(place.a), at(place.next));
-      case Place::Kind::kSplit: {
-        int32_t least = Grammar::kImpossible;
-        for (int32_t i = 0; i < place.next; ++i) {
-          least = std::min(least, at(grammar_.targets[static_cast<size_t>(place.a + i)]));
-        }
-        return least;
-      }
+namespace {
+
+/// Calls `use` with every place that the need of a place follows from.
+template <typename Use>
+void for_each_source(const Grammar& grammar, const Place& place, Use use) {
+  switch (place.kind) {
+    case Place::Kind::kReturn:
+      return;
+    case Place::Kind::kBytes:
+    case Place::Kind::kToken:
+      return use(place.next);
+    case Place::Kind::kCall:
+      use(grammar.rules[static_cast<size_t>(place.a)]);
+      return use(place.next);
+    case Place::Kind::kCount:
+      if (place.least > 0) use(place.a);
+      return use(place.next);
+    case Place::Kind::kLoop:
+      use(place.a);
+      return use(place.next);
+    case Place::Kind::kSplit:
+      for (int32_t i = 0; i < place.next; ++i) use(grammar.targets[static_cast<size_t>(place.a + i)]);
+      return;
+  }
+}
+
+/// What a place needs, given what the others need.
+int32_t need_of(const Grammar& grammar, const Place& place) {
+  const auto at = [&](int32_t other) { return grammar.need[static_cast<size_t>(other)]; };
+  switch (place.kind) {
+    case Place::Kind::kReturn:
+      return 0;
+    case Place::Kind::kBytes:
+      return grammar.sets[static_cast<size_t>(place.a)].any() ? at(place.next) : Grammar::kImpossible;
+    case Place::Kind::kToken:
+      return at(place.next);
+    case Place::Kind::kCall: {
+      // A rule that is called last takes the place of the one that calls it.
+      const int32_t rule = at(grammar.rules[static_cast<size_t>(place.a)]);
+      return place.next == Grammar::kReturn ? rule : std::max(rule + 1, at(place.next));
     }
-    return Grammar::kImpossible;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t i = 0; i < n; ++i) {
-      const int32_t found = std::min(of(grammar_.places[i]), Grammar::kImpossible);
-      if (found >= need[i]) continue;
-      need[i] = found;
-      changed = true;
+    case Place::Kind::kCount:
+      return place.least == 0 ? at(place.next) : std::max(at(place.a) + 1, at(place.next));
+    case Place::Kind::kLoop:
+    case Place::Kind::kSplit:
+      break;
+  }
+  int32_t least = Grammar::kImpossible;
+  for_each_source(grammar, place, [&](int32_t other) { least = std::min(least, at(other)); });
+  return least;
+}
+
+}  // namespace
+
+/// Computes Grammar::need: the least solution. It is found in the order of the needs, so that what is found
+/// first for a place is the least.
+void GrammarBuilder::measure() {
+  const size_t n = grammar_.places.size();
+  // The places whose need follows from that of a place are users[first[place]] to users[first[place + 1]].
+  std::vector<size_t> first(n + 2, 0);
+  for (const Place& place : grammar_.places) {
+    for_each_source(grammar_, place, [&](int32_t other) { ++first[static_cast<size_t>(other) + 2]; });
+  }
+  for (size_t i = 2; i < first.size(); ++i) first[i] += first[i - 1];
+  std::vector<int32_t> users(first.back());
+  for (size_t i = 0; i < n; ++i) {
+    for_each_source(grammar_, grammar_.places[i], [&](int32_t other) {
+      users[first[static_cast<size_t>(other) + 1]++] = static_cast<int32_t>(i);
+    });
+  }
+  grammar_.need.assign(n, Grammar::kImpossible);
+  grammar_.need[Grammar::kReturn] = 0;
+  std::vector<std::vector<int32_t>> found = {{Grammar::kReturn}};  // by need
+  for (size_t level = 0; level < found.size(); ++level) {
+    for (size_t i = 0; i < found[level].size(); ++i) {
+      const auto place = static_cast<size_t>(found[level][i]);
+      for (size_t u = first[place]; u < first[place + 1]; ++u) {
+        int32_t& need = grammar_.need[static_cast<size_t>(users[u])];
+        if (need != Grammar::kImpossible) continue;
+        const int32_t known = need_of(grammar_, grammar_.places[static_cast<size_t>(users[u])]);
+        if (known >= Grammar::kImpossible) continue;
+        need = known;
+        found.resize(std::max(found.size(), static_cast<size_t>(known) + 1));
+        found[static_cast<size_t>(known)].push_back(users[u]);
+      }
     }
   }
 }
@@ -364,6 +407,9 @@ Grammar GrammarBuilder::build(const Structure::Node& node) {
       if (grammar_.need[entry] == Grammar::kImpossible) where = rule_places_[i];
     }
     bad_input("{}no text fits the structure; it must allow one", where);
+  }
+  if (grammar_.need[static_cast<size_t>(grammar_.start)] > Grammar::kDeepest) {
+    bad_input("every text of the structure nests deeper than {} rules; make it flatter", Grammar::kDeepest);
   }
   return std::move(grammar_);
 }

@@ -40,6 +40,8 @@ struct Place {
 struct Grammar {
   static constexpr int32_t kReturn = 0;                     ///< the place of every return
   static constexpr int32_t kImpossible = int32_t{1} << 30;  ///< see `need`
+  /// The deepest nesting of a text. What would nest deeper is not allowed to begin.
+  static constexpr int32_t kDeepest = 256;
 
   std::vector<Place> places;
   std::vector<ByteSet> sets;

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <tuple>
+#include <unordered_map>
 
 #include "structure/grammar.h"
 
@@ -49,6 +50,7 @@ class GrammarBuilder {
   std::string where_;                 // the place in the schema of what is being made
   std::map<std::pair<const Node*, int32_t>, int32_t> made_;
   std::map<std::tuple<int32_t, int32_t, int32_t>, int32_t> bytes_made_;  // by first byte, last byte, next
+  std::unordered_map<ByteSet, int32_t> sets_made_;                       // by set: its index
   std::deque<NodePointer> own_;                                          // nodes made on the way
   std::map<Rule, int32_t> rules_;
   std::deque<Rule> open_;  // rules that are referred to and not made yet

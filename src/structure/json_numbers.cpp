@@ -204,9 +204,16 @@ NodePointer multiple_node(int64_t divisor) {
 
 std::optional<DecimalBound> decimal_bound(double value, bool exclusive) {
   const double size = std::fabs(value);
-  if (!(size <= static_cast<double>(kLargestInteger))) return std::nullopt;
-  const std::string exact = fmt::format("{}", size);
-  if (exact.find('e') != std::string::npos) return std::nullopt;
+  if (!(size < kBeyondAllDigits)) return std::nullopt;
+  std::string exact = fmt::format("{}", size);
+  if (const size_t e = exact.find('e'); e != std::string::npos) {
+    // Of numbers that are small enough for this, only those below 1 are written with an exponent.
+    const int zeros = -std::stoi(exact.substr(e + 1)) - 1;
+    if (zeros < 0 || zeros > kMostDigits) return std::nullopt;
+    exact.resize(e);
+    std::erase(exact, '.');
+    exact.insert(0, "0." + std::string(static_cast<size_t>(zeros), '0'));
+  }
   const size_t point = exact.find('.');
   DecimalBound bound{.negative = value < 0, .exclusive = exclusive};
   bound.whole = std::stoll(exact.substr(0, point));
@@ -214,6 +221,10 @@ std::optional<DecimalBound> decimal_bound(double value, bool exclusive) {
   while (bound.fraction.ends_with('0')) bound.fraction.pop_back();
   if (bound.fraction.size() > static_cast<size_t>(kMostDigits)) return std::nullopt;
   return bound;
+}
+
+DecimalBound outermost_bound(bool negative) {
+  return {.negative = negative, .whole = kLargestInteger, .fraction = std::string(kMostDigits, '9')};
 }
 
 NodePointer number_node(const std::optional<DecimalBound>& least, const std::optional<DecimalBound>& most) {

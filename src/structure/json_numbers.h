@@ -12,6 +12,8 @@ namespace verbatim {
 inline constexpr int32_t kMostDigits = 15;
 /// The largest integer of so many digits.
 inline constexpr int64_t kLargestInteger = 999'999'999'999'999;
+/// The least number that is larger than all of so many digits.
+inline constexpr double kBeyondAllDigits = 1e15;
 
 /// Integers from `least` to `most`, both at most kLargestInteger in size.
 NodePointer integer_node(int64_t least, int64_t most);
@@ -25,10 +27,16 @@ struct DecimalBound {
   int64_t whole = 0;
   std::string fraction = {};  ///< digits without zeros at the end
   bool exclusive = false;
+
+  bool operator==(const DecimalBound&) const = default;
 };
 
 /// The decimal of a number; nothing if it has more than kMostDigits digits before or behind the point.
 std::optional<DecimalBound> decimal_bound(double value, bool exclusive);
+
+/// The limit that rules out no number that can be written with kMostDigits digits before and behind the
+/// point.
+DecimalBound outermost_bound(bool negative);
 
 /// Numbers within limits, written without an exponent; without limits, with or without one.
 NodePointer number_node(const std::optional<DecimalBound>& least, const std::optional<DecimalBound>& most);

@@ -23,6 +23,8 @@ constexpr int kDeepestSchema = 128;
 /// The most schemas that a schema may unfold into where references and unions must be resolved.
 constexpr int kMostSchemas = 20000;
 constexpr size_t kMostNames = 5000;
+/// The most JSON values that are copied or compared on the way to make schemas one.
+constexpr size_t kMostCopied = 4'000'000;
 /// The largest minLength, maxLength, minItems and maxItems.
 constexpr int64_t kLargestCount = 1'000'000;
 
@@ -43,6 +45,15 @@ const std::vector<TypeKeywords>& type_keywords() {
 
 bool among(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Refuses objects with so many keys that looking for one, which OrderedJson does key by key, takes long.
+void check_names(const nlohmann::json& json) {
+  if (!json.is_structured()) return;
+  if (json.is_object() && json.size() > kMostNames) {
+    bad_input("an object of the schema has more than {} keys; use fewer", kMostNames);
+  }
+  for (const nlohmann::json& part : json) check_names(part);
 }
 
 class SchemaReader {
@@ -99,6 +110,20 @@ class SchemaReader {
     }
   }
 
+  /// Counts what a copy takes.
+  void count_copy(const OrderedJson& json, const std::string& place) { count_work(values_in(json), place); }
+  void count_work(size_t work, const std::string& place) {
+    copied_ += work;
+    if (copied_ > kMostCopied) {
+      bad_input("{}: the schema unfolds into too many parts; simplify it", place);
+    }
+  }
+
+  OrderedJson merged(const OrderedJson& a, const OrderedJson& b, const std::string& place) {
+    count_work(merge_work(a, b), place);
+    return merged_schemas(a, b, place);
+  }
+
   NodePointer value(const OrderedJson& schema, const std::string& place, int depth) {
     count_schema(place);
     if (depth > kDeepestSchema) {
@@ -109,11 +134,13 @@ class SchemaReader {
     if (!schema.is_object()) bad_input("{}: a schema should be an object, true or false", place);
     check_keywords(schema, place);
     if (schema.contains("$ref")) return referred(schema, place, depth);
-    for (const char* const keyword : {"allOf", "anyOf", "oneOf"}) {
+    // Alternatives first: two lists of them that both hold are one beside the other in an allOf.
+    for (const char* const keyword : {"anyOf", "oneOf", "allOf"}) {
       if (schema.contains(keyword)) return combined(schema, keyword, place, depth);
     }
     if (const auto nullable = schema.find("nullable"); nullable != schema.end()) {
       if (!nullable->is_boolean()) bad_input("{}: nullable should be true or false", place);
+      count_copy(schema, place);
       OrderedJson rest = schema;
       rest.erase("nullable");
       const NodePointer node = value(rest, place, depth + 1);
@@ -142,13 +169,14 @@ class SchemaReader {
 
   NodePointer referred(const OrderedJson& schema, const std::string& place, int depth) {
     const OrderedJson& target = resolve(schema["$ref"], place);
+    if (schema.size() > 1) count_copy(schema, place);
     OrderedJson rest = OrderedJson::object();
     for (const auto& [keyword, part] : schema.items()) {
       if (keyword != "$ref" && !is_annotation(keyword)) rest[keyword] = part;
     }
     const auto target_place = schema["$ref"].get<std::string>();
     if (rest.empty()) return reference_node(rule_of(target_place, target));
-    return value(merged_schemas(target, rest, place), place, depth + 1);
+    return value(merged(target, rest, place), place, depth + 1);
   }
 
   /// The value of a schema that holds together with those of allOf, or with one of those of anyOf or oneOf.
@@ -157,13 +185,14 @@ class SchemaReader {
     const std::string list_place = place + "/" + keyword;
     if (!list.is_array() || list.empty()) bad_input("{}: should be a list of schemas", list_place);
     OrderedJson rest = OrderedJson::object();
+    count_copy(schema, place);
     for (const auto& [name, part] : schema.items()) {
       if (name != keyword && !is_annotation(name)) rest[name] = part;
     }
     if (std::string_view(keyword) == "allOf") {
       for (const OrderedJson& each : list) {
         count_schema(list_place);
-        rest = merged_schemas(rest, unfolded(each, list_place), list_place);
+        rest = merged(rest, unfolded(each, list_place), list_place);
       }
       return value(rest, place, depth + 1);
     }
@@ -173,8 +202,7 @@ class SchemaReader {
       if (rest.empty()) {
         choices.push_back(value(list[i], own_place, depth + 1));
       } else {
-        choices.push_back(
-            value(merged_schemas(rest, unfolded(list[i], own_place), own_place), own_place, depth + 1));
+        choices.push_back(value(merged(rest, unfolded(list[i], own_place), own_place), own_place, depth + 1));
       }
     }
     return choice_node(std::move(choices));
@@ -182,13 +210,14 @@ class SchemaReader {
 
   /// A schema with what its $ref means in place of it, as far as that leads on to others.
   OrderedJson unfolded(const OrderedJson& schema, const std::string& place) {
+    count_copy(schema, place);
     OrderedJson result = schema;
     for (int depth = 0; result.is_object() && result.contains("$ref"); ++depth) {
       count_schema(place);
       if (depth > kDeepestSchema) bad_input("{}: the references lead in a circle", place);
       const OrderedJson& target = resolve(result["$ref"], place);
       result.erase("$ref");
-      result = merged_schemas(target, result, place);
+      result = merged(target, result, place);
     }
     return result;
   }
@@ -298,14 +327,18 @@ class SchemaReader {
   }
 
   std::optional<DecimalBound> bound_of(const OrderedJson& schema, const char* keyword, bool exclusive,
-                                       const std::string& place) const {
+                                       bool lower, const std::string& place) const {
     const auto found = schema.find(keyword);
     if (found == schema.end()) return std::nullopt;
     if (!found->is_number()) bad_input("{}: {} should be a number", place, keyword);
-    const std::optional<DecimalBound> bound = decimal_bound(found->get<double>(), exclusive);
+    const auto value = found->get<double>();
+    if (std::fabs(value) >= kBeyondAllDigits) {
+      if (lower == (value < 0)) return outermost_bound(lower);
+      bad_input("{}: no number of at most {} digits is within {}", place, kMostDigits, keyword);
+    }
+    const std::optional<DecimalBound> bound = decimal_bound(value, exclusive);
     if (!bound) {
-      bad_input("{}: {} should have at most {} digits before the point and behind it", place, keyword,
-                kMostDigits);
+      bad_input("{}: {} should have at most {} digits behind the point", place, keyword, kMostDigits);
     }
     return bound;
   }
@@ -313,8 +346,8 @@ class SchemaReader {
   /// The tighter one of two limits, of which one is exclusive.
   std::optional<DecimalBound> tighter(const OrderedJson& schema, const char* inclusive, const char* exclusive,
                                       bool lower, const std::string& place) const {
-    const auto a = bound_of(schema, inclusive, false, place);
-    const auto b = bound_of(schema, exclusive, true, place);
+    const auto a = bound_of(schema, inclusive, false, lower, place);
+    const auto b = bound_of(schema, exclusive, true, lower, place);
     if (!a || !b) return a ? a : b;
     const auto first = schema[inclusive].get<double>();
     const auto second = schema[exclusive].get<double>();
@@ -378,7 +411,8 @@ class SchemaReader {
                         const std::optional<DecimalBound>& most, const std::string& place) {
     constexpr int64_t kMostListed = 2000;
     constexpr int64_t kLargestDivisor = 100;
-    if (!least && !most) {
+    if (least.value_or(outermost_bound(true)) == outermost_bound(true) &&
+        most.value_or(outermost_bound(false)) == outermost_bound(false)) {
       if (divisor > kLargestDivisor) {
         bad_input("{}: multipleOf above {} needs a minimum and a maximum", place, kLargestDivisor);
       }
@@ -503,13 +537,14 @@ class SchemaReader {
   std::map<std::string, int32_t> rule_numbers_;  // by place
   int32_t any_rule_ = -1;
   int count_ = 0;
+  size_t copied_ = 0;
 };
 
 }  // namespace
 
 NodePointer json_schema_node(std::string_view schema) {
   if (schema.size() > kLongestSchema) bad_input("the schema is longer than {} bytes", kLongestSchema);
-  parse_json(schema, kDeepestSchema, "the schema");  // checks depth and keys
+  check_names(parse_json(schema, kDeepestSchema, "the schema"));  // checks depth and keys
   OrderedJson root;
   try {
     root = OrderedJson::parse(schema.begin(), schema.end());

@@ -1,6 +1,7 @@
 #include "structure/node.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 
@@ -82,15 +83,18 @@ bool allows_empty(const Node& node) {
 
 namespace {
 
-/// The texts of a sequence but the empty one: the first part that is not empty is each of them in turn.
-NodePointer sequence_without_empty(const Node& node) {
-  std::vector<NodePointer> choices;
-  for (size_t i = 0; i < node.parts.size(); ++i) {
-    std::vector<NodePointer> parts = {without_empty(node.parts[i])};
-    parts.insert(parts.end(), node.parts.begin() + static_cast<std::ptrdiff_t>(i) + 1, node.parts.end());
-    choices.push_back(sequence_node(std::move(parts)));
-    if (!allows_empty(*node.parts[i])) break;
-  }
+/// The texts of a sequence but the empty one: the first half is not empty, or it is and the second is not.
+NodePointer sequence_without_empty(std::span<const NodePointer> parts) {
+  if (parts.empty()) return choice_node({});
+  if (parts.size() == 1) return without_empty(parts.front());
+  const auto first = parts.first(parts.size() / 2);
+  const auto second = parts.subspan(first.size());
+  std::vector<NodePointer> whole = {sequence_without_empty(first)};
+  whole.insert(whole.end(), second.begin(), second.end());
+  std::vector<NodePointer> choices = {sequence_node(std::move(whole))};
+  const bool empty =
+      std::all_of(first.begin(), first.end(), [](const NodePointer& part) { return allows_empty(*part); });
+  if (empty) choices.push_back(sequence_without_empty(second));
   return choice_node(std::move(choices));
 }
 
@@ -107,7 +111,7 @@ NodePointer without_empty(const NodePointer& node) {
       changed.least = 1;
       return make_node(std::move(changed));
     case Kind::kSequence:
-      return sequence_without_empty(*node);
+      return sequence_without_empty(node->parts);
     case Kind::kChoice: {
       std::vector<NodePointer> parts;
       for (const NodePointer& part : node->parts) parts.push_back(without_empty(part));

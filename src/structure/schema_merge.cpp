@@ -1,6 +1,7 @@
 #include "structure/schema_merge.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -40,16 +41,29 @@ OrderedJson common_types(const OrderedJson& a, const OrderedJson& b, const std::
 }
 
 OrderedJson common_values(const OrderedJson& a, const OrderedJson& b, const std::string& place) {
+  const auto less = [](const OrderedJson* first, const OrderedJson* second) { return *first < *second; };
+  std::set<const OrderedJson*, decltype(less)> others(less);
+  for (const OrderedJson& value : b) others.insert(&value);
   OrderedJson values = OrderedJson::array();
   for (const OrderedJson& value : a) {
-    if (std::find(b.begin(), b.end(), value) != b.end()) values.push_back(value);
+    if (others.contains(&value)) values.push_back(value);
   }
   if (values.empty()) bad_input("{}: no value is in all the lists that are to hold", place);
   return values;
 }
 
+/// A schema for what both allow. Many of them in a row make one list, not one in the other.
 OrderedJson both(const OrderedJson& a, const OrderedJson& b) {
-  return {{"allOf", OrderedJson::array({a, b})}};
+  if (a.is_object() && a.size() == 1 && a.contains("allOf") && a["allOf"].is_array()) {
+    OrderedJson more = a;
+    more["allOf"].push_back(b);
+    return more;
+  }
+  OrderedJson all = OrderedJson::object();
+  all["allOf"] = OrderedJson::array();
+  all["allOf"].push_back(a);
+  all["allOf"].push_back(b);
+  return all;
 }
 
 OrderedJson merged_properties(const OrderedJson& a, const OrderedJson& b) {
@@ -65,16 +79,33 @@ OrderedJson merged_properties(const OrderedJson& a, const OrderedJson& b) {
   return properties;
 }
 
-/// Takes the properties out of `properties` that another schema, which allows no others, does not know.
-void drop_unknown(OrderedJson& properties, const OrderedJson& other) {
+/// Holds the properties that another schema does not name to its additionalProperties, which may allow none.
+void hold_to_additional(OrderedJson& properties, const OrderedJson& other) {
   const auto rule = other.find("additionalProperties");
-  if (rule == other.end() || !rule->is_boolean() || rule->get<bool>()) return;
+  if (rule == other.end() || (rule->is_boolean() && rule->get<bool>())) return;
   const auto known = other.find("properties");
   OrderedJson kept = OrderedJson::object();
   for (const auto& [name, schema] : properties.items()) {
-    if (known != other.end() && known->contains(name)) kept[name] = schema;
+    if (known != other.end() && known->contains(name)) {
+      kept[name] = schema;
+    } else if (!rule->is_boolean()) {
+      kept[name] = both(schema, *rule);
+    }
   }
   properties = std::move(kept);
+}
+
+/// Refuses two schemas of which one says something about all items and the other about some of them by their
+/// place.
+void check_items(const OrderedJson& all, const OrderedJson& placed, const std::string& place) {
+  const auto items = all.find("items");
+  const auto prefix = placed.find("prefixItems");
+  if (items == all.end() || prefix == placed.end()) return;
+  if (items->is_boolean() && items->get<bool>()) return;
+  const auto own = all.find("prefixItems");
+  if (prefix->size() > (own == all.end() ? 0 : own->size())) {
+    bad_input("{}: items and the prefixItems of another schema that holds too cannot be made one", place);
+  }
 }
 
 }  // namespace
@@ -108,6 +139,29 @@ bool is_annotation(std::string_view keyword) {
   return std::find(std::begin(kAnnotations), std::end(kAnnotations), keyword) != std::end(kAnnotations);
 }
 
+size_t values_in(const OrderedJson& json) {
+  size_t size = 1;
+  if (json.is_structured()) {
+    for (const OrderedJson& part : json) size += values_in(part);
+  }
+  return size;
+}
+
+size_t merge_work(const OrderedJson& a, const OrderedJson& b) {
+  constexpr size_t kComparedInTheTimeOfACopy = 8;
+  if (!a.is_object() || !b.is_object()) return values_in(a) + values_in(b);
+  size_t work = a.size() * b.size();
+  for (const char* const keyword : {"properties", "required"}) {
+    const auto size_in = [&](const OrderedJson& schema) {
+      const auto found = schema.find(keyword);
+      return found == schema.end() ? 0 : found->size();
+    };
+    const size_t names = size_in(a) + size_in(b);
+    work += names * names;
+  }
+  return values_in(a) + values_in(b) + work / kComparedInTheTimeOfACopy;
+}
+
 OrderedJson merged_schemas(const OrderedJson& a, const OrderedJson& b, const std::string& place) {
   if (a.is_boolean() || b.is_boolean()) {
     const bool first = !a.is_boolean() || a.get<bool>();
@@ -116,6 +170,8 @@ OrderedJson merged_schemas(const OrderedJson& a, const OrderedJson& b, const std
     return a.is_boolean() ? b : a;
   }
   if (!a.is_object() || !b.is_object()) bad_input("{}: a schema should be an object, true or false", place);
+  check_items(a, b, place);
+  check_items(b, a, place);
   OrderedJson result = a;
   for (const auto& [keyword, value] : b.items()) {
     const auto known = result.find(keyword);
@@ -156,8 +212,8 @@ OrderedJson merged_schemas(const OrderedJson& a, const OrderedJson& b, const std
     }
   }
   if (result.contains("properties") && result["properties"].is_object()) {
-    drop_unknown(result["properties"], a);
-    drop_unknown(result["properties"], b);
+    hold_to_additional(result["properties"], a);
+    hold_to_additional(result["properties"], b);
   }
   return result;
 }

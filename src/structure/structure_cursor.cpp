@@ -5,9 +5,25 @@
 
 namespace verbatim {
 
+/// Whether the only token of a mask may come: it must be none that ends the sequence instead, nor one that
+/// something else forbids already.
+bool StructureCursor::holds_to_first(const TokenMask& mask, std::span<const float> logits) const {
+  const auto index = static_cast<size_t>(mask.first);
+  if (index < logits.size() && !(logits[index] > -std::numeric_limits<float>::infinity())) return false;
+  return structure_->vocabulary().text(mask.first).empty() ||
+         std::find(ends_.begin(), ends_.end(), mask.first) == ends_.end();
+}
+
 void StructureCursor::apply(std::span<const int32_t> generated, std::span<float> logits) {
   constexpr float kNever = -std::numeric_limits<float>::infinity();
   const std::shared_ptr<const TokenMask> mask = structure_->allowed(generated, ends_, history_);
+  if (mask->only && holds_to_first(*mask, logits)) {
+    const auto index = static_cast<size_t>(mask->first);
+    const float logit = index < logits.size() ? logits[index] : kNever;
+    std::fill(logits.begin(), logits.end(), kNever);
+    if (index < logits.size()) logits[index] = logit;
+    return;
+  }
   // Tokens that end the sequence follow a rule of their own.
   const auto allowed = [&](int32_t token) {
     if (mask->complete) return true;
@@ -16,7 +32,7 @@ void StructureCursor::apply(std::span<const int32_t> generated, std::span<float>
   std::vector<std::pair<size_t, float>> ends;
   for (const int32_t token : ends_) {
     const auto index = static_cast<size_t>(token);
-    if (token >= 0 && index < logits.size())
+    if (token >= 0 && index < logits.size() && token < structure_->vocabulary().size())
       ends.emplace_back(index, allowed(token) ? logits[index] : kNever);
   }
   const size_t words = std::min(mask->bits.size(), (logits.size() + 63) / 64);

@@ -117,5 +117,13 @@ TEST(ModelTokens, HavePiecesTextAndNames) {
   EXPECT_THROW(model().token_text(-1), Error);
 }
 
+TEST(Chat, AReplyMayEndInsideACharacter) {
+  Chat chat(model(), ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"));
+  chat.add_user("1");
+  chat.add_reply(reply_of("caf\xC3", FinishReason::kLength));
+  EXPECT_NO_THROW(chat.add_user("2"));
+  EXPECT_TRUE(model().decode(chat.tokens()).ends_with("user: 2\n"));
+}
+
 }  // namespace
 }  // namespace verbatim

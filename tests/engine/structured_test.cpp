@@ -4,6 +4,7 @@
 
 #include "support/byte_model.h"
 #include "support/structures.h"
+#include "support/test_data.h"
 
 namespace verbatim {
 namespace {
@@ -57,6 +58,71 @@ TEST(StructuredReplies, HaveTheSameBytesWithEveryRecipe) {
         EXPECT_EQ(drafted.logprobs, plain.logprobs) << recipe.name;
       }
     }
+  }
+}
+
+/// Schemas with much and with little forced text, for a vocabulary in which most texts can be written in many
+/// ways.
+std::vector<Structure> schemas_of_many_tokens() {
+  return {
+      Structure::json_schema(kPerson),
+      Structure::json_schema(R"({"type":"object","properties":{"explanation":{"type":"string","maxLength":12},
+              "temperature":{"type":"number","minimum":-40,"maximum":50},"unit":{"enum":["celsius","fahrenheit"]},
+              "certain":{"type":"boolean"}},"required":["explanation","temperature","unit","certain"],
+              "additionalProperties":false})"),
+      Structure::json_schema(R"({"type":"object","properties":{"größe":{"const":"日本語"},"😀":{"type":"null"},
+              "list":{"type":"array","items":{"type":"object","properties":{"identifier":{"type":"integer",
+              "minimum":0,"maximum":99}},"required":["identifier"],"additionalProperties":false},"minItems":1,
+              "maxItems":2}},"required":["größe","😀","list"],"additionalProperties":false})"),
+      Structure::sequence({Structure::text("The answer, as far as anybody knows, is "),
+                           Structure::regex("(yes|no|not known)\\.")})};
+}
+
+TEST(StructuredReplies, HaveTheSameBytesWithAVocabularyOfLongTokens) {
+  const Recipe ngram = test::recipe_of("ngram", {test::ngram_level(4)});
+  const std::vector<Recipe> recipes = {load_recipe("auto"), load_recipe("ml-specqd"), ngram};
+  std::vector<Recipe> needed = recipes;
+  needed.push_back(load_recipe("plain"));
+  const Model model = Model::load(test::default_model(), ModelOptions{.recipes = needed, .threads = 1});
+  Engine engine(model, {.max_batch = 4, .capacity = 192, .threads = 1});
+  const auto prompt = model.encode("Here is a record of the data base: ");
+  int64_t certain = 0;
+  for (const float temperature : {0.0f, 1.0f}) {
+    for (const Structure& structure : schemas_of_many_tokens()) {
+      GenerateOptions options = asking({.temperature = temperature, .seed = 5});
+      options.structure = structure;
+      const GenerateResult plain = Session(model, 192, 1).generate(prompt, options, load_recipe("plain"));
+      EXPECT_TRUE(test::fits(structure, plain.text)) << plain.text;
+      EXPECT_EQ(plain.stats.drafted, 0);
+      std::vector<TokenStream> streams;
+      for (const Recipe& recipe : recipes) streams.push_back(engine.submit({prompt, options, recipe}));
+      for (size_t i = 0; i < recipes.size(); ++i) {
+        const GenerateResult alone = Session(model, 192, 1).generate(prompt, options, recipes[i]);
+        EXPECT_EQ(alone.tokens, plain.tokens) << recipes[i].name << "\n" << alone.text << "\n" << plain.text;
+        EXPECT_EQ(streams[i].wait().tokens, plain.tokens) << recipes[i].name << " in a batch";
+        certain += alone.stats.structure_accepted;
+      }
+    }
+  }
+  EXPECT_GT(certain, 0);
+}
+
+TEST(StructuredReplies, KeepEveryDraftedTokenThatTheStructureForces) {
+  const Recipe recipe = test::recipe_of("ngram", {test::ngram_level(4)});
+  const Model model = Model::load(test::default_model(), ModelOptions{.threads = 1});
+  for (const Structure& structure : schemas_of_many_tokens()) {
+    GenerateOptions options = asking({.temperature = 1.0f, .seed = 2});
+    options.structure = structure;
+    options.origins = true;
+    const GenerateResult result =
+        Session(model, 192, 1).generate(model.encode("A record: "), options, recipe);
+    int certain = 0;
+    for (const TokenOrigin& origin : result.origins) {
+      if (origin.level != TokenOrigin::kStructure || origin.confidence < 1.0f) continue;
+      EXPECT_EQ(origin.kind, TokenOrigin::Kind::kDrafted);
+      ++certain;
+    }
+    EXPECT_GT(certain, 3) << result.text;
   }
 }
 
@@ -180,6 +246,69 @@ TEST(StructuredReplies, AreTheSameInABatch) {
     streams.push_back(engine.submit({pair.target.encode("abcabc"), options, recipe}));
   }
   for (size_t i = 0; i < streams.size(); ++i) EXPECT_EQ(streams[i].wait().text, expected[i]);
+}
+
+/// The tokens and the reason for the end, or the message of the error, of a generation.
+std::string outcome(const Recipe& recipe, const GenerateOptions& options, const Structure& structure) {
+  try {
+    const GenerateResult result = generated(recipe, options, structure);
+    std::string text = result.text + " " + std::to_string(static_cast<int>(result.stats.finish));
+    for (const int32_t token : result.tokens) text += " " + std::to_string(token);
+    return text;
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(StructuredReplies, EndWithAStopStringBeforeADeadEndWithEveryRecipe) {
+  GenerateOptions options = asking({});
+  // Nothing may follow "no-".
+  options.sampling.logit_bias = {{test::kFirstByte + 'e', -std::numeric_limits<float>::infinity()}};
+  for (const Structure& structure : {Structure::text("yes-no-end"), Structure::regex("yes-no-end[a-z]{0,3}"),
+                                     Structure::regex("(yes-){1,4}no-(e|e[a-z]*)")}) {
+    for (const std::vector<std::string>& stop :
+         std::vector<std::vector<std::string>>{{"no-"}, {"o-"}, {"no"}, {}, {"s-"}}) {
+      options.stop = stop;
+      const std::string plain = outcome(load_recipe("plain"), options, structure);
+      for (const Recipe& recipe : test::byte_recipes()) {
+        EXPECT_EQ(outcome(recipe, options, structure), plain) << recipe.name;
+      }
+    }
+  }
+}
+
+TEST(StructuredReplies, FailForAmbiguityWhereThePlainReplyDoes) {
+  // Every way to share the letters among the repetitions is a way to read them.
+  const Structure part = Structure::repeat(Structure::text("a"), 1, 2000);
+  const Structure structure = Structure::sequence(
+      {Structure::text("go:"), Structure::repeat(Structure::repeat(part, 1, 2000), 1, 2000),
+       Structure::text("!")});
+  test::Reader reader(structure);
+  std::string text = "go:";
+  EXPECT_THROW(for (; text.size() < 4000; text += 'a') reader.begins(text), Error);
+  ASSERT_LT(text.size(), 200u) << "the sequence has no room for the place where it fails";
+  GenerateOptions options = asking({});
+  options.sampling.logit_bias = {{test::kFirstByte + '!', -std::numeric_limits<float>::infinity()}};
+  int failed = 0;
+  for (size_t most = text.size() - 4; most < text.size() + 3; ++most) {
+    options.max_tokens = static_cast<int64_t>(most);
+    const std::string plain = outcome(load_recipe("plain"), options, structure);
+    failed += plain.find("ambiguous") != std::string::npos ? 1 : 0;
+    for (const Recipe& recipe : test::byte_recipes()) {
+      EXPECT_EQ(outcome(recipe, options, structure), plain) << recipe.name << ", " << most << " tokens";
+    }
+  }
+  EXPECT_GT(failed, 0);
+  EXPECT_LT(failed, 7);
+}
+
+TEST(StructuredReplies, EndWithStopTokensOfTheVocabularyAlone) {
+  GenerateOptions options = asking({});
+  options.stop_tokens = {-1, 1 << 30};
+  const Structure structure = Structure::regex("[ab]{5}c*");
+  const std::string plain = outcome(load_recipe("plain"), options, structure);
+  options.stop_tokens = {};
+  EXPECT_EQ(outcome(load_recipe("plain"), options, structure), plain);
 }
 
 }  // namespace

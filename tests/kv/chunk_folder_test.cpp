@@ -151,5 +151,12 @@ TEST_F(ChunkFolderTest, ThatCannotBeThereIsRefused) {
   EXPECT_THROW(ChunkFolder(in_the_way / "folder", 1000), Error);
 }
 
+TEST_F(ChunkFolderTest, ASlashBehindItsNameChangesNothing) {
+  const fs::path with_slash = folder_ / "";
+  ChunkFolder folder(with_slash, 1000);
+  EXPECT_EQ(write(folder, 1, 50), Outcome::kDone);
+  EXPECT_EQ(fs::status(folder_).permissions(), fs::perms::owner_all);
+}
+
 }  // namespace
 }  // namespace verbatim

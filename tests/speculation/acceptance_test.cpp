@@ -7,6 +7,7 @@
 
 #include "kv/dense.h"
 #include "support/drafting.h"
+#include "verbatim/error.h"
 
 namespace verbatim {
 namespace {
@@ -218,6 +219,32 @@ TEST_F(AcceptanceTest, RejectionKeepsAsMuchAsTheDistributionsOverlap) {
   EXPECT_NEAR(counts[1] / double{kRounds}, 0.3, 0.012);
   EXPECT_NEAR(counts[2] / double{kRounds}, 0.5, 0.012);
   EXPECT_NEAR(counts[4] / double{kRounds}, 0.2, 0.012);
+}
+
+// The reply may end with the kept token, and then nobody asks what follows it.
+TEST_F(AcceptanceTest, AStepEndsWithTheTokenThatNothingCanFollow) {
+  Draft draft;
+  const int32_t a = draft.add(1, kRoot, 0.6f);
+  const int32_t b = draft.add(2, a, 0.6f);
+  draft.add(3, b, 0.6f);
+  const auto nothing_after_2 = [](std::span<const int32_t> generated, std::span<uint8_t> allowed) {
+    if (generated.back() == 2) std::fill(allowed.begin(), allowed.end(), uint8_t{0});
+  };
+  const After after = {{kRoot, {{1, 1.0f}}}, {a, {{2, 1.0f}}}, {b, {{3, 1.0f}}}};
+  for (const auto rule :
+       {Recipe::Acceptance::kExact, Recipe::Acceptance::kRejection, Recipe::Acceptance::kBild}) {
+    recipe_.acceptance = rule;
+    recipe_.rollback = 1.0f;
+    sampler_ = Sampler({}, {.filter = nothing_after_2, .vocabulary = kVocabulary});
+    Tokens tokens = {7};
+    const Verdict verdict = verify(draft, after, tokens);
+    EXPECT_EQ(tokens, (Tokens{7, 1, 2}));
+    EXPECT_EQ(verdict.last, a) << "the last token counts as the model's own";
+    EXPECT_EQ(verdict.kept, 1);
+    EXPECT_FALSE(verdict.rejected);
+    EXPECT_THROW(verify(Draft(), {{kRoot, {{3, 1.0f}}}}, tokens), Error) << "the next step needs it";
+    EXPECT_EQ(tokens, (Tokens{7, 1, 2}));
+  }
 }
 
 }  // namespace

@@ -295,5 +295,95 @@ TEST(JsonSchema, RefusesWhatIsTooLarge) {
   EXPECT_NE(refusal(R"({"type":"string","pattern":")" + repeats + "\"}"), "nothing was refused");
 }
 
+TEST(JsonSchema, TakesLimitsBeyondAllDigitsForNone) {
+  // Those of safe integers and of 64 bits.
+  for (const char* schema :
+       {R"({"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991})",
+        R"({"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807})",
+        R"({"type":"integer","exclusiveMinimum":-1e300,"exclusiveMaximum":1e300})"}) {
+    check({schema, {"0", "-1", "999999999999999", "-999999999999999"}, {"1000000000000000", "1.5", "-0"}});
+  }
+  check({R"({"type":"number","maximum":9007199254740991})",
+         {"999999999999999.999999999999999", "-999999999999999.5", "0.5"},
+         {"1e99", "1e2", "9999999999999999"}});
+  check({R"({"type":"integer","minimum":0,"maximum":9007199254740991,"multipleOf":1})", {"7"}, {"-7"}});
+  check({R"({"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991,"multipleOf":7})",
+         {"700", "-7"},
+         {"8"}});
+  EXPECT_THAT(refusal(R"({"type":"integer","minimum":9007199254740991})"), HasSubstr("minimum"));
+  EXPECT_THAT(refusal(R"({"type":"number","maximum":-1e15})"), HasSubstr("maximum"));
+}
+
+TEST(JsonSchema, HoldsNumbersToSmallLimits) {
+  check({R"({"type":"number","minimum":0.00001,"maximum":0.0025})",
+         {"0.00001", "0.002", "0.0025"},
+         {"0", "0.000009", "0.00251"}});
+  check({R"({"type":"number","exclusiveMinimum":-1.5e-7})", {"-0.0000001", "0"}, {"-0.00000015", "-0.1"}});
+  EXPECT_THAT(refusal(R"({"type":"number","minimum":1e-16})"), HasSubstr("digits"));
+  EXPECT_THAT(refusal(R"({"type":"number","minimum":1.23456789012e-10})"), HasSubstr("digits"));
+}
+
+TEST(JsonSchema, DistributesAlternativesThatBothHold) {
+  check({R"({"allOf":[{"anyOf":[{"type":"integer"},{"type":"string"}]},
+                      {"anyOf":[{"type":"string","maxLength":1},{"type":"boolean"},{"type":"integer","maximum":3}]}]})",
+         {"3", R"("x")"},
+         {"4", R"("xy")", "true"}});
+  check({R"({"anyOf":[{"required":["a"]},{"required":["b"]}],"oneOf":[{"required":["c"]},{"required":["d"]}],
+            "type":"object","properties":{"a":{"const":1},"b":{"const":1},"c":{"const":1},"d":{"const":1}}})",
+         {R"({"a": 1, "c": 1})", R"({"b": 1, "c": 1, "d": 1})"},
+         {R"({"a": 1, "b": 1})", R"({"d": 1})"}});
+}
+
+TEST(JsonSchema, HoldsPropertiesToTheAdditionalPropertiesOfAnother) {
+  check({R"({"allOf":[{"type":"object","additionalProperties":{"type":["string","integer"]}},
+                      {"properties":{"y":{"type":["integer","null"]}},"required":["y"]}]})",
+         {R"({"y": 1})"},
+         {R"({"y": null})", R"({"y": "a"})"}});
+  EXPECT_NE(refusal(R"({"allOf":[{"type":"object","additionalProperties":{"type":"string"}},
+                                 {"properties":{"y":{"type":"integer"}},"required":["y"]}]})"),
+            "nothing was refused");
+}
+
+TEST(JsonSchema, RefusesItemsBesideThePrefixItemsOfAnother) {
+  EXPECT_THAT(refusal(R"({"allOf":[{"items":{"type":"string"}},{"prefixItems":[{"type":"integer"}]}]})"),
+              HasSubstr("prefixItems"));
+  check({R"({"allOf":[{"items":true},{"prefixItems":[{"type":"integer"}]}]})", {"[1]"}, {R"(["a"])"}});
+}
+
+TEST(JsonSchema, FollowsLongChainsOfReferencesAndRefusesDeepNesting) {
+  const auto chain = [](const std::string& before, const std::string& after) {
+    std::string defs;
+    for (int i = 0; i < 300; ++i) {
+      defs += "\"d" + std::to_string(i) + "\":" + before + R"({"$ref":"#/$defs/d)" + std::to_string(i + 1) +
+              "\"}" + after + ",";
+    }
+    return R"({"$ref":"#/$defs/d0","$defs":{)" + defs + R"("d300":{"const":7}}})";
+  };
+  check({chain("", "").c_str(), {"7"}, {"8"}});
+  EXPECT_THAT(refusal(chain(R"({"type":"array","minItems":1,"items":)", "}")), HasSubstr("deeper"));
+}
+
+TEST(JsonSchema, RefusesWhatTakesLongToMerge) {
+  std::string values = "0";
+  for (int i = 1; i < 100'000; ++i) values += "," + std::to_string(i);
+  std::string references = R"({"$ref":"#/$defs/e"})";
+  for (int i = 1; i < 10'000; ++i) references += R"(,{"$ref":"#/$defs/e"})";
+  EXPECT_THAT(refusal(R"({"type":"integer","anyOf":[)" + references + R"(],"$defs":{"e":{"enum":[)" + values +
+                      "]}}}"),
+              HasSubstr("unfolds"));
+  std::string properties[2];
+  for (int i = 0; i < 4000; ++i) {
+    properties[i % 2] += (i < 2 ? "\"p" : ",\"p") + std::to_string(i) + "\":true";
+  }
+  references = R"({"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"})";
+  for (int i = 1; i < 2'000; ++i) references += R"(,{"$ref":"#/$defs/a"},{"$ref":"#/$defs/b"})";
+  EXPECT_THAT(refusal(R"({"allOf":[)" + references + R"(],"$defs":{"a":{"properties":{)" + properties[0] +
+                      R"(}},"b":{"properties":{)" + properties[1] + "}}}}"),
+              HasSubstr("unfolds"));
+  std::string keys = "\"k\":0";
+  for (int i = 0; i < 6000; ++i) keys += ",\"" + std::to_string(i) + "\":0";
+  EXPECT_THAT(refusal(R"({"default":{)" + keys + "}}"), HasSubstr("keys"));
+}
+
 }  // namespace
 }  // namespace verbatim

@@ -104,5 +104,47 @@ TEST(Structure, RefusesExpressionsThatAreNotRegularOrNotValid) {
   EXPECT_THROW(Structure::regex(std::string(1000, '(') + "a"), Error);
 }
 
+TEST(Structure, RepeatsLongSequencesThatMayBeEmpty) {
+  std::string pattern;
+  for (int i = 0; i < 3000; ++i) pattern += "a?";
+  EXPECT_NO_THROW(Structure::repeat(Structure::regex(pattern), 0));
+  test::Reader reader(Structure::repeat(Structure::regex("a?b?c?d?e?"), 2));
+  for (const char* good : {"", "a", "edcba", "acebd"}) EXPECT_TRUE(reader.fits(good)) << good;
+  EXPECT_FALSE(reader.begins("f"));
+}
+
+TEST(Automaton, TheWorkOfAMaskHasALimitThatNothingRememberedChanges) {
+  test::Reader reader(Structure::regex("[^]*a.{3000}"));
+  Automaton& automaton = reader.automaton();
+  const auto steps_until_refused = [&] {
+    int steps = 0;
+    Automaton::State state = automaton.start();
+    automaton.begin_mask();
+    EXPECT_THROW(for (; steps < 100'000; ++steps) state = automaton.after_in_mask(state, 'a'), Error);
+    return steps;
+  };
+  const int steps = steps_until_refused();
+  EXPECT_GT(steps, 100);
+  EXPECT_LT(steps, 100'000);
+  EXPECT_EQ(steps_until_refused(), steps);
+  automaton.forget();
+  EXPECT_EQ(steps_until_refused(), steps);
+}
+
+TEST(Automaton, StatesThatAreKeptMeanTheSameAsBefore) {
+  test::Reader reader(Structure::json_schema(R"({"type":"array","items":{"anyOf":[{"$ref":"#"},
+      {"type":"string","maxLength":9}]}})"));
+  Automaton& automaton = reader.automaton();
+  const std::string text = R"([["a", [], "bcd)";
+  std::vector<Automaton::State> states = {reader.after(text), Automaton::kDead, Automaton::kEnded,
+                                          reader.after("[["), reader.after(text)};
+  automaton.forget(states);
+  EXPECT_EQ(states[0], reader.after(text));
+  EXPECT_EQ(states[4], states[0]);
+  EXPECT_EQ(states[1], Automaton::kDead);
+  EXPECT_EQ(states[2], Automaton::kEnded);
+  EXPECT_EQ(states[3], reader.after("[["));
+}
+
 }  // namespace
 }  // namespace verbatim

@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <set>
 #include <thread>
 
+#include "base/utf8.h"
 #include "structure/compiled_structure.h"
 #include "structure/structure_cursor.h"
 #include "support/structures.h"
@@ -53,6 +55,42 @@ TokenBits tried(test::Reader& reader, const StructureVocabulary& vocabulary, con
   return bits;
 }
 
+/// What can follow a text and nothing else, up to where it is complete or there is a choice; `closed` says
+/// whether nothing but the end can come behind it.
+std::string only_rest(test::Reader& reader, const std::string& text, bool& closed) {
+  std::string rest;
+  closed = false;
+  while (rest.size() < 200) {
+    int count = 0;
+    char next = 0;
+    for (int byte = 0; byte < 256; ++byte) {
+      const std::string longer = text + rest + static_cast<char>(byte);
+      if (!reader.begins(longer)) continue;
+      ++count;
+      next = static_cast<char>(byte);
+    }
+    const bool complete = reader.fits(text + rest);
+    closed = count == 0;
+    if (complete || count != 1) break;
+    rest += next;
+  }
+  return rest;
+}
+
+/// The token that must follow a text, by the rule that forced text is written as the tokenizer writes it, its
+/// last token left free unless it is the last of all; -1 where there is none.
+int32_t expected_only(test::Reader& reader, const StructureVocabulary& vocabulary, const std::string& text) {
+  bool closed = false;
+  std::string rest = only_rest(reader, text, closed);
+  // Whole characters alone can be written.
+  size_t whole = rest.size();
+  while (whole > 0 && find_invalid_utf8(rest.substr(0, whole)) != std::string::npos) --whole;
+  if (whole + 3 < rest.size() || whole == 0) return -1;
+  std::vector<int32_t> tokens;
+  if (!vocabulary.encode(rest.substr(0, whole), tokens) || vocabulary.text(tokens[0]).empty()) return -1;
+  return tokens.size() > 1 || (closed && whole == rest.size()) ? tokens[0] : -1;
+}
+
 /// Walks at random through a structure and compares the masks on the way with what trying says.
 void compare_masks(const std::shared_ptr<const Tokenizer>& tokenizer, const std::string& name,
                    const Structure& structure, int walks, int steps) {
@@ -69,12 +107,15 @@ void compare_masks(const std::shared_ptr<const Tokenizer>& tokenizer, const std:
       const auto mask = compiled.allowed(tokens, {}, history);
       ASSERT_EQ(mask->bits, tried(reader, *vocabulary, text)) << "after " << text;
       ASSERT_EQ(mask->complete, reader.fits(text)) << "after " << text;
+      ASSERT_EQ(mask->only ? mask->first : -1, expected_only(reader, *vocabulary, text)) << "after " << text;
       std::vector<int32_t> choices;
       for (int32_t token = 0; token < vocabulary->size(); ++token) {
         if (test_bit(mask->bits, token)) choices.push_back(token);
       }
       if (choices.empty()) break;
-      tokens.push_back(choices[random() % choices.size()]);
+      // Mostly as replies go on, and now and then with other tokens of a forced text.
+      const bool follow = mask->only && random() % 4 != 0;
+      tokens.push_back(follow ? mask->first : choices[random() % choices.size()]);
       text += vocabulary->text(tokens.back());
     }
   }
@@ -229,11 +270,15 @@ TEST(TokenMasks, AreTheSameForManyThreads) {
   EXPECT_EQ(wrong, std::vector<int>(4, 0));
 }
 
-/// The text of forced tokens; a token without text as its spelling.
+/// The text of forced tokens, with | before the first that is not certain; a token without text as its
+/// spelling.
 std::string forced_text(const Compiled& compiled, const std::string& before, size_t most = 100) {
   StructureCursor cursor(compiled.structure, {kEos});
   std::string text;
-  for (const int32_t token : cursor.forced(byte_tokens(*compiled.vocabulary, before), most)) {
+  const ForcedTokens forced = cursor.forced(byte_tokens(*compiled.vocabulary, before), most);
+  for (size_t i = 0; i < forced.tokens.size(); ++i) {
+    if (i == forced.certain) text += '|';
+    const int32_t token = forced.tokens[i];
     text += token == kEos    ? "<eos>"
             : token == kCall ? "<call>"
                              : std::string(compiled.vocabulary->text(token));
@@ -241,26 +286,71 @@ std::string forced_text(const Compiled& compiled, const std::string& before, siz
   return text;
 }
 
+/// The texts of the tokens that a structure allows after a text.
+std::vector<std::string> allowed_texts(const Structure& structure, const std::string& before) {
+  const Compiled compiled(structure);
+  StructureCursor cursor(compiled.structure, {kEos});
+  std::vector<std::string> texts;
+  for (const int32_t token : compiled.allowed(cursor, byte_tokens(*compiled.vocabulary, before)))
+    texts.emplace_back(compiled.vocabulary->text(token));
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(ForcedTokens, AreThoseOfTheTokenizerAlone) {
+  // "name" is one token, behind which nothing comes.
+  EXPECT_EQ(allowed_texts(Structure::text("name"), ""), Texts{"name"});
+  EXPECT_EQ(allowed_texts(Structure::text("name"), "n"), Texts{"a"});
+  // With other text behind it the tokenizer might have another token than the last one of the forced text.
+  EXPECT_EQ(allowed_texts(Structure::regex("name[sd]"), ""), (Texts{"n", "na", "name"}));
+  EXPECT_EQ(allowed_texts(Structure::regex("name1?"), ""), (Texts{"n", "na", "name"}));
+  EXPECT_EQ(allowed_texts(Structure::regex("true name[sd]"), ""), Texts{"true"});
+  // A special token ends the text before it.
+  EXPECT_EQ(allowed_texts(Structure::sequence({Structure::text("name"), Structure::special("<call>")}), ""),
+            Texts{"name"});
+}
+
+TEST(ForcedTokens, GiveWayToOtherTokensOfTheirTextWhereTheyAreForbidden) {
+  const Compiled compiled(Structure::text("name"));
+  StructureHistory history;
+  const int32_t first = compiled.structure->allowed({}, {}, history)->first;
+  ASSERT_EQ(compiled.vocabulary->text(first), "name");
+  const auto allowed = [&](StructureCursor cursor, float logit) {
+    std::vector<float> row(static_cast<size_t>(compiled.vocabulary->size()), 0.0f);
+    row[static_cast<size_t>(first)] = logit;
+    cursor.apply({}, row);
+    return std::count(row.begin(), row.end(), 0.0f);
+  };
+  constexpr float kNever = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(allowed(StructureCursor(compiled.structure, {kEos}), 0.0f), 1);
+  EXPECT_EQ(allowed(StructureCursor(compiled.structure, {kEos}), kNever), 2);       // n, na
+  EXPECT_EQ(allowed(StructureCursor(compiled.structure, {kEos, first}), 0.0f), 2);  // it would end the reply
+  EXPECT_TRUE(StructureCursor(compiled.structure, {kEos, first}).forced({}, 8).tokens.empty());
+}
+
 TEST(ForcedTokens, AreTheOnlyTextThatCanFollow) {
   const Compiled object(Structure::json_schema(
       R"({"type":"object","properties":{"name":{"type":"string"},"kind":{"enum":["small","smart"]}},
           "required":["name","kind"],"additionalProperties":false})"));
-  EXPECT_EQ(forced_text(object, ""), R"({"name": ")");
-  EXPECT_EQ(forced_text(object, R"({"na)"), R"(me": ")");
+  EXPECT_EQ(forced_text(object, ""), R"({"name|": ")");
+  EXPECT_EQ(forced_text(object, R"({"na)"), R"(me|": ")");
   EXPECT_EQ(forced_text(object, R"({"name": "x)"), "");
-  EXPECT_EQ(forced_text(object, R"({"name": "x")"), R"(, "kind": "sma)");
+  EXPECT_EQ(forced_text(object, R"({"name": "x")"), R"(, "kind": "sm|a)");
   EXPECT_EQ(forced_text(object, R"({"name": "x", "kind": "smal)"), R"(l"}<eos>)");
   EXPECT_EQ(forced_text(object, R"({"name": "x", "kind": "small"})"), "<eos>");
   EXPECT_EQ(forced_text(object, "y"), "");
   StructureCursor cursor(object.structure, {kEos});
-  EXPECT_EQ(cursor.forced({}, 2).size(), 2u);
-  EXPECT_TRUE(cursor.forced({}, 0).empty());
+  EXPECT_EQ(cursor.forced({}, 2).tokens.size(), 2u);
+  EXPECT_EQ(cursor.forced({}, 2).certain, 2u);
+  EXPECT_TRUE(cursor.forced({}, 0).tokens.empty());
 }
 
 TEST(ForcedTokens, CrossSpecialTokensAndKeepCharactersWhole) {
   const Compiled compiled(Structure::sequence({Structure::text("ab"), Structure::special("<call>"),
                                                Structure::regex("é日|éz"), Structure::text("!")}));
-  EXPECT_EQ(forced_text(compiled, ""), "ab<call>é");
+  EXPECT_EQ(forced_text(compiled, ""), "ab<call>|é");
   const Compiled characters(Structure::regex("日|旦"));  // the same first bytes
   EXPECT_EQ(forced_text(characters, ""), "");
   EXPECT_EQ(forced_text(characters, "\xE6\x97\xA5"), "<eos>");
@@ -298,6 +388,55 @@ TEST(StructureCache, TellsStructuresApart) {
   std::set<std::string> keys;
   for (const Structure& each : different) keys.insert(structure_key(*each.node()));
   EXPECT_EQ(keys.size(), different.size());
+}
+
+TEST(TokenMasks, AreRightAtTheDeepestNesting) {
+  const auto vocabulary = std::make_shared<const StructureVocabulary>(listed(), listed()->vocab_size());
+  const Structure structure = Structure::json_object();
+  CompiledStructure compiled(*structure.node(), vocabulary);
+  test::Reader reader(structure);
+  for (const char* inside : {"", "\"", "\"a", "1"}) {
+    for (int depth = 248; depth < 259; ++depth) {
+      const std::string text = "{\"a\": " + std::string(static_cast<size_t>(depth), '[') + inside;
+      std::vector<int32_t> tokens;
+      for (const char c : text) tokens.push_back(*listed()->find(std::string(1, c)));
+      StructureHistory history;
+      EXPECT_EQ(compiled.allowed(tokens, {}, history)->bits, tried(reader, *vocabulary, text))
+          << inside << " at " << depth;
+    }
+  }
+}
+
+TEST(TokenMasks, OfLongTextsAreThoseOfShortOnesThatMeanTheSame) {
+  const auto vocabulary = std::make_shared<const StructureVocabulary>(listed(), listed()->vocab_size());
+  // Each character more is a state of its own, so that the first ones are forgotten on the way.
+  const Structure structure = Structure::regex("x{0,100000}|x{80000}(yes|no)");
+  CompiledStructure compiled(*structure.node(), vocabulary);
+  const int32_t x = *listed()->find("x");
+  std::vector<int32_t> tokens(80'000, x);
+  StructureHistory history;
+  const auto mask = compiled.allowed(tokens, {}, history);
+  EXPECT_TRUE(mask->complete);
+  EXPECT_TRUE(test_bit(mask->bits, x));
+  EXPECT_TRUE(test_bit(mask->bits, *listed()->find("y")));
+  EXPECT_FALSE(test_bit(mask->bits, *listed()->find("z")));
+  // Back to a state that is remembered, and to one that is not.
+  for (const size_t length : {size_t{79'990}, size_t{5}}) {
+    tokens.resize(length);
+    const auto earlier = compiled.allowed(tokens, {}, history);
+    EXPECT_TRUE(test_bit(earlier->bits, x)) << length;
+    EXPECT_FALSE(test_bit(earlier->bits, *listed()->find("y"))) << length;
+  }
+}
+
+TEST(TokenMasks, ReachNoTokenBeyondTheVocabulary) {
+  const auto vocabulary = std::make_shared<const StructureVocabulary>(listed(), listed()->vocab_size());
+  const Structure structure = Structure::text("abc");
+  const int32_t beyond = vocabulary->size() + 1;
+  StructureCursor cursor(std::make_shared<CompiledStructure>(*structure.node(), vocabulary), {-1, beyond});
+  std::vector<float> logits(static_cast<size_t>(vocabulary->size()) + 100, 1.0f);
+  cursor.apply({}, logits);
+  EXPECT_EQ(logits[static_cast<size_t>(beyond)], -std::numeric_limits<float>::infinity());
 }
 
 }  // namespace
