@@ -36,11 +36,10 @@ OrderedJson common_types(const OrderedJson& a, const OrderedJson& b, const std::
     if (has_type(second, type) || integer) types.push_back(type);
     if (type == "number" && has_type(second, "integer")) types.push_back("integer");
   }
-  if (types.empty()) bad_input("{}: no value is of all the types that allOf asks for", place);
   return types;
 }
 
-OrderedJson common_values(const OrderedJson& a, const OrderedJson& b, const std::string& place) {
+OrderedJson common_values(const OrderedJson& a, const OrderedJson& b) {
   const auto less = [](const OrderedJson* first, const OrderedJson* second) { return *first < *second; };
   std::set<const OrderedJson*, decltype(less)> others(less);
   for (const OrderedJson& value : b) others.insert(&value);
@@ -48,7 +47,6 @@ OrderedJson common_values(const OrderedJson& a, const OrderedJson& b, const std:
   for (const OrderedJson& value : a) {
     if (others.contains(&value)) values.push_back(value);
   }
-  if (values.empty()) bad_input("{}: no value is in all the lists that are to hold", place);
   return values;
 }
 
@@ -186,8 +184,10 @@ OrderedJson merged_schemas(const OrderedJson& a, const OrderedJson& b, const std
       if (tighter) *known = value;
     } else if (keyword == "type") {
       *known = common_types(*known, value, place);
+      if (known->empty()) return false;
     } else if (keyword == "enum" && known->is_array() && value.is_array()) {
-      *known = common_values(*known, value, place);
+      *known = common_values(*known, value);
+      if (known->empty()) return false;
     } else if (keyword == "properties" && known->is_object() && value.is_object()) {
       *known = merged_properties(*known, value);
     } else if (keyword == "required" && known->is_array() && value.is_array()) {

@@ -20,7 +20,8 @@ size_t values_in(const OrderedJson& json);
 /// What merged_schemas() takes, in copied values. Finding the names of two schemas in each other counts too.
 size_t merge_work(const OrderedJson& a, const OrderedJson& b);
 
-/// A schema that allows what both allow. Throws Error(kBadInput), naming `place`, where two keywords cannot
+/// A schema that allows what both allow: `false` where their types or lists of values have none in common.
+/// Throws Error(kBadInput), naming `place`, where two keywords cannot
 /// be made one.
 OrderedJson merged_schemas(const OrderedJson& a, const OrderedJson& b, const std::string& place);
 
