@@ -5,6 +5,8 @@ import { MockServer } from "./mock-server.mjs";
 
 /** The address of a running server to test, or undefined: then the tests bring a mock server. */
 const address = process.env.VERBATIM_PAGE_URL;
+/** Whether only the tests run that need a server which misbehaves on request; the others run against a real one. */
+const mockOnes = Boolean(process.env.VERBATIM_PAGE_MOCK_ONLY);
 /** The longest wait for a reply, in milliseconds. */
 const patience = address ? 300_000 : 20_000;
 
@@ -22,7 +24,8 @@ after(() => browser.close());
  */
 export function pageTest(name, options, body) {
   const { mock: mockOnly = false, expected = null, behaviour = {}, path = "", ...context } = options;
-  test(name, { skip: mockOnly && address ? "needs the mock server" : false, timeout: 600_000 }, async () => {
+  const skip = (mockOnly && address && "needs the mock server") || (!mockOnly && mockOnes && "runs against a real server");
+  test(name, { skip, timeout: 600_000 }, async () => {
     const mock = address ? null : await new MockServer().start();
     if (mock) Object.assign(mock.behaviour, behaviour);
     const url = address ?? mock.url;
