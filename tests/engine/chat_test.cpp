@@ -120,7 +120,10 @@ TEST(ModelTokens, HavePiecesTextAndNames) {
 TEST(Chat, AReplyMayEndInsideACharacter) {
   Chat chat(model(), ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"));
   chat.add_user("1");
-  chat.add_reply(reply_of("caf\xC3", FinishReason::kLength));
+  GenerateResult reply = reply_of("caf", FinishReason::kLength);
+  reply.text += '\xC3';
+  reply.tokens.push_back(test::kFirstByte + 0xC3);
+  chat.add_reply(reply);
   EXPECT_NO_THROW(chat.add_user("2"));
   EXPECT_TRUE(model().decode(chat.tokens()).ends_with("user: 2\n"));
 }
