@@ -40,6 +40,7 @@ GenerateOptions asking(const SamplingOptions& sampling) {
 }
 
 TEST(StructuredReplies, HaveTheSameBytesWithEveryRecipe) {
+  TOO_LONG_FOR_SANITIZERS();
   for (const SamplingOptions& sampling : test::various_sampling()) {
     SCOPED_TRACE(testing::Message() << sampling);
     GenerateOptions options = asking(sampling);
@@ -79,6 +80,7 @@ std::vector<Structure> schemas_of_many_tokens() {
 }
 
 TEST(StructuredReplies, HaveTheSameBytesWithAVocabularyOfLongTokens) {
+  TOO_LONG_FOR_SANITIZERS();
   const Recipe ngram = test::recipe_of("ngram", {test::ngram_level(4)});
   const std::vector<Recipe> recipes = {load_recipe("auto"), load_recipe("ml-specqd"), ngram};
   std::vector<Recipe> needed = recipes;

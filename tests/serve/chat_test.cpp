@@ -22,6 +22,7 @@ Json chat(const Json& more = Json::object()) {
 }
 
 TEST(ChatCompletions, AreTheSameWholeAndStreamedWithEveryRecipe) {
+  TOO_LONG_FOR_SANITIZERS();
   for (const float temperature : {0.0f, 1.0f}) {
     const Json first =
         ask(shared_service(), "/v1/chat/completions", chat({{"temperature", temperature}}))->json();

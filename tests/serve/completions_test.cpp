@@ -26,6 +26,7 @@ GenerateOptions options_of(float temperature, uint64_t seed = 7, int64_t tokens 
 }
 
 TEST(Completions, AreTheEnginesBytesWithEveryRecipeWholeAndStreamed) {
+  TOO_LONG_FOR_SANITIZERS();
   for (const float temperature : {0.0f, 1.0f}) {
     const GenerateResult plain = generated(shared_model().encode(kPrompt), options_of(temperature));
     for (const char* const recipe : {"plain", "ml-specqd", "auto"}) {
