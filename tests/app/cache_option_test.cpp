@@ -29,6 +29,7 @@ TEST(CacheOption, IsToldAndRefusedWhereUnknown) {
 }
 
 TEST(EvalPerplexity, MeasuresWhatACacheChanges) {
+  TOO_LONG_FOR_SANITIZERS();
   const test::TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 120; ++i) text += "def add_" + std::to_string(i) + "(a, b):\n    return a + b\n";

@@ -15,7 +15,8 @@ struct RunOptions {
   std::vector<std::pair<std::string, std::string>> environment;  ///< set beside what there is
   bool limit_memory = false;         ///< to 4 GB of addresses, except under sanitizers, which need more
   bool interrupt_on_output = false;  ///< Ctrl-C as soon as something comes out on standard output
-  int seconds = 120;                 ///< after this long it is killed, which fails the test
+  /// The time after which the program is killed, which fails the test; under sanitizers ten times as long.
+  int seconds = 120;
 };
 
 struct RunResult {
