@@ -132,8 +132,7 @@ void run(const Options& options) {
 void add_structures(app::Command program) {
   auto options = std::make_shared<Options>();
   app::Command command = program.add_command(
-      "structures",
-      "Replies to JSON schemas, plain and speculative: a JSON object a line, or their speed");
+      "structures", "Replies to JSON schemas, plain and speculative: a JSON object a line, or their speed");
   command.add_option("MODEL", options->model, "A directory in Hugging Face layout, a .gguf or a .vbt file")
       .required();
   command.add_option("SCHEMAS", options->schemas, "A file with a JSON schema on each line").required();
