@@ -50,6 +50,13 @@ std::string spelled(const Model& model, int32_t token) {
   return bytes;
 }
 
+bool only_ends(const Model& model, const GenerateOptions& options, int32_t token) {
+  const auto has = [token](const std::vector<int32_t>& list) {
+    return std::find(list.begin(), list.end(), token) != list.end();
+  };
+  return has(model.eos_tokens()) || has(options.stop_tokens);
+}
+
 Json chat_logprob(const Model& model, const ScoredToken& scored) {
   Json json = entry(model, scored.token, scored.logprob);
   Json& top = json["top_logprobs"] = Json::array();

@@ -16,6 +16,10 @@ std::string bytes_of_token(const Model& model, int32_t token, std::span<const in
 /// A token for people: its bytes, those that are no UTF-8 replaced, or its spelling if it is a control token.
 std::string spelled(const Model& model, int32_t token);
 
+/// Whether a token only ends an answer (an end of sequence or a stop token), and so has no place in the
+/// answer's log-probabilities.
+bool only_ends(const Model& model, const GenerateOptions& options, int32_t token);
+
 /// The entry of a token in the list `logprobs.content` of a chat's choice.
 Json chat_logprob(const Model& model, const ScoredToken& scored);
 

@@ -209,13 +209,17 @@ Automaton::State Automaton::state_of(std::vector<int32_t> ways, bool complete) {
   return found->second;
 }
 
-Automaton::State Automaton::start() {
-  if (start_ >= 0) return start_;
+void Automaton::begin_set() {
   ++round_;
   looked_at_ = 0;
   ended_ = false;
   open_.clear();
   reached_.clear();
+}
+
+Automaton::State Automaton::start() {
+  if (start_ >= 0) return start_;
+  begin_set();
   reach(grammar_->start, 0, kNone);
   expand();
   start_ = state_reached();
@@ -251,11 +255,7 @@ void Automaton::step(int32_t number, uint8_t byte) {
 }
 
 Automaton::State Automaton::find_after(State state, uint8_t byte) {
-  ++round_;
-  looked_at_ = 0;
-  ended_ = false;
-  open_.clear();
-  reached_.clear();
+  begin_set();
   // A copy, as new states move the old ones.
   const std::vector<int32_t> ways = states_[static_cast<size_t>(state)].ways;
   for (const int32_t each : ways) step(each, byte);
@@ -266,11 +266,7 @@ Automaton::State Automaton::find_after(State state, uint8_t byte) {
 }
 
 Automaton::State Automaton::after_token(State state, int32_t token) {
-  ++round_;
-  looked_at_ = 0;
-  ended_ = false;
-  open_.clear();
-  reached_.clear();
+  begin_set();
   const std::vector<int32_t> ways = states_[static_cast<size_t>(state)].ways;
   for (const int32_t each : ways) {
     const Way at = ways_[static_cast<size_t>(each)];

@@ -101,6 +101,8 @@ class Automaton {
   static constexpr size_t kStateWays = 11;
 
   int32_t way(int32_t place, int32_t count, int32_t parent);
+  /// Begins to find another set of ways.
+  void begin_set();
   void reach(int32_t place, int32_t count, int32_t parent);
   void meet(State state);
   [[noreturn]] void too_much_work() const;

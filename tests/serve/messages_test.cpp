@@ -6,6 +6,7 @@ namespace {
 using test::ask;
 using test::shared_model;
 using test::shared_service;
+using test::types_of;
 
 Json user(const char* text) {
   return {{"role", "user"}, {"content", text}};
@@ -36,15 +37,6 @@ Json call_wanted() {
   request["tools"] = Json::array({weather_tool()});
   request["tool_choice"] = {{"type", "any"}, {"disable_parallel_tool_use", true}};
   return request;
-}
-
-std::vector<std::string> types_of(const std::vector<Json>& events) {
-  std::vector<std::string> types;
-  for (const Json& event : events) {
-    const std::string type = event["type"].get<std::string>();
-    if (types.empty() || types.back() != type) types.push_back(type);
-  }
-  return types;
 }
 
 /// The message that a client puts together from a stream's events.

@@ -7,6 +7,7 @@ namespace {
 using test::ask;
 using test::get;
 using test::shared_service;
+using test::types_of;
 
 Json story() {
   return {{"model", "target"}, {"max_output_tokens", 24}, {"seed", 7}, {"input", "Tell me a story."}};
@@ -31,15 +32,6 @@ Json call_wanted() {
   request["tool_choice"] = "required";
   request["parallel_tool_calls"] = false;
   return request;
-}
-
-std::vector<std::string> types_of(const std::vector<Json>& events) {
-  std::vector<std::string> types;
-  for (const Json& event : events) {
-    const std::string type = event["type"].get<std::string>();
-    if (types.empty() || types.back() != type) types.push_back(type);
-  }
-  return types;
 }
 
 /// A response without what differs from request to request.

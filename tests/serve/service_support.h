@@ -55,4 +55,14 @@ inline std::map<int, std::string> streamed_texts(const std::vector<Json>& events
   return texts;
 }
 
+/// The types of a stream's events, of neighbours of one type the first alone.
+inline std::vector<std::string> types_of(const std::vector<Json>& events) {
+  std::vector<std::string> types;
+  for (const Json& event : events) {
+    const std::string type = event["type"].get<std::string>();
+    if (types.empty() || types.back() != type) types.push_back(type);
+  }
+  return types;
+}
+
 }  // namespace verbatim::test

@@ -1,26 +1,15 @@
 #include "serve/openai/chat_writers.h"
 
-#include "serve/answer_stats.h"
-#include "serve/events.h"
-#include "serve/openai/reply_head.h"
-#include "serve/token_json.h"
+#include "serve/openai/chunk_stream.h"
 
 namespace verbatim::serve {
 
 namespace {
 
-/// Whether a token only ends an answer, and so has no place in its log-probabilities.
-bool ends(const LoadedModel& model, const GenerateOptions& options, int32_t token) {
-  const auto has = [&](const std::vector<int32_t>& list) {
-    return std::find(list.begin(), list.end(), token) != list.end();
-  };
-  return has(model.model.eos_tokens()) || has(options.stop_tokens);
-}
-
 Json logprobs_of(const ChatAnswer& answer, const std::vector<ScoredToken>& scored) {
   Json list = Json::array();
   for (const ScoredToken& each : scored) {
-    if (!ends(*answer.model, answer.options, each.token)) {
+    if (!only_ends(answer.model->model, answer.options, each.token)) {
       list.push_back(chat_logprob(answer.model->model, each));
     }
   }
@@ -100,16 +89,14 @@ class ChatStream : public ReplyWriter {
   explicit ChatStream(ChatAnswer answer)
       : answer_(std::move(answer)),
         stats_(answer_.recipe, answer_.options.sampling.seed),
-        head_{new_id("chatcmpl-"), "chat.completion.chunk", answer_.model->name},
-        events_(answer_.call) {
+        chunks_(answer_, "chatcmpl-", "chat.completion.chunk") {
     for (int64_t i = 0; i < answer_.request->choices; ++i) {
       choices_.emplace_back(ReplyParser(answer_.request->question, answer_.model->tool_style));
     }
-    if (answer_.request->extension.origins) levels_ = names_of_levels(*answer_.model, answer_.recipe);
   }
 
   void on_begin() override {
-    events_.begin();
+    chunks_.begin();
     for (size_t i = 0; i < choices_.size(); ++i) send(i, {{"role", "assistant"}, {"content", ""}});
   }
 
@@ -130,21 +117,9 @@ class ChatStream : public ReplyWriter {
     send(choice, Json::object(), own.calls > 0 && word == "stop" ? "tool_calls" : word);
   }
 
-  void on_complete() override {
-    const bool usage = answer_.request->include_usage;
-    const bool extension = answer_.request->extension.present;
-    if (usage || extension) {
-      Json json = head_.json();
-      json["choices"] = Json::array();
-      if (usage) json["usage"] = stats_.usage();
-      if (extension) json["verbatim"] = stats_.extension();
-      events_.send(dump(json));
-    }
-    events_.send("[DONE]");
-    events_.end();
-  }
+  void on_complete() override { chunks_.end(stats_); }
 
-  void on_error(const HttpError& error) override { events_.fail(error); }
+  void on_error(const HttpError& error) override { chunks_.fail(error); }
 
  private:
   struct Choice {
@@ -192,24 +167,14 @@ class ChatStream : public ReplyWriter {
       json["logprobs"] = {{"content", logprobs_of(answer_, own.piece.logprobs)}, {"refusal", nullptr}};
     }
     json["finish_reason"] = finish.empty() ? Json() : Json(finish);
-    Json chunk = head_.json();
-    chunk["choices"] = Json::array();
-    chunk["choices"].push_back(std::move(json));
-    if (answer_.request->include_usage) chunk["usage"] = nullptr;
-    if (!own.piece.origins.empty()) {
-      chunk["verbatim"] = {
-          {"tokens", origins_json(answer_.model->model, own.piece, answer_.options.shown_tokens, levels_)}};
-    }
+    chunks_.send(std::move(json), own.piece);
     own.piece = {};
-    events_.send(dump(chunk));
   }
 
   ChatAnswer answer_;
   AnswerStats stats_;
-  ReplyHead head_;
-  EventStream events_;
+  ChunkStream chunks_;
   std::vector<Choice> choices_;
-  std::vector<std::string> levels_;
 };
 
 }  // namespace

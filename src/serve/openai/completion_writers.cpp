@@ -1,9 +1,6 @@
 #include "serve/openai/completion_writers.h"
 
-#include "serve/answer_stats.h"
-#include "serve/events.h"
-#include "serve/openai/reply_head.h"
-#include "serve/token_json.h"
+#include "serve/openai/chunk_stream.h"
 
 namespace verbatim::serve {
 
@@ -33,13 +30,8 @@ class CompletionWriter : public ReplyWriter {
   }
 
   void add(CompletionLogprobs& list, const std::vector<ScoredToken>& scored) const {
-    const auto has = [](const std::vector<int32_t>& tokens, int32_t token) {
-      return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
-    };
     for (const ScoredToken& each : scored) {
-      const bool ends =
-          has(answer_.model->model.eos_tokens(), each.token) || has(answer_.options.stop_tokens, each.token);
-      if (!ends) list.add(each);
+      if (!only_ends(answer_.model->model, answer_.options, each.token)) list.add(each);
     }
   }
 
@@ -87,15 +79,12 @@ class WholeCompletion : public CompletionWriter {
 class CompletionStream : public CompletionWriter {
  public:
   explicit CompletionStream(CompletionAnswer answer)
-      : CompletionWriter(std::move(answer)),
-        head_{new_id("cmpl-"), "text_completion", answer_.model->name},
-        events_(answer_.call) {
+      : CompletionWriter(std::move(answer)), chunks_(answer_, "cmpl-", "text_completion") {
     for (size_t i = 0; i < choices(); ++i) lists_.emplace_back(answer_.model->model);
-    if (answer_.request->extension.origins) levels_ = names_of_levels(*answer_.model, answer_.recipe);
   }
 
   void on_begin() override {
-    events_.begin();
+    chunks_.begin();
     if (!answer_.request->echo) return;
     for (size_t i = 0; i < choices(); ++i) {
       add_prompt(lists_[i], i);
@@ -113,21 +102,9 @@ class CompletionStream : public CompletionWriter {
     send(choice, {}, {}, finish_word(result.stats.finish));
   }
 
-  void on_complete() override {
-    const bool usage = answer_.request->include_usage;
-    const bool extension = answer_.request->extension.present;
-    if (usage || extension) {
-      Json json = head_.json();
-      json["choices"] = Json::array();
-      if (usage) json["usage"] = stats_.usage();
-      if (extension) json["verbatim"] = stats_.extension();
-      events_.send(dump(json));
-    }
-    events_.send("[DONE]");
-    events_.end();
-  }
+  void on_complete() override { chunks_.end(stats_); }
 
-  void on_error(const HttpError& error) override { events_.fail(error); }
+  void on_error(const HttpError& error) override { chunks_.fail(error); }
 
  private:
   void send(size_t choice, const std::string& text, const TokenStream::Piece& piece,
@@ -135,21 +112,11 @@ class CompletionStream : public CompletionWriter {
     Json json = {{"index", choice}, {"text", text}, {"logprobs", nullptr}};
     if (logprobs() && finish == nullptr) json["logprobs"] = lists_[choice].take();
     json["finish_reason"] = finish == nullptr ? Json() : Json(finish);
-    Json chunk = head_.json();
-    chunk["choices"] = Json::array();
-    chunk["choices"].push_back(std::move(json));
-    if (answer_.request->include_usage) chunk["usage"] = nullptr;
-    if (!piece.origins.empty()) {
-      chunk["verbatim"] = {
-          {"tokens", origins_json(answer_.model->model, piece, answer_.options.shown_tokens, levels_)}};
-    }
-    events_.send(dump(chunk));
+    chunks_.send(std::move(json), piece);
   }
 
-  ReplyHead head_;
-  EventStream events_;
+  ChunkStream chunks_;
   std::vector<CompletionLogprobs> lists_;
-  std::vector<std::string> levels_;
 };
 
 }  // namespace

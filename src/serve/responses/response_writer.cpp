@@ -29,7 +29,8 @@ class ResponseWriter : public ReplyWriter {
 
   void on_piece(size_t, TokenStream::Piece&& piece) override {
     for (const ScoredToken& scored : piece.logprobs) {
-      if (!ends(scored.token)) scored_.push_back(chat_logprob(answer_.model->model, scored));
+      if (!only_ends(answer_.model->model, answer_.options, scored.token))
+        scored_.push_back(chat_logprob(answer_.model->model, scored));
     }
     take(parser_.push(piece.text));
   }
@@ -75,13 +76,6 @@ class ResponseWriter : public ReplyWriter {
   }
 
  private:
-  bool ends(int32_t token) const {
-    const auto has = [&](const std::vector<int32_t>& list) {
-      return std::find(list.begin(), list.end(), token) != list.end();
-    };
-    return has(answer_.model->model.eos_tokens()) || has(answer_.options.stop_tokens);
-  }
-
   void send(std::string_view type, Json&& members) {
     if (!answer_.request->stream) return;
     Json event = {{"type", type}, {"sequence_number", sequence_++}};
