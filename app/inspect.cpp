@@ -165,7 +165,7 @@ void print_text(const ModelReport& report, const MachineReport& machine, bool te
   here.line("processor", "{}", machine.cpu);
   here.line("instruction sets", "{}", fmt::join(machine.instruction_sets, ", "));
   here.line("kernels in use", "{}", machine.kernels);
-  here.line("threads", "{}", machine.threads);
+  here.line("threads", "{} ({})", machine.threads, machine.threads_reason);
   write_out(out);
 }
 
@@ -262,7 +262,8 @@ void print_json(const ModelReport& report, const MachineReport& machine, bool te
   object["machine"] = {{"cpu", machine.cpu},
                        {"instruction_sets", machine.instruction_sets},
                        {"kernels", machine.kernels},
-                       {"threads", machine.threads}};
+                       {"threads", machine.threads},
+                       {"threads_reason", machine.threads_reason}};
   if (tensors && report.packed) {
     object["planes"] = plane_list_json(*report.packed);
   } else if (tensors) {

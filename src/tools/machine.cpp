@@ -1,7 +1,9 @@
 #include "verbatim/machine.h"
 
+#include <utility>
+
 #include "base/cpu.h"
-#include "base/thread_team.h"
+#include "base/processors.h"
 #include "kernels/dispatch.h"
 
 namespace verbatim {
@@ -14,7 +16,9 @@ MachineReport describe_machine() {
     report.instruction_sets.emplace_back(kernel_table(isa, features).name);
   }
   report.kernels = kernels().name;
-  report.threads = hardware_threads();
+  ThreadChoice choice = choose_threads(describe_processors());
+  report.threads = choice.threads;
+  report.threads_reason = std::move(choice.reason);
   return report;
 }
 
