@@ -139,7 +139,7 @@ TEST(ThreadTeam, SplitsIntoBlocksThatCoverEveryIndexOnce) {
           ASSERT_GE(member, 0);
           ASSERT_LT(member, size);
           ASSERT_LT(begin, end);
-          if (size > 1) ASSERT_LE(end - begin, block);
+          ASSERT_LE(end - begin, size > 1 ? block : count);
           for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
         });
         ASSERT_EQ(visits, std::vector<int>(visits.size(), 1))
