@@ -217,6 +217,8 @@ ThreadChoice choose_threads(const Processors& processors) {
   };
   ThreadChoice choice;
   choice.threads = std::max(processors.cores - processors.useless_cores, 1);
+  // Where there is a single core, its second thread goes on while the first waits for memory.
+  if (processors.cores == 1 && processors.allowed > 1) choice.threads = 2;
   choice.reason = counted(processors.cores, "physical core");
   if (processors.allowed > processors.cores) {
     choice.reason += " with " + counted(processors.allowed, "hardware thread");

@@ -209,6 +209,16 @@ TEST(Processors, IgnoresSpeedsThatNotAllProcessorsShow) {
   EXPECT_EQ(machine.describe(up_to(20)).slow_cores, 0);
 }
 
+TEST(Processors, UsesBothThreadsOfASingleCore) {
+  Processors processors;
+  processors.allowed = 2;
+  processors.cores = 1;
+  EXPECT_EQ(choose_threads(processors).threads, 2);
+  EXPECT_EQ(choose_threads(processors).reason, "1 physical core with 2 hardware threads");
+  processors.quota = 1.2;
+  EXPECT_EQ(choose_threads(processors).threads, 1);
+}
+
 TEST(Processors, ChoosesAtLeastOneThreadHere) {
   const Processors here = describe_processors();
   EXPECT_GE(here.allowed, here.cores);
