@@ -111,7 +111,9 @@ Fields::Fields(const Json& object, FieldTable table, std::string path)
     const std::string where = path_.empty() ? "the request's JSON" : path_;
     throw HttpError(400, fmt::format("{} must be an object, not {}", where, type_name(object)), path_);
   }
-  for (const auto& [name, value] : object.items()) {
+  for (const auto& item : object.items()) {
+    const std::string& name = item.key();
+    const Json& value = item.value();
     const auto found =
         std::find_if(table.begin(), table.end(), [&](const Field& each) { return each.name == name; });
     if (found == table.end()) refuse(name, "is not a field that this server knows", "unknown_parameter");

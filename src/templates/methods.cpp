@@ -154,7 +154,9 @@ Value call_text(Machine& machine, const TracedText& text, std::string_view name,
   if (name == "swapcase") return machine.text(in_case(machine, text, LetterCase::kSwap));
   if (name == "join") {
     check_count(machine, name, arguments, 1, 1);
-    return joined(machine, text, *items_of(machine, *arguments.find(0, "iterable")));
+    const Value* const parts = arguments.find(0, "iterable");
+    if (parts == nullptr) machine.fail("'join' wants a list");
+    return joined(machine, text, *items_of(machine, *parts));
   }
   if (name == "format") return machine.text(formatted(machine, text, arguments));
   if (name == "find" || name == "rfind" || name == "index")

@@ -93,6 +93,7 @@ TEST(TemplateBounds, EndHostileTemplates) {
   problem("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}");
   problem("{% set l = [] %}{% set x = l.append(l) %}{{ l }}");
   problem("{{ 'x' * 999999999 }}");
+  problem("{{ 'x'.join(other=[1]) }}");  // an argument of another name is none
   problem("{{ " + std::string(100000, '('));
   problem("{{ " + std::string(1000, '[') + " }}");
   problem(std::string(300000, 'x'));
