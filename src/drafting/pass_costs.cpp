@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "base/median.h"
+#include "base/stopwatch.h"
 #include "kernels/dispatch.h"
 #include "kv/dense.h"
 #include "verbatim/verbatim.h"
@@ -25,10 +26,6 @@ constexpr int kMostRounds = 5;
 /// The weight of one pass in the estimate of how busy the machine is. The first passes weigh more, because
 /// the costs may have been measured long ago.
 constexpr double kScaleRate = 0.1;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 }  // namespace
 
@@ -79,12 +76,12 @@ PassCosts measure_pass_costs(Evaluator& evaluator, const PassKind& kind,
     const int64_t rows = PassCosts::kRows[i];
     const std::span<const int32_t> all(tokens.data(), static_cast<size_t>(kContext + rows));
     std::vector<double> times;
-    const double start = now();
+    const auto start = std::chrono::steady_clock::now();
     do {
       evaluator.evaluate(all, kContext, rows, kind, cache);
       times.push_back(evaluator.runner().last_pass().seconds);  // without waiting for others' passes
       // The first pass over so many rows makes room for them.
-    } while (times.size() < 2 || (times.size() < kMostRounds && now() - start < kSecondsPerSize));
+    } while (times.size() < 2 || (times.size() < kMostRounds && seconds_since(start) < kSecondsPerSize));
     times.erase(times.begin());
     seconds[i] = median(times);
     if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(kSizes));

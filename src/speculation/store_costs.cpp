@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "base/median.h"
 #include "base/philox.h"
+#include "base/stopwatch.h"
 #include "drafting/kept_costs.h"
 #include "formats/linear.h"
 #include "formats/pack_linear.h"
@@ -28,10 +29,6 @@ constexpr int kMostRounds = 5;
 
 /// How much longer a product with the nested store may take.
 constexpr double kTolerance = 1.1;
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Weights that are spread about as those of trained matrices: the sum of eight bytes of noise.
 void fill_column(int64_t column, std::span<float> weights) {
@@ -68,18 +65,18 @@ StoreCosts measure_store_costs(ThreadTeam& team) {
   for (size_t i = 0; i < StoreCosts::kRows.size(); ++i) {
     const int64_t rows = StoreCosts::kRows[i];
     const auto timed = [&](Reading reading) {
-      const double start = seconds_now();
+      const auto start = std::chrono::steady_clock::now();
       linear(weight, reading, {inputs.data(), rows, kSide, kSide}, {outputs.data(), rows, kSide, kSide},
              workspace, team);
-      return seconds_now() - start;
+      return seconds_since(start);
     };
     std::vector<double> bf16;
     std::vector<double> nested;
-    const double start = seconds_now();
+    const auto start = std::chrono::steady_clock::now();
     do {
       bf16.push_back(timed(Reading::kBf16));
       nested.push_back(timed(Reading::kMxbf16Full));
-    } while (bf16.size() < 2 || (bf16.size() < kMostRounds && seconds_now() - start < kSecondsPerSize));
+    } while (bf16.size() < 2 || (bf16.size() < kMostRounds && seconds_since(start) < kSecondsPerSize));
     costs.bf16[i] = median(bf16);
     costs.nested[i] = median(nested);
   }
