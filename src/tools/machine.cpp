@@ -1,5 +1,7 @@
 #include "verbatim/machine.h"
 
+#include <string_view>
+
 #include "base/cpu.h"
 #include "base/thread_team.h"
 #include "kernels/dispatch.h"
@@ -14,6 +16,8 @@ MachineReport describe_machine() {
     report.instruction_sets.emplace_back(kernel_table(isa, features).name);
   }
   report.kernels = kernels().name;
+  report.portable = std::string_view(kernels().rounding) == kPortableRounding;
+  report.portable_kernels = portable_kernel_table(preferred_isa(), features).name;
   report.threads = hardware_threads();
   return report;
 }
