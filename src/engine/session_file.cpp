@@ -28,7 +28,7 @@ struct Header {
   uint64_t tokens = 0;              ///< how many follow
   uint64_t positions = 0;           ///< that the keys and values are for
   uint64_t stored = 0;              ///< bytes of keys and values
-  std::array<char, 32> path = {};   ///< the machine path that computed them
+  std::array<char, 32> path = {};   ///< how the kernels that computed them round: KernelTable::rounding
   std::array<char, 64> cache = {};  ///< cache_name()
   std::array<char, 64> reading = {};
   uint64_t checksum = 0;  ///< of everything else: the header up to here, and what follows it
