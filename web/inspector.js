@@ -5,6 +5,7 @@ import { tokenOf } from "./tint.js";
 /** What a token's origin means, in words. */
 function story(token) {
   const { origin, level = "A level", confidence = 0 } = token;
+  if (level === "structure" && origin === "drafted") return ["Drafted and kept", "The structure of the reply left only this text."];
   if (origin === "drafted") return ["Drafted and kept", `${level} drafted it, ${percent(confidence)} sure.`];
   if (origin === "corrected") return ["Corrected", `${level} drafted another token, ${percent(confidence)} sure; the model chose this one.`];
   return ["Plain", "No draft stood here: the model said it itself."];

@@ -14,8 +14,10 @@ namespace verbatim {
 // Facts about the weights of models, for programs that compare recipes.
 
 /// The names of the formats that Model::load() takes of a model, which is opened for this but not packed, to
-/// decode by a recipe. No names at all stand for everything that a packed file holds. Throws Error(kBadInput)
-/// when the model is malformed, and Error(kUsage) when the recipe runs models of another quantization scheme.
+/// decode by a recipe on this machine, with all threads. Where a planned recipe has a choice of stores,
+/// products with them are measured, for up to two seconds, unless that was done before. No names at all stand
+/// for everything that a packed file holds. Throws Error(kBadInput) when the model is malformed, and
+/// Error(kUsage) when the recipe runs models of another quantization scheme.
 std::vector<std::string> needed_formats(const std::filesystem::path& model, const Recipe& recipe);
 
 /// The bytes that the matrices of a loaded model take in some formats, by name; "full" is the store that the

@@ -1,19 +1,12 @@
 #include "drafting/pass_costs.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/cpu.h"
-#include "base/crc64.h"
-#include "base/error.h"
-#include "base/input_file.h"
 #include "base/median.h"
 #include "kernels/dispatch.h"
 #include "kv/dense.h"
@@ -22,12 +15,6 @@
 namespace verbatim {
 
 namespace {
-
-/// The version of the files of costs, raised when their contents change or the kernels take other times.
-constexpr int kCostsVersion = 3;
-
-/// The most bytes of a file of costs that are read: many times what keep_pass_costs() writes.
-constexpr size_t kLongestFile = size_t{1} << 16;
 
 /// The number of tokens of the context that passes are timed after, and the most seconds that measuring one
 /// number of rows may take.
@@ -41,11 +28,6 @@ constexpr double kScaleRate = 0.1;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-std::filesystem::path file_of(const std::filesystem::path& folder, const std::string& key) {
-  const auto bytes = std::as_bytes(std::span(key.data(), key.size()));
-  return folder / fmt::format("pass-costs-{:016x}.json", crc64(bytes));
 }
 
 }  // namespace
@@ -134,60 +116,16 @@ PassCosts pass_costs(Evaluator& evaluator, const PassKind& kind,
   return measured;
 }
 
-std::optional<std::filesystem::path> cache_folder() {
-  if (const char* const own = std::getenv("VERBATIM_CACHE_DIR"); own != nullptr) {
-    if (*own == '\0') return std::nullopt;
-    return own;
-  }
-  if (const char* const shared = std::getenv("XDG_CACHE_HOME"); shared != nullptr && *shared == '/') {
-    return std::filesystem::path(shared) / "verbatim";
-  }
-  if (const char* const home = std::getenv("HOME"); home != nullptr && *home == '/') {
-    return std::filesystem::path(home) / ".cache" / "verbatim";
-  }
-  return std::nullopt;
-}
-
 std::optional<PassCosts> find_pass_costs(const std::filesystem::path& folder, const std::string& key) {
-  std::string text;
-  try {
-    text = read_input(file_of(folder, key), kLongestFile);
-  } catch (const Error&) {
-    return std::nullopt;  // what cannot be read is measured anew
-  }
-  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
-  if (!object.is_object() || object.value("version", nlohmann::json()) != kCostsVersion ||
-      object.value("key", nlohmann::json()) != key) {
-    return std::nullopt;
-  }
-  const auto found = object.find("seconds");
-  if (found == object.end() || !found->is_array() || found->size() != PassCosts::kRows.size())
-    return std::nullopt;
+  const std::optional<std::vector<double>> kept = find_costs(folder, key, PassCosts::kRows.size());
+  if (!kept) return std::nullopt;
   std::array<double, PassCosts::kRows.size()> seconds{};
-  for (size_t i = 0; i < seconds.size(); ++i) {
-    const nlohmann::json& value = (*found)[i];
-    if (!value.is_number()) return std::nullopt;
-    seconds[i] = value.get<double>();
-    if (!(seconds[i] > 0.0 && seconds[i] < 1e6)) return std::nullopt;
-  }
+  std::copy(kept->begin(), kept->end(), seconds.begin());
   return PassCosts(seconds);
 }
 
 bool keep_pass_costs(const std::filesystem::path& folder, const std::string& key, const PassCosts& costs) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  const std::filesystem::path path = file_of(folder, key);
-  std::filesystem::path unfinished = path;
-  unfinished += fmt::format(".{}", getpid());
-  const nlohmann::ordered_json object = {
-      {"version", kCostsVersion}, {"key", key}, {"rows", PassCosts::kRows}, {"seconds", costs.measured()}};
-  std::ofstream file(unfinished, std::ios::binary);
-  file << object.dump(2) << "\n";
-  file.close();
-  if (file) std::filesystem::rename(unfinished, path, error);
-  const bool kept = file && !error;
-  if (!kept) std::filesystem::remove(unfinished, error);
-  return kept;
+  return keep_costs(folder, key, PassCosts::kRows, costs.measured());
 }
 
 }  // namespace verbatim

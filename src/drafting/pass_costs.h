@@ -8,6 +8,7 @@
 #include <string>
 
 #include "drafting/evaluator.h"
+#include "drafting/kept_costs.h"
 
 namespace verbatim {
 
@@ -62,11 +63,6 @@ PassCosts measure_pass_costs(Evaluator& evaluator, const PassKind& kind,
 /// The key under which costs are kept. It names everything that they depend on: the processor and the machine
 /// path, the threads, the model's sizes, the pass kind and the version of this library.
 std::string pass_costs_key(const Evaluator& evaluator, const PassKind& kind);
-
-/// The folder where measurements are kept from run to run: $VERBATIM_CACHE_DIR, else
-/// $XDG_CACHE_HOME/verbatim, else ~/.cache/verbatim; none when there is no home or VERBATIM_CACHE_DIR is
-/// empty.
-std::optional<std::filesystem::path> cache_folder();
 
 /// Finds the costs that are kept under a key. Returns nothing if there are none, or if the file is malformed
 /// or of another version.

@@ -28,19 +28,21 @@ void require_token(int32_t token, int32_t vocab_size) {
 }
 
 /// The formats to load, by name: the ones that were asked for, or what the recipes need of this source.
-std::vector<std::string> formats_to_load(const ModelOptions& options, const WeightSource& source) {
+std::vector<std::string> formats_to_load(const ModelOptions& options, const WeightSource& source,
+                                         ThreadTeam& team) {
   std::vector<Recipe> recipes = options.recipes;
   if (!options.recipe.empty()) recipes.insert(recipes.begin(), load_recipe(options.recipe));
   for (const Recipe& recipe : recipes) validate(recipe);
   const ModelRole role = options.drafts ? ModelRole::kDraft : ModelRole::kTarget;
-  const std::vector<std::string> needed = formats_for(recipes, source, role);
-  return options.formats.empty() ? needed : options.formats;
+  // Also where formats were asked for the recipes must be ones that this model can run.
+  if (!options.formats.empty()) formats_for(recipes, source, role);
+  return options.formats.empty() ? formats_for_machine(recipes, source, role, team) : options.formats;
 }
 
 DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, ThreadTeam& team,
                     std::vector<std::string>& not_finite) {
   LoadOptions load;
-  load.formats = parse_formats(formats_to_load(options, weight_source(checkpoint)));
+  load.formats = parse_formats(formats_to_load(options, weight_source(checkpoint), team));
   load.progress = options.progress;
   if (options.experiments.dense_only) load.sparse = {.sensitive = 0.0, .outliers = 0.0};
   if (options.experiments.round_to_bits != 0) {
@@ -86,11 +88,12 @@ std::shared_ptr<const ModelData> assemble(Checkpoint checkpoint, DecoderWeights 
 }
 
 std::shared_ptr<const ModelData> map_packed(const std::filesystem::path& path, const ModelOptions& options) {
+  ThreadTeam team(1);
   if (!options.sensitivities.empty()) {
     bad_input("{} is packed already: sensitivities count when a model is packed", path.string());
   }
   const Container container = open_container(path);
-  const std::vector<std::string> formats = formats_to_load(options, weight_source(container));
+  const std::vector<std::string> formats = formats_to_load(options, weight_source(container), team);
   Checkpoint checkpoint = checkpoint_of(container);
   std::shared_ptr<const Tokenizer> tokenizer = tokenizer_of(checkpoint);
   DecoderWeights weights = load_weights(container, parse_formats(formats));

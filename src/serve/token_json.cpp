@@ -99,9 +99,10 @@ Json origins_json(const Model& model, const TokenStream::Piece& piece, std::span
     Json token = {{"id", piece.tokens[i]},
                   {"bytes", bytes_of_token(model, piece.tokens[i], shown_tokens).size()},
                   {"origin", origin_name(origin.kind)}};
-    if (origin.level >= 0 && origin.level < std::ssize(levels)) {
+    const bool structure = origin.level == TokenOrigin::kStructure;
+    if (structure || (origin.level >= 0 && origin.level < std::ssize(levels))) {
       constexpr double kDigits = 1e4;
-      token["level"] = levels[static_cast<size_t>(origin.level)];
+      token["level"] = structure ? "structure" : levels[static_cast<size_t>(origin.level)];
       token["confidence"] = std::round(double{origin.confidence} * kDigits) / kDigits;
     }
     list.push_back(std::move(token));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/available_memory.h"
 #include "base/error.h"
 #include "formats/format.h"
 
@@ -16,6 +17,9 @@ constexpr std::string_view kFull = "full";
 /// The format whose upper bits are exactly the codes of kNestedCopy.
 constexpr std::string_view kNested = "mxbf16";
 constexpr std::string_view kNestedCopy = "mxfp4";
+
+/// The number of weights below which a copy takes too little memory (250 MB) to spend time on measuring.
+constexpr int64_t kSmallModel = 100'000'000;
 
 bool contains(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -63,7 +67,7 @@ std::string_view stand_in(const DecoderWeights& weights) {
   return {};
 }
 
-Names formats_of_target(std::span<const Recipe> recipes, const WeightSource& source) {
+Names formats_of_target(std::span<const Recipe> recipes, const WeightSource& source, FavouredStore favoured) {
   Names names;
   for (const Recipe& recipe : recipes) {
     check_scheme(recipe, source.scheme);
@@ -77,11 +81,11 @@ Names formats_of_target(std::span<const Recipe> recipes, const WeightSource& sou
   }
   // Lossless weights that hold drafts too serve every recipe that reads the model's own.
   if (std::any_of(names.begin(), names.end(), is_nested)) std::erase(names, kFull);
-  const bool full = contains(names, kFull);
+  const bool copy = contains(names, kFull) || !source.all_bf16 || favoured == FavouredStore::kCopy;
   for (const Recipe& recipe : recipes) {
     if (!recipe.planned) continue;
     for (const std::string& name : recipe.formats()) {
-      if (name == kNested && (full || !source.all_bf16) && !contains(names, kNested)) {
+      if (name == kNested && copy && !contains(names, kNested)) {
         add_format(names, kFull);
         add_format(names, kNestedCopy);
       } else if (name != kFull || std::none_of(names.begin(), names.end(), is_nested)) {
@@ -126,7 +130,14 @@ WeightSource weight_source(const Checkpoint& checkpoint) {
   const bool bf16 = std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [](const auto& named) {
     return named.second.shape.size() < 2 || named.second.dtype == DType::kBF16;
   });
-  return {.all_bf16 = bf16, .scheme = checkpoint.config.quantization};
+  int64_t weights = 0;
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    if (tensor.shape.size() < 2) continue;
+    int64_t count = 1;
+    for (const int64_t extent : tensor.shape) count *= extent;
+    weights += count;
+  }
+  return {.all_bf16 = bf16, .weights = weights, .scheme = checkpoint.config.quantization};
 }
 
 WeightSource weight_source(const Container& container) {
@@ -137,9 +148,29 @@ WeightSource weight_source(const std::filesystem::path& model) {
   return is_packed(model) ? weight_source(open_container(model)) : weight_source(open_checkpoint(model));
 }
 
-Names formats_for(std::span<const Recipe> recipes, const WeightSource& source, ModelRole role) {
-  return role == ModelRole::kTarget ? formats_of_target(recipes, source)
+Names formats_for(std::span<const Recipe> recipes, const WeightSource& source, ModelRole role,
+                  FavouredStore favoured) {
+  return role == ModelRole::kTarget ? formats_of_target(recipes, source, favoured)
                                     : formats_of_draft_model(recipes, source);
+}
+
+Names formats_for_machine(std::span<const Recipe> recipes, const WeightSource& source, ModelRole role,
+                          ThreadTeam& team) {
+  const Names nested = formats_for(recipes, source, role, FavouredStore::kNested);
+  const Names copy = formats_for(recipes, source, role, FavouredStore::kCopy);
+  if (nested == copy) return nested;
+  const FavouredStore favoured =
+      favoured_store(source.weights, available_memory(), [&] { return store_costs(team); });
+  return favoured == FavouredStore::kNested ? nested : copy;
+}
+
+FavouredStore favoured_store(int64_t weights, std::optional<int64_t> available,
+                             const std::function<StoreCosts()>& costs) {
+  if (weights < kSmallModel) return FavouredStore::kCopy;
+  // BF16 and a copy of 4.25 bits, and as much again as a tenth of them for caches and the system.
+  const double bytes = static_cast<double>(weights) * (16.0 + 4.25) / 8.0 * 1.1;
+  if (available && bytes > static_cast<double>(*available)) return FavouredStore::kNested;
+  return nested_keeps_up(costs()) ? FavouredStore::kNested : FavouredStore::kCopy;
 }
 
 void check_scheme(const Recipe& recipe, QuantizationScheme scheme) {

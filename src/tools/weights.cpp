@@ -9,7 +9,8 @@
 namespace verbatim {
 
 std::vector<std::string> needed_formats(const std::filesystem::path& model, const Recipe& recipe) {
-  return formats_for({&recipe, 1}, weight_source(model));
+  ThreadTeam team(hardware_threads());
+  return formats_for_machine({&recipe, 1}, weight_source(model), ModelRole::kTarget, team);
 }
 
 int64_t weight_bytes(const Model& model, const std::vector<std::string>& formats) {

@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "kernels/dispatch.h"
 #include "support/drafting.h"
+#include "support/environment.h"
 #include "verbatim/verbatim.h"
 
 namespace verbatim {
@@ -120,35 +121,8 @@ TEST(PassCosts, UnknownOnesStayUnknown) {
   EXPECT_EQ(costs.of(64), 0.0);
 }
 
-/// Sets or unsets variables of the environment for the length of a test.
-class Environment {
- public:
-  ~Environment() {
-    for (auto it = before_.rbegin(); it != before_.rend(); ++it) apply(it->first, it->second);
-  }
-  Environment() = default;
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
-  void set(const std::string& name, const std::optional<std::string>& value) {
-    const char* const now = std::getenv(name.c_str());
-    before_.emplace_back(name, now == nullptr ? std::nullopt : std::optional<std::string>(now));
-    apply(name, value);
-  }
-
- private:
-  static void apply(const std::string& name, const std::optional<std::string>& value) {
-    if (value) {
-      setenv(name.c_str(), value->c_str(), 1);
-    } else {
-      unsetenv(name.c_str());
-    }
-  }
-  std::vector<std::pair<std::string, std::optional<std::string>>> before_;
-};
-
 TEST(CacheFolder, IsWhereTheUserWantsIt) {
-  Environment environment;
+  test::Environment environment;
   environment.set("VERBATIM_CACHE_DIR", "/own");
   environment.set("XDG_CACHE_HOME", "/shared");
   environment.set("HOME", "/home/me");
@@ -371,7 +345,7 @@ class MeasuredPassCosts : public KeptPassCosts {
     });
   }
 
-  Environment environment_;
+  test::Environment environment_;
   ThreadTeam team_{1};
   ThreadTeam pair_{2};
   Decoder decoder_ = test::tiny_decoder(options());

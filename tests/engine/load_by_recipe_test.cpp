@@ -48,7 +48,7 @@ std::string text_of(const Model& model, const Recipe& recipe) {
 }
 
 TEST_F(LoadByRecipe, TheDefaultRecipeRunsOnEveryTypeOfCheckpoint) {
-  const std::pair<DType, Names> cases[] = {{DType::kBF16, {"mxbf16"}},
+  const std::pair<DType, Names> cases[] = {{DType::kBF16, {"bf16", "mxfp4"}},
                                            {DType::kF16, {"f16", "mxfp4"}},
                                            {DType::kF32, {"f32", "mxfp4"}},
                                            {DType::kQ8_0, {"f32", "mxfp4"}}};
@@ -113,6 +113,39 @@ TEST_F(LoadByRecipe, RecipesBuiltInCodeAreValidatedWhereverTheyAreGiven) {
   EXPECT_EQ(message_of([&] { engine.submit({{5}, {}, recipe}); }), expected);
   EXPECT_EQ(message_of([&] { session.prepare(recipe); }), expected);
   EXPECT_EQ(message_of([&] { engine.prepare(recipe); }), expected);
+}
+
+TEST(FormatsFor, FavourACopyWhereTheMachineDoes) {
+  const WeightSource bf16{.all_bf16 = true};
+  const auto of = [&](const std::vector<std::string>& recipes) {
+    std::vector<Recipe> loaded;
+    for (const std::string& name : recipes) loaded.push_back(load_recipe(name));
+    return formats_for(loaded, bf16, ModelRole::kTarget, FavouredStore::kCopy);
+  };
+  EXPECT_EQ(of({"auto"}), (Names{"full", "mxfp4"}));
+  EXPECT_EQ(of({"plain"}), Names{"full"});
+  EXPECT_EQ(of({"nested"}), Names{"mxbf16"});  // which says itself what it drafts from
+  EXPECT_EQ(of({"nested", "auto"}), Names{"mxbf16"});
+}
+
+TEST(FavouredStore, IsACopyThatFitsWhereUnpackingCosts) {
+  constexpr int64_t kWeights = 1'000'000'000;
+  StoreCosts slow;
+  slow.bf16.fill(1.0);
+  slow.nested.fill(1.0);
+  const StoreCosts equal = slow;
+  slow.nested[2] = 1.2;  // of 8 rows
+  const auto say = [](const StoreCosts& costs) { return [costs] { return costs; }; };
+  EXPECT_EQ(favoured_store(kWeights, std::nullopt, say(slow)), FavouredStore::kCopy);
+  EXPECT_EQ(favoured_store(kWeights, std::nullopt, say(equal)), FavouredStore::kNested);
+  EXPECT_EQ(favoured_store(kWeights, 4'000'000'000, say(slow)), FavouredStore::kCopy);
+  // Where a copy does not fit there is nothing to measure.
+  const auto never = []() -> StoreCosts {
+    ADD_FAILURE() << "measured";
+    return {};
+  };
+  EXPECT_EQ(favoured_store(kWeights, 2'600'000'000, never), FavouredStore::kNested);
+  EXPECT_EQ(favoured_store(20'000'000, 2'600'000'000, never), FavouredStore::kCopy);
 }
 
 // The combinations that programs ask for: of one recipe, and of several that are compared on one model.

@@ -85,6 +85,25 @@ TEST(ChatCompletions, GiveEachChoiceItsOwnSeed) {
   EXPECT_EQ(both["choices"][1]["message"], second["choices"][0]["message"]);
 }
 
+TEST(ChatCompletions, SayOfForcedTextThatTheStructureDraftedIt) {
+  const Json schema = {{"type", "object"},
+                       {"properties", {{"a_rather_long_name", {{"type", "boolean"}}}}},
+                       {"required", {"a_rather_long_name"}},
+                       {"additionalProperties", false}};
+  const Json request = chat(
+      {{"stream", true},
+       {"verbatim", {{"origins", true}}},
+       {"response_format", {{"type", "json_schema"}, {"json_schema", {{"name", "n"}, {"schema", schema}}}}}});
+  int drafted = 0;
+  for (const Json& event : ask(shared_service(), "/v1/chat/completions", request)->events()) {
+    if (!event.contains("verbatim") || !event["verbatim"].contains("tokens")) continue;
+    for (const Json& token : event["verbatim"]["tokens"]) {
+      drafted += token["origin"] == "drafted" && token["level"] == "structure" ? 1 : 0;
+    }
+  }
+  EXPECT_GT(drafted, 2);
+}
+
 TEST(ChatCompletions, RefuseWhatMakesNoSense) {
   const auto refused = [&](const Json& more, const std::string& param) {
     const auto answer = ask(shared_service(), "/v1/chat/completions", chat(more));

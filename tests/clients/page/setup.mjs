@@ -38,11 +38,11 @@ export function pageTest(name, options, body) {
       page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
       page.on("pageerror", (error) => errors.push(String(error)));
       page.on("request", (request) => hosts.add(new URL(request.url()).host));
+      const slow = behaviour.stepTime >= 15;
+      if (address && slow) await page.addInitScript(slowReplies, behaviour.stepTime);
       await page.goto(new URL(path, url).href);
       await page.waitForSelector("#using-words:not(:empty)", { state: "attached" });
-      // What the mock server makes slow is to last long enough to be stopped; other replies need not be long.
-      const tokens = behaviour.stepTime >= 15 ? "400" : "48";
-      if (address) await page.evaluate((most) => import("/settings.js").then(({ change }) => change({ max_tokens: most })), tokens);
+      if (address) await page.evaluate((most) => import("/settings.js").then(({ change }) => change({ max_tokens: most })), slow ? "100" : "48");
       await body({ page, mock, url });
       assert.deepEqual(errors.filter((text) => !expected?.test(text)), [], "errors in the console");
       assert.deepEqual([...hosts], [new URL(url).host], "hosts that were asked");
@@ -51,6 +51,37 @@ export function pageTest(name, options, body) {
       await mock?.stop();
     }
   });
+}
+
+/**
+ * Runs in the page: makes the replies of a real server last, as the mock server's `stepTime` does, so that a test can act
+ * while one is written however fast the machine is. Each event of a stream waits for `stepTime` milliseconds, and the
+ * token that ends a reply of models/target is ruled out.
+ */
+function slowReplies(stepTime) {
+  const fetchAtOnce = window.fetch;
+  window.fetch = async (address, options) => {
+    if (!String(address).includes("/chat/completions")) return fetchAtOnce(address, options);
+    const endOfText = "2";
+    const body = JSON.stringify({ ...JSON.parse(options.body), logit_bias: { [endOfText]: -100 } });
+    const response = await fetchAtOnce(address, { ...options, body });
+    const events = new TransformStream({
+      rest: "",
+      async transform(text, controller) {
+        const parts = (this.rest + text).split("\n\n");
+        this.rest = parts.pop();
+        for (const event of parts) {
+          await new Promise((done) => setTimeout(done, stepTime));
+          controller.enqueue(`${event}\n\n`);
+        }
+      },
+      flush(controller) {
+        if (this.rest) controller.enqueue(this.rest);
+      },
+    });
+    const slowed = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(events).pipeThrough(new TextEncoderStream());
+    return new Response(slowed, response);
+  };
 }
 
 /** Waits until the last reply is complete. */
