@@ -98,8 +98,10 @@ struct WidenedMicro {
         V odd;
         __builtin_prefetch(weights + j * p.panel_stride + k * kPanelWidth + kWidenedAhead);
         V::load_pairs(weights + j * p.panel_stride + k * kPanelWidth, &even, &odd);
-        for (int r = 0; r < kRows; ++r) sums[r][j] = fma(V::set(a[r * p.a_stride + k]), even, sums[r][j]);
-        for (int r = 0; r < kRows; ++r) sums[r][j] = fma(V::set(a[r * p.a_stride + k + 1]), odd, sums[r][j]);
+        for (int r = 0; r < kRows; ++r)
+          sums[r][j] = fma_of_bf16(V::set(a[r * p.a_stride + k]), even, sums[r][j]);
+        for (int r = 0; r < kRows; ++r)
+          sums[r][j] = fma_of_bf16(V::set(a[r * p.a_stride + k + 1]), odd, sums[r][j]);
       }
     }
     store_sums(sums, c, p.c_stride);
