@@ -86,7 +86,7 @@ void add_decode_bench(Command command, DecodeBenchOptions& options) {
       .range(int64_t{2}, int64_t{1} << 24);
   command.add_option("--draft-model", options.draft_model,
                      "The model that recipes with another one draft with");
-  command.add_option("--threads", options.threads, "Threads to compute with; without it one per processor")
+  command.add_option("--threads", options.threads, "Threads to compute with; without it one per core")
       .range(1, 4096);
   add_portable(command);
   command.add_flag("--ignore-eos", options.generate.ignore_eos, "Go on after the end-of-sequence token");

@@ -294,7 +294,7 @@ void add_bench_throughput(Command bench_group) {
                    "Draft by the recipes' own rules, even where that costs the batch more than it brings");
   command.add_option("--draft-model", options->draft_model, "The model that recipes draft with")
       .type_name("MODEL");
-  command.add_option("--threads", options->threads, "Threads to compute with; 0: all processors")
+  command.add_option("--threads", options->threads, "Threads to compute with; 0: one per core")
       .range(0, 4096);
   add_portable(command);
   add_sampling(command, options->generate.sampling);

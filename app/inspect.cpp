@@ -173,7 +173,7 @@ void print_text(const ModelReport& report, const MachineReport& machine, bool te
   here.line("instruction sets", "{}", fmt::join(machine.instruction_sets, ", "));
   here.line("kernels in use", "{}", machine.kernels);
   here.line("portable", "{}", portable_text(machine));
-  here.line("threads", "{}", machine.threads);
+  here.line("threads", "{} ({})", machine.threads, machine.threads_reason);
   write_out(out);
 }
 
@@ -272,7 +272,8 @@ void print_json(const ModelReport& report, const MachineReport& machine, bool te
                        {"kernels", machine.kernels},
                        {"portable", machine.portable},
                        {"portable_kernels", machine.portable_kernels},
-                       {"threads", machine.threads}};
+                       {"threads", machine.threads},
+                       {"threads_reason", machine.threads_reason}};
   if (tensors && report.packed) {
     object["planes"] = plane_list_json(*report.packed);
   } else if (tensors) {

@@ -37,7 +37,7 @@ void add_decoding(Command command, CommonOptions& options) {
                 "Formats to pack into, or to take from a .vbt; without it what the recipe needs")
       .type_name("LIST")
       .group(decoding);
-  add(decoding, "--threads", options.threads, "Threads to compute with; without it one per processor")
+  add(decoding, "--threads", options.threads, "Threads to compute with; without it one per core")
       .range(1, 4096);
   add_portable(command).group(decoding);
   add_sampling(command, options.sampling);

@@ -75,7 +75,7 @@ void add_pack(Command program) {
       .add_option("--sensitivities", options->sensitivities,
                   "A .safetensors file with the sensitivity of each weight, for squeeze3 and squeeze4")
       .type_name("FILE");
-  command.add_option("--threads", options->threads, "Threads to pack with; without it one per processor")
+  command.add_option("--threads", options->threads, "Threads to pack with; without it one per core")
       .range(1, 4096);
   command.footer(
       "The file holds the vocabulary too and is all that running the model takes.\n"

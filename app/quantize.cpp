@@ -74,7 +74,7 @@ void add_quantize(Command program) {
   command.add_option("--calibration-tokens", options->tokens, "So many tokens of it are read")
       .range(int64_t{1}, int64_t{1} << 24)
       .show_default();
-  command.add_option("--threads", options->threads, "Threads to work with; without it one per processor")
+  command.add_option("--threads", options->threads, "Threads to work with; without it one per core")
       .range(1, 4096);
   command.footer(
       "The directory holds all that running the model takes.\n"

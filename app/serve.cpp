@@ -247,7 +247,7 @@ void add_engine(Command command, Options& options) {
       .add_option("--context", options.context, "Tokens that a conversation may reach; 0: what the model can")
       .group(decoding)
       .range(int64_t{0}, int64_t{1} << 24);
-  command.add_option("--threads", options.threads, "Threads to compute with; without it one per processor")
+  command.add_option("--threads", options.threads, "Threads to compute with; without it one per core")
       .group(decoding)
       .range(1, 4096);
   add_portable(command).group(decoding);

@@ -13,6 +13,7 @@
 #include "base/available_memory.h"
 #include "base/cpu.h"
 #include "base/matrix.h"
+#include "base/processors.h"
 #include "bench/bandwidth_sweep.h"
 #include "bench/commands.h"
 #include "bench/filled_cache.h"

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/available_memory.h"
+#include "base/processors.h"
 #include "bench/bandwidth_sweep.h"
 #include "bench/filled_cache.h"
 #include "bench/passes_measurement.h"

@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/new_folder.h"
+#include "base/processors.h"
 #include "bench/commands.h"
 #include "bench/kernels_measurement.h"
 #include "bench/passes_measurement.h"

@@ -9,6 +9,7 @@
 #include "app/load_model.h"
 #include "app/text_io.h"
 #include "base/cpu.h"
+#include "base/processors.h"
 #include "base/stopwatch.h"
 #include "bench/commands.h"
 #include "bench/passes_measurement.h"

@@ -12,6 +12,7 @@
 #include "app/text_io.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/processors.h"
 #include "bench/bandwidth_sweep.h"
 #include "bench/commands.h"
 #include "bench/passes_measurement.h"

@@ -23,7 +23,7 @@ struct EmbedOptions {
   /// The reading of the weights to embed with, by name ("full", "mxfp4-w4a8", ...); the model is loaded with
   /// its format.
   std::string reading = "full";
-  /// Threads to compute with; 0 takes every processor that this process may run on. Changes no bit of the
+  /// Threads to compute with; 0 takes one for every core that this process may use. Changes no bit of the
   /// result.
   int32_t threads = 0;
 };

@@ -37,7 +37,7 @@ struct EngineOptions {
   /// Leaves out drafts whose passes would delay all sequences by more than the drafted tokens gain. Without,
   /// each recipe's own stop rule decides, as it does for one sequence alone. Changes speed, never the text.
   bool weigh_drafts = true;
-  /// Threads to compute with; 0 takes every processor that this process may run on.
+  /// Threads to compute with; 0 takes one for every core that this process may use.
   int32_t threads = 0;
 };
 

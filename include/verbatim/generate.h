@@ -198,7 +198,7 @@ struct GenerateResult {
 class Session {
  public:
   /// `capacity` is the most tokens that the sequence may reach, at most the model's context (0 means the
-  /// context); `threads` 0 takes every processor that this process may run on. Throws Error(kMachine) when
+  /// context); `threads` 0 takes one for every core that this process may use. Throws Error(kMachine) when
   /// the memory cannot be reserved.
   Session(const Model& model, int64_t capacity = 0, int32_t threads = 0);
   ~Session();

@@ -13,7 +13,8 @@ struct MachineReport {
   std::string kernels;  ///< the kernels in use: those of the best path, or of the one that VERBATIM_ISA names
   bool portable = false;  ///< whether the kernels in use give the bytes that they give on every machine
   std::string portable_kernels;  ///< those that use_portable_kernels() chooses
-  int32_t threads = 0;           ///< the processors that this process may run on
+  int32_t threads = 0;           ///< the threads to compute with, unless another number is asked for
+  std::string threads_reason;    ///< why so many: "8 physical cores with 16 hardware threads"
 };
 
 /// Describes this machine. Throws Error(kUsage) when the environment variable VERBATIM_ISA names no path or

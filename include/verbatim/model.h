@@ -44,7 +44,7 @@ struct ModelOptions {
   /// `squeeze4` of a model that is not packed yet; empty: none.
   std::filesystem::path sensitivities = {};
   QualityExperiments experiments = {};
-  /// Threads to pack with; 0 takes every processor that this process may run on.
+  /// Threads to pack with; 0 takes one for every core that this process may use.
   int32_t threads = 0;
   /// Called now and then during loading with the fraction done, from 0 to 1, on the calling thread.
   std::function<void(double)> progress = {};

@@ -16,7 +16,7 @@ struct PackOptions {
   /// A .safetensors file with the loss's sensitivity to each weight, for the formats `squeeze3` and
   /// `squeeze4`; empty: none.
   std::filesystem::path sensitivities = {};
-  /// Threads to pack with; 0 takes every processor that this process may run on. Changes no byte of the file.
+  /// Threads to pack with; 0 takes one for every core that this process may use. Changes no byte of the file.
   int32_t threads = 0;
   /// Called now and then with the fraction done, from 0 to 1, on the calling thread.
   std::function<void(double)> progress = {};

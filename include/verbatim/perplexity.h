@@ -30,7 +30,8 @@ struct PerplexityOptions {
   int64_t stride = 0;
   /// How many tokens of the text are measured, from its beginning; 0 takes all.
   int64_t max_tokens = 0;
-  /// Threads to compute with; 0 takes every processor this process may run on. Changes no bit of the result.
+  /// Threads to compute with; 0 takes one for every core that this process may use. Changes no bit of the
+  /// result.
   int32_t threads = 0;
   /// Called after every pass with the fraction done, from 0 to 1.
   std::function<void(double)> progress = {};
@@ -88,7 +89,7 @@ PerplexityResult measure_perplexity(const Model& model, std::string_view text,
 /// The negative log likelihood of each token of a sequence under the model's own weights, in nats, computed
 /// as measure_perplexity() does: element i is about tokens[i + 1], given tokens[0] to tokens[i]. Fewer than
 /// two tokens have none. score() gives log-probabilities as generation does, whose last bits can differ.
-/// `threads` 0 takes every processor that this process may run on, and changes no bit of the result.
+/// `threads` 0 takes one for every core that this process may use, and changes no bit of the result.
 ///
 /// Throws Error(kBadInput) for more tokens than the model's context and for a token outside the vocabulary.
 std::vector<double> negative_log_likelihoods(const Model& model, std::span<const int32_t> tokens,

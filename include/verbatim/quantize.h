@@ -20,7 +20,7 @@ struct QuantizeOptions {
   std::string calibration_name = "the calibration text";
   /// How many tokens of the calibration text are used, from its beginning; at least 1.
   int64_t calibration_tokens = 4096;
-  /// Threads to work with; 0 takes every processor that this process may run on. Changes no byte of the
+  /// Threads to work with; 0 takes one for every core that this process may use. Changes no byte of the
   /// result.
   int32_t threads = 0;
   /// Called now and then with the name of the current stage and the fraction of it that is done, from 0 to 1,

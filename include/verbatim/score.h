@@ -21,7 +21,7 @@ struct ScoreOptions {
   std::string reading = "full";
   /// How keys and values are stored.
   CacheOptions cache = {};
-  /// Threads to compute with; 0 takes every processor that this process may run on. Changes no bit of the
+  /// Threads to compute with; 0 takes one for every core that this process may use. Changes no bit of the
   /// result.
   int32_t threads = 0;
   /// Called after every pass with the fraction done, from 0 to 1.

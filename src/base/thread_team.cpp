@@ -1,11 +1,10 @@
 #include "base/thread_team.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <system_error>
 
 #include "base/error.h"
+#include "base/matrix.h"
 
 namespace verbatim {
 
@@ -23,6 +22,8 @@ inline void pause_cpu() {
 // core with something else gives way within some microseconds.
 constexpr int kSpins = 200;
 constexpr int kYields = 200;
+
+constexpr int64_t kMostBlocks = 0xffff;
 
 /// Waits until done() holds: spins, then yields, then calls sleep() repeatedly.
 template <typename Done, typename Sleep>
@@ -43,7 +44,7 @@ void wait_until(Done done, Sleep sleep) {
 ThreadTeam::ThreadTeam(int size) {
   if (size < 1 || size > 4096)
     fail(ErrorKind::kUsage, "a thread count of {} is not possible (1 to 4096)", size);
-  shares_ = std::vector<Share>(static_cast<size_t>(size));
+  parts_ = std::vector<Part>(static_cast<size_t>(size));
   workers_.reserve(static_cast<size_t>(size - 1));
   try {
     for (int member = 1; member < size; ++member) {
@@ -61,60 +62,81 @@ ThreadTeam::~ThreadTeam() {
 
 void ThreadTeam::stop() {
   stop_.store(true, std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_release);
-  epoch_.notify_all();
+  calls_.fetch_add(1, std::memory_order_release);
+  calls_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadTeam::run_erased(Function function, void* context) {
-  if (workers_.empty()) {
-    function(context, 0, 1);
-    return;
+void ThreadTeam::hand_out(const Job& job) {
+  const int64_t members = size();
+  job_ = job;
+  // A part has at most kMostBlocks blocks, so that two of their numbers fit into half a word.
+  job_.block = std::max(job.block, ceil_div(ceil_div(job.count, members), kMostBlocks));
+  const uint32_t call = calls_.load(std::memory_order_relaxed) + 1;
+  int64_t blocks = 0;
+  for (int64_t part = 0; part < members; ++part) {
+    blocks += ceil_div(part_begin(part + 1) - part_begin(part), job_.block);
   }
-  function_ = function;
-  context_ = context;
-  remaining_.store(static_cast<int32_t>(workers_.size()), std::memory_order_relaxed);
-  const uint32_t epoch = epoch_.fetch_add(1, std::memory_order_release) + 1;
-  epoch_.notify_all();
-  function(context, 0, size());
-  for (int member = 1; member < size(); ++member) {
-    if (!begin_share(member, epoch)) continue;
-    function(context, member, size());
-    remaining_.fetch_sub(1, std::memory_order_acq_rel);
+  unfinished_.store(static_cast<int32_t>(blocks), std::memory_order_relaxed);
+  for (int64_t part = 0; part < members; ++part) {
+    const int64_t end = ceil_div(part_begin(part + 1) - part_begin(part), job_.block);
+    parts_[static_cast<size_t>(part)].left.store(uint64_t{call} << 32 | static_cast<uint64_t>(end),
+                                                 std::memory_order_release);
   }
+  calls_.store(call, std::memory_order_release);
+  calls_.notify_all();
+  work(0, call);
   int32_t left = 0;
-  wait_until([&] { return (left = remaining_.load(std::memory_order_acquire)) == 0; },
-             [&] { remaining_.wait(left, std::memory_order_acquire); });
+  wait_until([&] { return (left = unfinished_.load(std::memory_order_acquire)) == 0; },
+             [&] { unfinished_.wait(left, std::memory_order_acquire); });
 }
 
-/// Claims the share of a member in a call of run(). False if another thread has begun it, or the call is
-/// over: a call ends only after all of its shares have been begun, so the number before its own is there only
-/// while it lasts.
-bool ThreadTeam::begin_share(int member, uint32_t epoch) {
-  uint32_t before = epoch - 1;
-  return shares_[static_cast<size_t>(member)].begun.compare_exchange_strong(
-      before, epoch, std::memory_order_acq_rel, std::memory_order_relaxed);
+/// Takes a block of a part in a call of split() and works on it: the next one for its owner, the last one for
+/// others. False if nobody is needed, because all blocks of the part have been begun or the call is over. A
+/// call ends only after all of its blocks are done, so a thread that holds one may read the job.
+bool ThreadTeam::take_block(int member, int64_t part, uint32_t call) {
+  std::atomic<uint64_t>& word = parts_[static_cast<size_t>(part)].left;
+  uint64_t left = word.load(std::memory_order_acquire);
+  int64_t index = 0;
+  while (true) {
+    const auto first = static_cast<int64_t>(left >> 16 & kMostBlocks);
+    const auto end = static_cast<int64_t>(left & kMostBlocks);
+    if (left >> 32 != call || first == end) return false;
+    const bool own = part == member;
+    index = own ? first : end - 1;
+    if (word.compare_exchange_weak(left, own ? left + (uint64_t{1} << 16) : left - 1,
+                                   std::memory_order_acq_rel, std::memory_order_acquire)) {
+      break;
+    }
+  }
+  const int64_t begin = part_begin(part) + index * job_.block;
+  job_.function(job_.context, member, begin, std::min(begin + job_.block, part_begin(part + 1)));
+  return true;
+}
+
+/// Works on blocks of a call of split() until no more are left for this member: those of its own part, then
+/// those of others. Member 0, who waits for the end, looks at every part; the others only at those one, two,
+/// four and so on behind their own, so that large teams do not spend the end of a call on looking.
+void ThreadTeam::work(int member, uint32_t call) {
+  int32_t done = 0;
+  for (int distance = 0; distance < size();
+       distance = distance == 0 || member == 0 ? distance + 1 : 2 * distance) {
+    while (take_block(member, (member + distance) % size(), call)) ++done;
+  }
+  // A thread reports once, not for every block, because all report to the same word.
+  if (done > 0 && unfinished_.fetch_sub(done, std::memory_order_acq_rel) == done) unfinished_.notify_one();
 }
 
 void ThreadTeam::serve(int member) {
   uint32_t seen = 0;
   while (true) {
-    uint32_t epoch = seen;
-    wait_until([&] { return (epoch = epoch_.load(std::memory_order_acquire)) != seen; },
-               [&] { epoch_.wait(seen, std::memory_order_acquire); });
-    seen = epoch;
+    uint32_t call = seen;
+    wait_until([&] { return (call = calls_.load(std::memory_order_acquire)) != seen; },
+               [&] { calls_.wait(seen, std::memory_order_acquire); });
+    seen = call;
     if (stop_.load(std::memory_order_relaxed)) return;
-    if (!begin_share(member, epoch)) continue;
-    function_(context_, member, size());
-    if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) remaining_.notify_one();
+    work(member, call);
   }
-}
-
-int hardware_threads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace verbatim

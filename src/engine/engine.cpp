@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "engine/job.h"
 #include "engine/model_access.h"
 #include "engine/sequence_memory.h"

@@ -1,6 +1,7 @@
 #include "verbatim/model.h"
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "container/load.h"
 #include "engine/model_data.h"
 #include "formats/round_to_nearest.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/crc64.h"
+#include "base/processors.h"
 #include "base/thread_team.h"
 #include "container/config_json.h"
 #include "engine/whole_text.h"

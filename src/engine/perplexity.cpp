@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "base/stopwatch.h"
 #include "drafting/evaluator.h"
 #include "engine/model_access.h"

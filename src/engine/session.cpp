@@ -3,6 +3,7 @@
 
 #include "base/available_memory.h"
 #include "base/error.h"
+#include "base/processors.h"
 #include "engine/generation.h"
 #include "engine/memory_check.h"
 #include "engine/model_access.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "drafting/evaluator.h"
 #include "kv/make_cache.h"
 

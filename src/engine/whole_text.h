@@ -17,7 +17,7 @@ namespace verbatim {
 /// outside the vocabulary.
 void check_text(const Model& model, std::span<const int32_t> tokens, int64_t least, std::string_view done);
 
-/// The number of threads for a caller who asks for `wanted`; 0: every processor that this process may run on.
+/// The number of threads for a caller who asks for `wanted`; 0: one for every core that this process may use.
 /// Throws Error(kUsage) for a negative number.
 int32_t threads_to_use(int32_t wanted);
 

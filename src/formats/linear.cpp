@@ -26,12 +26,13 @@ void for_rows(int64_t rows, ThreadTeam& team, Work&& work) {
   }
 }
 
-/// Calls kernel(a product of some panels) on each member's share of the panels.
+/// Calls kernel(a product of some panels) on blocks of panels, spread over the team.
 template <typename A, typename Weight>
 void share_panels(void (*kernel)(const PanelProduct<A, Weight>&), Matrix<const A> x,
-                  const PackedMatrix& store, Matrix<float> y, ThreadTeam& team) {
+                  const PackedMatrix& store, Reading reading, Matrix<float> y, ThreadTeam& team) {
   const int64_t panel_stride = store.k * kPanelWidth;
-  team.split(store.panels(), [&](int64_t begin, int64_t end) {
+  const int64_t block = panels_per_block(store, reading, x.rows);
+  team.split(store.panels(), block, [&](int, int64_t begin, int64_t end) {
     kernel({.a = x.data,
             .a_stride = x.stride,
             .rows = x.rows,
@@ -104,6 +105,17 @@ void LinearWorkspace::reserve(int64_t rows, int64_t k, int members) {
   transposed.reserve(static_cast<size_t>(round_up(k, kInnerStep) * kPanelWidth));
 }
 
+int64_t panels_per_block(const PackedMatrix& store, Reading reading, int64_t rows) {
+  // The number of rows from which on a product takes longer the more rows it has.
+  constexpr int64_t kRowsOfOneReading = 8;
+  // Kernels on vectors take up to four panels side by side. Those on tiles take six streams of panels, or
+  // groups of kManyRowsPanels, and first gather the rows, which costs the more the more rows there are.
+  int64_t multiple = kTileScratchPanels;
+  if (kernels().tile_product != nullptr) multiple = rows <= 4 ? 12 : rows <= 16 ? 24 : kManyRowsPanels;
+  const int64_t bytes = operations(store.format).bytes_read(store, reading) / store.panels();
+  return items_per_block(bytes * ceil_div(rows, kRowsOfOneReading), multiple);
+}
+
 Matrix<const BFloat16> to_bf16(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team) {
   const Matrix<BFloat16> out(workspace.bf16.data(), x.rows, x.columns, bf16_stride(x.columns));
   for_rows(x.rows, team, [&](int64_t r) {
@@ -137,11 +149,11 @@ void multiply_panels(const PackedMatrix& store, Matrix<const float> x, Matrix<fl
   if (store.format == Format::kBf16 && kernels().tile_product != nullptr) {
     multiply_tiles(store, Reading::kBf16, x, y, workspace, team);
   } else if (store.format == Format::kBf16) {
-    share_panels(kernels().panels_bf16, to_bf16(x, workspace, team), store, y, team);
+    share_panels(kernels().panels_bf16, to_bf16(x, workspace, team), store, Reading::kBf16, y, team);
   } else if (store.format == Format::kF16) {
-    share_panels(kernels().panels_f16, x, store, y, team);
+    share_panels(kernels().panels_f16, x, store, Reading::kF16, y, team);
   } else {
-    share_panels(kernels().panels_f32, x, store, y, team);
+    share_panels(kernels().panels_f32, x, store, Reading::kF32, y, team);
   }
 }
 

@@ -7,6 +7,9 @@ namespace verbatim {
 // The products that linear() is made of, one per family of readings. Each spreads the panels over the team
 // and overwrites all of y.
 
+/// The number of panels that a thread takes at a time for a product of `rows` rows in a reading of the store.
+int64_t panels_per_block(const PackedMatrix& store, Reading reading, int64_t rows);
+
 /// Rounds activations to BF16. Rows lie bf16_stride() elements apart, so that the rows of a block do not
 /// compete for the same sets of the first-level cache; the elements after a row, up to the stride, are zero.
 Matrix<const BFloat16> to_bf16(Matrix<const float> x, LinearWorkspace& workspace, ThreadTeam& team);

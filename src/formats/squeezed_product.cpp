@@ -28,10 +28,9 @@ void multiply_dense(const PackedMatrix& store, Matrix<const BFloat16> a, Matrix<
   const bool wide = store.format == Format::kSqueeze4;
   const auto kernel = wide ? kernels().squeeze4 : kernels().squeeze3;
   const int64_t groups = squeeze_groups(store);
-  team.run([&](int member, int size) {
-    const int64_t begin = store.panels() * member / size;
-    const int64_t end = store.panels() * (member + 1) / size;
-    if (begin == end) return;
+  const Reading reading = wide ? Reading::kSqueeze4 : Reading::kSqueeze3;
+  const int64_t block = panels_per_block(store, reading, a.rows);
+  team.split(store.panels(), block, [&](int member, int64_t begin, int64_t end) {
     kernel({.a = a.data,
             .a_stride = a.stride,
             .rows = a.rows,
@@ -45,9 +44,9 @@ void multiply_dense(const PackedMatrix& store, Matrix<const BFloat16> a, Matrix<
   });
 }
 
-/// Multiplies with the sparse part for the columns of one member of the team: y[lane][column] += Σ value ·
-/// x[input][lane]. Every member has about as many entries (SqueezeLLM's balanced kernel). The entries of an
-/// output are added in order, starting from zero, and their sum is added to y, for any number of lanes.
+/// Multiplies with the sparse part for the columns of one share of the team's work: y[lane][column] += Σ
+/// value · x[input][lane]. Every share has about as many entries (SqueezeLLM's balanced kernel). The entries
+/// of an output are added in order, starting from zero, and their sum is added to y, for any number of lanes.
 template <int64_t kWidth>
 void add_columns(const SparsePart& part, int64_t begin, int64_t end, const float* x, int64_t lanes,
                  Matrix<float> y) {

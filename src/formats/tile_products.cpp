@@ -16,6 +16,12 @@ namespace {
 constexpr int64_t kPanels = kTileScratchPanels;
 constexpr int64_t kTiles = 4;
 
+/// The panels of a matrix, and how many of them a thread takes at a time.
+struct Panels {
+  int64_t count;
+  int64_t block;
+};
+
 uint16_t* scratch_of(const LinearWorkspace& workspace, int member) {
   return workspace.unpacked.data() + member * workspace.unpacked_stride;
 }
@@ -45,12 +51,12 @@ void unpack_blocks(const TileView& view, int64_t first_panel, int64_t end_panel,
 /// Unpacks a block into the first-level cache and multiplies it with all rows, in the order in which the
 /// kernel would take whole panels.
 template <typename A, typename Weight>
-void multiply_unpacked(void (*kernel)(const PanelProduct<A, Weight>&), const TileView& view, int64_t panels,
+void multiply_unpacked(void (*kernel)(const PanelProduct<A, Weight>&), const TileView& view, Panels panels,
                        Matrix<const A> x, Matrix<float> y, const LinearWorkspace& workspace,
                        ThreadTeam& team) {
-  team.run([&](int member, int size) {
+  team.split(panels.count, panels.block, [&](int member, int64_t begin, int64_t end) {
     uint16_t* const scratch = scratch_of(workspace, member);
-    unpack_blocks(view, panels * member / size, panels * (member + 1) / size, kTiles, scratch,
+    unpack_blocks(view, begin, end, kTiles, scratch,
                   [&](int64_t panel, int64_t count, int64_t tile, int64_t tiles) {
                     kernel({.a = x.data + tile * kInnerStep,
                             .a_stride = x.stride,
@@ -96,15 +102,11 @@ const BFloat16* in_tiles(Matrix<const BFloat16> a, TileReading reading, LinearWo
   return out;
 }
 
-/// Calls multiply(product) on each member of the team with its share of the panels. `tiled` is that of
-/// TileProduct.
+/// Calls multiply(product) on blocks of panels, spread over the team. `tiled` is that of TileProduct.
 template <typename Multiply>
-void share_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, const BFloat16* tiled,
+void share_tiles(const TileView& view, Panels panels, Matrix<const BFloat16> a, const BFloat16* tiled,
                  Matrix<float> y, const LinearWorkspace& workspace, ThreadTeam& team, Multiply&& multiply) {
-  team.run([&](int member, int size) {
-    const int64_t begin = panels * member / size;
-    const int64_t end = panels * (member + 1) / size;
-    if (begin == end) return;
+  team.split(panels.count, panels.block, [&](int member, int64_t begin, int64_t end) {
     multiply(TileProduct{.a = a.data,
                          .a_stride = a.stride,
                          .rows = a.rows,
@@ -121,7 +123,7 @@ void share_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a,
 }
 
 /// Multiplies by KernelTable::tile_product.
-void multiply_through_tiles(const TileView& view, int64_t panels, Matrix<const BFloat16> a, Matrix<float> y,
+void multiply_through_tiles(const TileView& view, Panels panels, Matrix<const BFloat16> a, Matrix<float> y,
                             LinearWorkspace& workspace, ThreadTeam& team) {
   share_tiles(view, panels, a, in_tiles(a, view.reading, workspace, team), y, workspace, team,
               kernels().tile_product);
@@ -175,7 +177,7 @@ GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, Li
 }
 
 /// Multiplies by KernelTable::scaled_product.
-void multiply_scaled_tiles(const TileView& view, int64_t panels, const GroupScales& scales,
+void multiply_scaled_tiles(const TileView& view, Panels panels, const GroupScales& scales,
                            Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
                            ThreadTeam& team) {
   share_tiles(view, panels, a, in_tiles(a, view.reading, workspace, team), y, workspace, team,
@@ -190,34 +192,36 @@ void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const flo
                     LinearWorkspace& workspace, ThreadTeam& team) {
   const KernelTable& kernel = kernels();
   const TileView view = tile_view(store, reading);
+  const Panels panels{store.panels(), panels_per_block(store, reading, x.rows)};
   if (view.reading == kTileBsfpFullF16) {
-    multiply_unpacked(kernel.panels_f16, view, store.panels(), x, y, workspace, team);
+    multiply_unpacked(kernel.panels_f16, view, panels, x, y, workspace, team);
     return;
   }
   const Matrix<const BFloat16> a = to_bf16(x, workspace, team);
   if (kernel.tile_product == nullptr) {
-    multiply_unpacked(kernel.panels_bf16, view, store.panels(), a, y, workspace, team);
+    multiply_unpacked(kernel.panels_bf16, view, panels, a, y, workspace, team);
     return;
   }
-  multiply_through_tiles(view, store.panels(), a, y, workspace, team);
+  multiply_through_tiles(view, panels, a, y, workspace, team);
 }
 
 void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
                           LinearWorkspace& workspace, ThreadTeam& team) {
   const KernelTable& kernel = kernels();
   const TileView view = tile_view(store, reading);
+  const Panels panels{store.panels(), panels_per_block(store, reading, x.rows)};
   const Matrix<const BFloat16> a = to_bf16(x, workspace, team);
   const GroupScales scales = group_scales(store, a, workspace, team);
   if (kernel.scaled_product != nullptr) {
-    multiply_scaled_tiles(view, store.panels(), scales, a, y, workspace, team);
+    multiply_scaled_tiles(view, panels, scales, a, y, workspace, team);
     return;
   }
   const int64_t step = store.format == Format::kInt8 ? 1 : kTilesPerScaleGroup;
   constexpr int64_t kWidth = kPanels * kPanelWidth;
-  team.run([&](int member, int size) {
+  team.split(panels.count, panels.block, [&](int member, int64_t begin, int64_t end) {
     uint16_t* const scratch = scratch_of(workspace, member);
     float* const products = workspace.products.data() + member * workspace.products_stride;
-    unpack_blocks(view, store.panels() * member / size, store.panels() * (member + 1) / size, step, scratch,
+    unpack_blocks(view, begin, end, step, scratch,
                   [&](int64_t panel, int64_t count, int64_t tile, int64_t tiles) {
                     kernel.panels_bf16({.a = a.data + tile * kInnerStep,
                                         .a_stride = a.stride,
@@ -252,7 +256,8 @@ void multiply_integers(const PackedMatrix& store, Reading reading, int64_t wide_
                        Matrix<float> y, LinearWorkspace& workspace, ThreadTeam& team) {
   const KernelTable& kernel = kernels();
   const Int8Rows a = to_int8(x, reading, wide_inputs, workspace, team);
-  team.split(store.panels(), [&](int64_t begin, int64_t end) {
+  const int64_t block = panels_per_block(store, reading, x.rows);
+  team.split(store.panels(), block, [&](int, int64_t begin, int64_t end) {
     const IntegerView view = integer_view(store, begin, end - begin);
     kernel.integer_product[view.weights](a, view.panels, y.data + begin * kPanelWidth, y.stride);
   });

@@ -238,8 +238,8 @@ struct Decoder::ForwardPass {
         }
       }
     };
-    team.run([&](int member, int size) {
-      range(items * member / size, items * (member + 1) / size, work.attention[static_cast<size_t>(member)]);
+    team.split(items, 1, [&](int member, int64_t begin, int64_t end) {
+      range(begin, end, work.attention[static_cast<size_t>(member)]);
     });
   }
 

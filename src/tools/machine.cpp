@@ -1,9 +1,10 @@
 #include "verbatim/machine.h"
 
 #include <string_view>
+#include <utility>
 
 #include "base/cpu.h"
-#include "base/thread_team.h"
+#include "base/processors.h"
 #include "kernels/dispatch.h"
 
 namespace verbatim {
@@ -18,7 +19,9 @@ MachineReport describe_machine() {
   report.kernels = kernels().name;
   report.portable = std::string_view(kernels().rounding) == kPortableRounding;
   report.portable_kernels = portable_kernel_table(preferred_isa(), features).name;
-  report.threads = hardware_threads();
+  ThreadChoice choice = choose_threads(describe_processors());
+  report.threads = choice.threads;
+  report.threads_reason = std::move(choice.reason);
   return report;
 }
 

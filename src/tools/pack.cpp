@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/processors.h"
 #include "checkpoint/sensitivity.h"
 #include "container/pack.h"
 

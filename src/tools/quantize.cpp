@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/new_folder.h"
 #include "base/printable.h"
+#include "base/processors.h"
 #include "prepare/quantize_model.h"
 #include "text/tokenizer.h"
 

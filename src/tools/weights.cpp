@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/processors.h"
 #include "engine/model_access.h"
 #include "model/work.h"
 #include "speculation/stores.h"

@@ -79,6 +79,7 @@ TEST(Inspect, JsonHoldsTheSame) {
   EXPECT_EQ(object["tokenizer"]["size"], 4096);
   EXPECT_EQ(object["tokenizer"]["chat_format"], "plain");
   EXPECT_GE(object["machine"]["threads"], 1);
+  EXPECT_THAT(object["machine"]["threads_reason"].get<std::string>(), HasSubstr("physical core"));
   EXPECT_FALSE(object.contains("tensors"));
 }
 

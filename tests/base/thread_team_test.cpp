@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <numeric>
+#include <thread>
 #include <vector>
 
 #include "verbatim/error.h"
@@ -125,6 +129,108 @@ TEST(ThreadTeam, LeavesASingleIndexToTheCaller) {
   EXPECT_EQ(where, std::this_thread::get_id());
 }
 
+TEST(ThreadTeam, SplitsIntoBlocksThatCoverEveryIndexOnce) {
+  for (int size = 1; size <= kLargest; ++size) {
+    ThreadTeam team(size);
+    for (const int64_t count : {0, 1, 2, 7, 8, 9, 63, 64, 1000}) {
+      for (const int64_t block : {1, 3, 8, 500, 2000}) {
+        std::vector<int> visits(static_cast<size_t>(count));  // plain, as the work of a pass is
+        team.split(count, block, [&](int member, int64_t begin, int64_t end) {
+          ASSERT_GE(member, 0);
+          ASSERT_LT(member, size);
+          ASSERT_LT(begin, end);
+          ASSERT_LE(end - begin, size > 1 ? block : count);
+          for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+        });
+        ASSERT_EQ(visits, std::vector<int>(visits.size(), 1))
+            << count << " in blocks of " << block << " among " << size;
+      }
+    }
+  }
+}
+
+// More blocks than fit into the numbers that a part keeps.
+TEST(ThreadTeam, SplitsMillionsOfItemsIntoBlocksOfOne) {
+  ThreadTeam team(3);
+  std::vector<uint8_t> visits(1'000'003);
+  team.split(std::ssize(visits), 1, [&](int, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+  });
+  EXPECT_EQ(visits, std::vector<uint8_t>(visits.size(), 1));
+}
+
+// The caller's first block ends only when everything else is done, which others must do.
+TEST(ThreadTeam, OthersTakeWhatTheCallerHasNotBegun) {
+  ThreadTeam team(3);
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> done = 0;
+    bool alone = false;
+    team.split(60, 1, [&](int member, int64_t, int64_t) {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+      while (member == 0 && done < 59 && !alone) alone = std::chrono::steady_clock::now() > end;
+      ++done;
+    });
+    ASSERT_FALSE(alone);
+    ASSERT_EQ(done, 60);
+  }
+}
+
+// Whoever begins a block in its turn is held up there; the rest is done meanwhile.
+TEST(ThreadTeam, DoesEveryItemOnceWhileMembersAreHeldUp) {
+  for (const int size : {2, 3, 5, kLargest}) {
+    ThreadTeam team(size);
+    std::vector<int> visits(97);
+    std::vector<int64_t> by_member(static_cast<size_t>(size));  // scratch memory of each member, plain
+    for (int round = 1; round <= 200; ++round) {
+      team.split(97, 1 + round % 5, [&](int member, int64_t begin, int64_t end) {
+        if (member == round % size && begin % 3 == 0) {
+          std::this_thread::sleep_for(std::chrono::microseconds(round % 7 * 50));
+        }
+        for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+        by_member[static_cast<size_t>(member)] += end - begin;
+      });
+      ASSERT_EQ(visits, std::vector<int>(97, round)) << size;
+      ASSERT_EQ(std::accumulate(by_member.begin(), by_member.end(), int64_t{0}), 97 * round);
+    }
+  }
+}
+
+// Threads that come late find calls that are over, and calls of another shape.
+TEST(ThreadTeam, ManyTeamsOnFewProcessorsDoEveryBlockOnce) {
+  constexpr int kTeams = 6;
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kTeams; ++caller) {
+    callers.emplace_back([caller] {
+      ThreadTeam team(4);
+      std::vector<int> visits(64);
+      for (int i = 0; i < 3000; ++i) {
+        const int64_t count = 2 + (i + caller) * 7 % 63;
+        std::fill(visits.begin(), visits.end(), 0);
+        team.split(count, 1 + i % 4, [&](int, int64_t begin, int64_t end) {
+          for (int64_t j = begin; j < end; ++j) ++visits[static_cast<size_t>(j)];
+        });
+        ASSERT_EQ(std::accumulate(visits.begin(), visits.begin() + count, 0), count);
+        ASSERT_EQ(*std::max_element(visits.begin(), visits.end()), 1);
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(ThreadTeam, BlocksAreWholeGroupsOfItemsThatAreReadInMicroseconds) {
+  for (const int64_t multiple : {1, 4, 12, 16}) {
+    for (const int64_t bytes : {0, 1, 100, 4096, 100'000, 10'000'000}) {
+      const int64_t items = items_per_block(bytes, multiple);
+      EXPECT_GE(items, multiple);
+      EXPECT_EQ(items % multiple, 0);
+      if (items > multiple) {
+        EXPECT_LE(items * bytes, 400'000);
+        EXPECT_GE(items * bytes, 150'000);
+      }
+    }
+  }
+}
+
 TEST(ThreadTeam, RunsTemporaryAndConstantCallables) {
   ThreadTeam team(2);
   std::vector<int> seen(2);
@@ -138,10 +244,6 @@ TEST(ThreadTeam, RefusesImpossibleSizes) {
   EXPECT_THROW(ThreadTeam(0), Error);
   EXPECT_THROW(ThreadTeam(-1), Error);
   EXPECT_THROW(ThreadTeam(100000), Error);
-}
-
-TEST(HardwareThreads, IsAtLeastOne) {
-  EXPECT_GE(hardware_threads(), 1);
 }
 
 }  // namespace

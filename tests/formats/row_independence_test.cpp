@@ -103,6 +103,13 @@ TEST_P(RowIndependence, ManyPanelsGiveTheBitsOfARowAlone) {
   expect_independent({slow ? 330 : 620, 96}, {1, 16, 33, 81});
 }
 
+// Weights of which every thread takes several blocks, the last of a part smaller than the others, so that
+// threads take blocks of each other's parts.
+TEST_P(RowIndependence, ManyBlocksGiveTheBitsOfARowAlone) {
+  TOO_LONG_FOR_SANITIZERS();
+  expect_independent({968, 1056}, {1, 9});
+}
+
 /// Magnitudes at the ends of what a float can be, by row: huge, tiny, both in a group of 32, zeros of both
 /// signs, and numbers that cancel each other.
 float extreme(int64_t row, int64_t k, float value) {
