@@ -88,6 +88,7 @@ void add_decode_bench(Command command, DecodeBenchOptions& options) {
                      "The model that recipes with another one draft with");
   command.add_option("--threads", options.threads, "Threads to compute with; without it one per core")
       .range(1, 4096);
+  add_portable(command);
   command.add_flag("--ignore-eos", options.generate.ignore_eos, "Go on after the end-of-sequence token");
   command.add_flag("--json", options.json, "Print one JSON object");
   add_sampling(command, options.generate.sampling);

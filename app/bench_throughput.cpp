@@ -296,6 +296,7 @@ void add_bench_throughput(Command bench_group) {
       .type_name("MODEL");
   command.add_option("--threads", options->threads, "Threads to compute with; 0: one per core")
       .range(0, 4096);
+  add_portable(command);
   add_sampling(command, options->generate.sampling);
   command.add_flag("--json", options->json, "Print one JSON object");
   command.footer(

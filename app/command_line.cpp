@@ -97,6 +97,10 @@ Option Command::add_flag(const char* names, bool& value, const char* what) {
   return Option(command_->add_flag(names, value, what));
 }
 
+Option Command::add_action(const char* names, std::function<void()> action, const char* what) {
+  return Option(command_->add_flag_callback(names, std::move(action), what));
+}
+
 Option Command::option(const char* name) const {
   return Option(command_->get_option(name));
 }

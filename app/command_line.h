@@ -70,6 +70,9 @@ class Command {
   Option add_list(const char* names, Values& values, const char* what);
   /// Adds an option without a value that sets a variable to true.
   Option add_flag(const char* names, bool& value, const char* what);
+  /// Adds an option without a value that does something while the command line is read, before the command's
+  /// own work.
+  Option add_action(const char* names, std::function<void()> action, const char* what);
   /// Finds an option that has been added.
   Option option(const char* name) const;
   /// Tells whether an option was on the command line.

@@ -153,6 +153,7 @@ void add_eval_perplexity(Command eval) {
       .range(int64_t{1}, most);
   command.add_option("--threads", options->common.threads, "Threads to compute with; without it one per core")
       .range(1, 4096);
+  add_portable(command);
   command.add_flag("--json", options->json, "Print one JSON object");
   const char* const packing = "Packing";
   command

@@ -52,6 +52,13 @@ class Section {
   std::string& out_;
 };
 
+/// Whether this machine's bytes are those of every other, and what it takes.
+std::string portable_text(const MachineReport& machine) {
+  if (machine.portable) return "yes: lossless recipes give the same bytes here as with --portable elsewhere";
+  return fmt::format("no: --portable computes with \"{}\", which read prompts more slowly",
+                     machine.portable_kernels);
+}
+
 std::string rope_text(const ModelReport& report) {
   const std::string& name = report.rope_scaling;
   std::string text = fmt::format("theta {}, ", report.rope_theta);
@@ -165,6 +172,7 @@ void print_text(const ModelReport& report, const MachineReport& machine, bool te
   here.line("processor", "{}", machine.cpu);
   here.line("instruction sets", "{}", fmt::join(machine.instruction_sets, ", "));
   here.line("kernels in use", "{}", machine.kernels);
+  here.line("portable", "{}", portable_text(machine));
   here.line("threads", "{} ({})", machine.threads, machine.threads_reason);
   write_out(out);
 }
@@ -262,6 +270,8 @@ void print_json(const ModelReport& report, const MachineReport& machine, bool te
   object["machine"] = {{"cpu", machine.cpu},
                        {"instruction_sets", machine.instruction_sets},
                        {"kernels", machine.kernels},
+                       {"portable", machine.portable},
+                       {"portable_kernels", machine.portable_kernels},
                        {"threads", machine.threads},
                        {"threads_reason", machine.threads_reason}};
   if (tensors && report.packed) {
@@ -301,6 +311,7 @@ void add_inspect(Command program) {
   add_model(command, options->common);
   command.add_flag("--tensors", options->tensors, "List every tensor, or every plane of a .vbt file");
   command.add_flag("--verify", options->verify, "Compare all of a .vbt file with its checksums");
+  add_portable(command);
   command.add_flag("--json", options->json, "Print one JSON object");
   command.footer(
       "Examples:\n"

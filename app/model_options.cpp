@@ -39,7 +39,13 @@ void add_decoding(Command command, CommonOptions& options) {
       .group(decoding);
   add(decoding, "--threads", options.threads, "Threads to compute with; without it one per core")
       .range(1, 4096);
+  add_portable(command).group(decoding);
   add_sampling(command, options.sampling);
+}
+
+Option add_portable(Command command) {
+  return command.add_action("--portable", use_portable_kernels,
+                            "Compute so that every machine gives the same bytes");
 }
 
 void add_sampling(Command command, SamplingOptions& choice) {

@@ -27,8 +27,10 @@ struct CommonOptions {
 
 /// Adds MODEL.
 void add_model(Command command, CommonOptions& options);
-/// Adds --recipe, --draft-length, --draft-threshold, --threads and the sampling options.
+/// Adds --recipe, --draft-length, --draft-threshold, --threads, --portable and the sampling options.
 void add_decoding(Command command, CommonOptions& options);
+/// Adds --portable, which chooses the kernels of this process before the command's work begins.
+Option add_portable(Command command);
 /// Adds the sampling options alone.
 void add_sampling(Command command, SamplingOptions& choice);
 

@@ -32,6 +32,7 @@ const Program kProgram = {
     .footer =
         "MODEL is a directory in Hugging Face layout, a .gguf or a .vbt file.\n"
         "VERBATIM_ISA=scalar|avx2|avx512|amx forces a lower instruction set than the machine's best.\n"
+        "VERBATIM_PORTABLE=1 computes so that every machine gives the same bytes, as --portable does.\n"
         "`verbatim COMMAND --help` shows a command's options and examples.\n"
         "\n"
         "Examples:\n"

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "fail.h"
 #include "interrupt.h"
+#include "model_options.h"
 #include "progress.h"
 #include "stop_signals.h"
 #include "text_io.h"
@@ -249,6 +250,7 @@ void add_engine(Command command, Options& options) {
   command.add_option("--threads", options.threads, "Threads to compute with; without it one per core")
       .group(decoding)
       .range(1, 4096);
+  add_portable(command).group(decoding);
   command
       .add_option("--cache-dir", options.cache_dir,
                   "Keeps the beginnings of conversations in a folder, for after a restart")

@@ -13,5 +13,6 @@ void add_sweep(app::Command program);
 void add_drafting(app::Command program);
 void add_masks(app::Command program);
 void add_structures(app::Command program);
+void add_texts(app::Command program);
 
 }  // namespace verbatim::bench

@@ -16,6 +16,7 @@ void add_commands(Command program) {
   bench::add_drafting(program);
   bench::add_masks(program);
   bench::add_structures(program);
+  bench::add_texts(program);
 }
 
 }  // namespace
@@ -25,6 +26,7 @@ const Program kProgram = {
     .description = "Measures the parts of Verbatim: products, passes, caches, drafts.",
     .footer =
         "VERBATIM_ISA=scalar|avx2|avx512|amx forces a lower instruction set than the machine's best.\n"
+        "VERBATIM_PORTABLE=1 computes so that every machine gives the same bytes, as --portable does.\n"
         "`verbatim-bench COMMAND --help` shows a command's options and examples. `verbatim bench` tells "
         "which recipe\n"
         "is fastest for a model.\n"

@@ -1,8 +1,9 @@
 #include "checkpoint/rope_scaling.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
+
+#include "base/elementary.h"
 
 namespace verbatim {
 
@@ -16,7 +17,7 @@ int32_t scaled_context(int32_t stated, std::optional<int32_t> original, float fa
 
 float yarn_attention_factor(float factor, std::optional<float> mscale, std::optional<float> mscale_all_dim) {
   if (!(factor > 1.0f)) return 1.0f;
-  const double logarithm = std::log(static_cast<double>(factor));
+  const double logarithm = elementary::log(static_cast<double>(factor));
   const auto scale = [logarithm](float weight) { return 0.1 * weight * logarithm + 1.0; };
   if (mscale.value_or(0.0f) != 0.0f && mscale_all_dim.value_or(0.0f) != 0.0f) {
     return static_cast<float>(scale(*mscale) / scale(*mscale_all_dim));

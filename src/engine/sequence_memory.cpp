@@ -68,7 +68,7 @@ const ChunkOrigin* SequenceMemory::origin(const std::string& reading) {
   const ModelData& model = data_of(model_);
   const CacheShape& shape = pool_.shape();
   const ChunkOrigin made{.model = digest_of(model, parse_reading(reading, "the recipe")),
-                         .path = text_field<32>(kernels().name),
+                         .path = text_field<32>(kernels().rounding),
                          .reading = text_field<64>(reading),
                          .layers = static_cast<uint32_t>(shape.layers),
                          .kv_heads = static_cast<uint32_t>(shape.kv_heads),

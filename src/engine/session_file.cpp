@@ -28,7 +28,7 @@ struct Header {
   uint64_t tokens = 0;              ///< how many follow
   uint64_t positions = 0;           ///< that the keys and values are for
   uint64_t stored = 0;              ///< bytes of keys and values
-  std::array<char, 32> path = {};   ///< the machine path that computed them
+  std::array<char, 32> path = {};   ///< how the kernels that computed them round: KernelTable::rounding
   std::array<char, 64> cache = {};  ///< cache_name()
   std::array<char, 64> reading = {};
   uint64_t checksum = 0;  ///< of everything else: the header up to here, and what follows it
@@ -50,7 +50,7 @@ void write_session(const std::filesystem::path& path, const SavedSession& sessio
   header.tokens = session.tokens.size();
   header.positions = stored.empty() ? 0 : static_cast<uint64_t>(session.positions);
   header.stored = stored.size();
-  header.path = text_field<32>(kernels().name);
+  header.path = text_field<32>(kernels().rounding);
   header.cache = text_field<64>(cache_name(session.cache));
   header.reading = text_field<64>(session.reading);
   const auto tokens = std::as_bytes(std::span(session.tokens));
@@ -98,7 +98,7 @@ LoadedSession parse_session(std::span<const std::byte> bytes, const std::string&
   loaded.session.reading = text_of(header.reading);
   parse_reading(loaded.session.reading, where);
   if (header.positions > header.tokens) bad_input("{} holds more positions than tokens", where);
-  if (text_of(header.path) != kernels().name) return loaded;
+  if (text_of(header.path) != kernels().rounding) return loaded;
   loaded.session.positions = static_cast<int64_t>(header.positions);
   const std::span<const std::byte> stored = rest.subspan(header.tokens * sizeof(int32_t));
   loaded.stored.assign(stored.begin(), stored.end());

@@ -43,8 +43,8 @@ struct SessionModel {
 LoadedSession parse_session(std::span<const std::byte> bytes, const std::string& where,
                             const SessionModel& model);
 
-/// Reads a session's file. Keys and values that another machine path computed are left out, because their
-/// bits would differ. Throws Error(kBadInput) when the file is no session's, is damaged, or belongs to
+/// Reads a session's file. Keys and values that kernels of another rounding computed are left out, because
+/// their bits would differ. Throws Error(kBadInput) when the file is no session's, is damaged, or belongs to
 /// another model.
 LoadedSession read_session(const std::filesystem::path& path, const ModelData& model);
 

@@ -4,7 +4,9 @@
 
 namespace verbatim {
 
-// The tables of the instruction-set folders. Only dispatch.cpp and the folders themselves include this.
+// The tables of the instruction-set folders. Only dispatch.cpp and the folders themselves include this. The
+// portable ones take from the fast tables what the formats alone define to the last bit, products in integers
+// and all that is element by element, and the products in BF16 from tables with fused multiply-adds.
 namespace scalar {
 const KernelTable& table();
 }
@@ -14,9 +16,11 @@ const KernelTable& table();
 namespace avx512 {
 const KernelTable& table();            // AVX-512 F, BW, DQ and VL alone
 const KernelTable& vnni_bf16_table();  // with the int8 and bf16 dot products
+const KernelTable& portable_vnni_bf16_table();
 }  // namespace avx512
 namespace amx {
 const KernelTable& table();
-}
+const KernelTable& portable_table();
+}  // namespace amx
 
 }  // namespace verbatim

@@ -269,9 +269,15 @@ struct ScaledRow {
   float zeros;   ///< Σ x[i] · zeros[i]
 };
 
+/// The rounding of kernels whose every operation has the bits of the scalar reference.
+inline constexpr const char* kPortableRounding = "portable";
+
 /// The kernels of one machine path.
 struct KernelTable {
   const char* name;  ///< for people: "avx512 (vnni, bf16)"
+  /// Names how the kernels round, where names of tables do not: tables of the same rounding give the same
+  /// bits.
+  const char* rounding = kPortableRounding;
 
   // Products with panels in BF16, F16 and F32.
   void (*panels_bf16)(const PanelProduct<BFloat16, BFloat16>&);

@@ -14,7 +14,7 @@ namespace verbatim {
 /// What the bits of keys and values depend on beside the tokens. It is written to files as it lies in memory.
 struct ChunkOrigin {
   Digest model = {};                  ///< of the config, the weights, and how this machine rounds
-  std::array<char, 32> path = {};     ///< the machine path that computes
+  std::array<char, 32> path = {};     ///< how the kernels that compute round: KernelTable::rounding
   std::array<char, 64> reading = {};  ///< the recipe's reading that verifies
   uint32_t layers = 0;
   uint32_t kv_heads = 0;

@@ -5,6 +5,8 @@
 #include <numbers>
 #include <optional>
 
+#include "base/elementary.h"
+
 namespace verbatim {
 
 namespace {
@@ -32,8 +34,8 @@ class YarnRamp {
     const double size = config.head_dim;
     // The index of the pair, not necessarily an integer, that makes this many turns in the original context.
     const auto pair_of = [&](double turns) {
-      return size * std::log(scaling.original_context / (turns * 2.0 * std::numbers::pi)) /
-             (2.0 * std::log(static_cast<double>(config.rope_theta)));
+      return size * elementary::log(scaling.original_context / (turns * 2.0 * std::numbers::pi)) /
+             (2.0 * elementary::log(static_cast<double>(config.rope_theta)));
     };
     begin_ = pair_of(scaling.yarn.beta_fast);
     end_ = pair_of(scaling.yarn.beta_slow);
@@ -65,7 +67,7 @@ RotaryEmbedding::RotaryEmbedding(const ModelConfig& config) : scaling_(config.ro
   if (scaling_.kind == RopeScaling::Kind::kYarn) ramp.emplace(config);
   frequencies_.reserve(static_cast<size_t>(half));
   for (int32_t i = 0; i < half; ++i) {
-    double frequency = std::pow(static_cast<double>(config.rope_theta), -2.0 * i / config.head_dim);
+    double frequency = elementary::pow(static_cast<double>(config.rope_theta), -2.0 * i / config.head_dim);
     switch (config.rope_scaling.kind) {
       case RopeScaling::Kind::kNone:
         break;
@@ -93,7 +95,7 @@ double RotaryEmbedding::log_stretch(int64_t position) const {
   const double beyond = static_cast<double>(position + 1 - scaling_.original_context);
   if (stretch_powers_.empty() || beyond <= 0.0) return 0.0;
   // factor · length / original - (factor - 1)
-  return std::log1p(scaling_.factor * beyond / scaling_.original_context);
+  return elementary::log1p(scaling_.factor * beyond / scaling_.original_context);
 }
 
 void RotaryEmbedding::angles(int64_t position, float* cosine, float* sine) const {
@@ -103,9 +105,10 @@ void RotaryEmbedding::angles(int64_t position, float* cosine, float* sine) const
     double angle = static_cast<double>(position) * frequencies_[i];
     // The base enters the frequency with the power -2i / head_dim and is stretched with head_dim /
     // (head_dim - 2).
-    if (stretch > 0.0) angle *= std::exp(stretch_powers_[i] * stretch);
-    cosine[i] = static_cast<float>(std::cos(angle)) * attention;
-    sine[i] = static_cast<float>(std::sin(angle)) * attention;
+    if (stretch > 0.0) angle *= elementary::exp(stretch_powers_[i] * stretch);
+    const elementary::SineCosine exact = elementary::sine_cosine(angle);
+    cosine[i] = static_cast<float>(exact.cosine) * attention;
+    sine[i] = static_cast<float>(exact.sine) * attention;
   }
 }
 

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <limits>
 
+#include "base/elementary.h"
 #include "sampling/logits.h"
 
 namespace verbatim {
@@ -97,7 +98,7 @@ double gather_for_top_p(std::span<const float> logits, float largest, const Samp
   const double negligible =
       0.5 * (1.0 - static_cast<double>(options.top_p)) * total / static_cast<double>(logits.size());
   const auto threshold =
-      static_cast<float>(static_cast<double>(largest) + options.temperature * std::log(negligible));
+      static_cast<float>(static_cast<double>(largest) + options.temperature * elementary::log(negligible));
   visit_at_least(logits, threshold, [&](size_t token) {
     if (!(logits[token] >= threshold)) return;
     memory.push_back({logits[token], 0.0f, static_cast<int32_t>(token)});
@@ -136,7 +137,7 @@ Cut find_cut(std::span<const float> logits, float largest, const SamplingOptions
   }
   if (options.min_p > 0.0f) {
     const double lowest =
-        static_cast<double>(largest) + options.temperature * std::log(double{options.min_p});
+        static_cast<double>(largest) + options.temperature * elementary::log(double{options.min_p});
     cut = tighter(cut, {static_cast<float>(lowest), std::numeric_limits<int32_t>::max()});
   }
   return cut;

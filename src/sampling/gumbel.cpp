@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/elementary.h"
 #include "sampling/logits.h"
 
 namespace verbatim {
@@ -18,7 +19,7 @@ using BlockWords = std::array<uint32_t, kBlock>;
 
 double noise_from(uint32_t word) {
   const double u = (static_cast<double>(word) + 0.5) * 0x1p-32;  // never 0 and never 1
-  return -std::log(-std::log(u));
+  return -elementary::log(-elementary::log(u));
 }
 
 /// The random words of the tokens first .. first + kBlock - 1.

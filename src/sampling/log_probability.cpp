@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/elementary.h"
 #include "base/error.h"
 #include "sampling/logits.h"
 
@@ -22,8 +23,8 @@ double log_probability(float logit, float largest, double log_total) {
 }
 
 double log_total_of(std::span<const float> logits, float largest) {
-  if (!std::isinf(largest)) return std::log(softmax_total(logits, largest, 1.0f));
-  return std::log(static_cast<double>(std::count(logits.begin(), logits.end(), largest)));
+  if (!std::isinf(largest)) return elementary::log(softmax_total(logits, largest, 1.0f));
+  return elementary::log(static_cast<double>(std::count(logits.begin(), logits.end(), largest)));
 }
 
 /// The tokens of the `count` largest logits, best first.

@@ -1,8 +1,8 @@
 #include "speculation/acceptance.h"
 
-#include <cmath>
 #include <exception>
 
+#include "base/elementary.h"
 #include "sampling/probability.h"
 #include "sampling/rejection.h"
 
@@ -16,7 +16,7 @@ int32_t decide(const Recipe& recipe, const Draft& draft, int32_t node, std::span
   const auto position = static_cast<int64_t>(tokens.size());
   const int32_t drafted = draft.nodes[static_cast<size_t>(node)].token;
   if (recipe.acceptance == Recipe::Acceptance::kBild) {
-    if (-std::log(probability(sampler.constrained(logits, tokens), drafted)) <= recipe.rollback)
+    if (-elementary::log(probability(sampler.constrained(logits, tokens), drafted)) <= recipe.rollback)
       return drafted;
     return sampler.sample(logits, position, tokens);
   }

@@ -464,8 +464,10 @@ class SchemaReader {
                         : repeat_node(sequence_node({text_node(kSeparator), item}), from, to);
     }
     for (int64_t i = known; i > 0; --i) {
-      std::vector<NodePointer> parts = {first[static_cast<size_t>(i - 1)], rest};
-      if (i > 1) parts.insert(parts.begin(), text_node(kSeparator));
+      std::vector<NodePointer> parts;
+      if (i > 1) parts.push_back(text_node(kSeparator));
+      parts.push_back(first[static_cast<size_t>(i - 1)]);
+      parts.push_back(rest);
       rest = sequence_node(std::move(parts));
       if (i > least) rest = repeat_node(rest, 0, 1);
     }

@@ -1,5 +1,6 @@
 #include "verbatim/machine.h"
 
+#include <string_view>
 #include <utility>
 
 #include "base/cpu.h"
@@ -16,6 +17,8 @@ MachineReport describe_machine() {
     report.instruction_sets.emplace_back(kernel_table(isa, features).name);
   }
   report.kernels = kernels().name;
+  report.portable = std::string_view(kernels().rounding) == kPortableRounding;
+  report.portable_kernels = portable_kernel_table(preferred_isa(), features).name;
   ThreadChoice choice = choose_threads(describe_processors());
   report.threads = choice.threads;
   report.threads_reason = std::move(choice.reason);

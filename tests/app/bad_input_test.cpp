@@ -104,6 +104,8 @@ TEST(BadSetting, IsRefused) {
 TEST(BadMachinePath, ThatIsUnknownIsRefused) {
   const std::string model = test::default_model();
   RunOptions options = limited();
+  options.environment = {{"VERBATIM_PORTABLE", "yes"}};
+  expect_refused({"inspect", model}, kUsageExit, {"VERBATIM_PORTABLE is \"yes\""}, options);
   options.environment = {{"VERBATIM_ISA", "mmx"}};
   expect_refused({"generate", model, "-p", "x", "-n", "2"}, kUsageExit, {"VERBATIM_ISA is \"mmx\""}, options);
   expect_refused({"inspect", model}, kUsageExit, {"VERBATIM_ISA is \"mmx\""}, options);

@@ -130,5 +130,19 @@ TEST(Inspect, HonoursTheForcedMachinePath) {
   EXPECT_EQ(json::parse(result.out)["machine"]["kernels"], "scalar");
 }
 
+TEST(Inspect, SaysWhetherTheBytesAreThoseOfEveryMachine) {
+  const json usual = inspect_json(test::default_model())["machine"];
+  EXPECT_EQ(usual["portable"], usual["kernels"] == usual["portable_kernels"]);
+  RunOptions options;
+  options.environment = {{"VERBATIM_PORTABLE", "1"}};
+  for (const RunResult& result : {run_program({"inspect", test::default_model(), "--json", "--portable"}),
+                                  run_program({"inspect", test::default_model(), "--json"}, options)}) {
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const json machine = json::parse(result.out)["machine"];
+    EXPECT_EQ(machine["portable"], true);
+    EXPECT_EQ(machine["kernels"], usual["portable_kernels"]);
+  }
+}
+
 }  // namespace
 }  // namespace verbatim

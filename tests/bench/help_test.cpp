@@ -23,7 +23,8 @@ void expect_help(const std::vector<std::string>& arguments, const std::string& e
 
 TEST(BenchHelp, HasExamples) {
   expect_help({"--help"}, "verbatim-bench kernels");
-  for (const std::string command : {"kernels", "passes", "attention", "context", "sweep", "drafting"}) {
+  for (const std::string command :
+       {"kernels", "passes", "attention", "context", "sweep", "drafting", "texts"}) {
     expect_help({command, "--help"}, "verbatim-bench " + command);
   }
 }

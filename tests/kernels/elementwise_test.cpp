@@ -90,6 +90,36 @@ TEST_P(Elementwise, GroupsOf128AreQuantizedTheSameOnEveryPath) {
   }
 }
 
+TEST_P(Elementwise, NormActivationAndRotationAreTheSameOnEveryPath) {
+  const int64_t n = 1008;
+  for (const float deviation : {1e-30f, 1e-3f, 1.0f, 30.0f, 1e18f}) {
+    const std::vector<float> x = test::random_floats(n, 11, deviation);
+    const std::vector<float> y = test::random_floats(n, 12);
+    struct Results {
+      std::vector<float> norm = std::vector<float>(n);
+      std::vector<float> gate = std::vector<float>(n);
+      std::vector<float> rotated;
+      std::vector<float> sum;
+    };
+    const auto results = [&](const KernelTable& kernel) {
+      Results out;
+      out.sum = out.rotated = x;
+      kernel.rms_norm(x.data(), y.data(), n, n, 1e-6f, out.norm.data());
+      kernel.silu_gate(x.data(), y.data(), n, out.gate.data());
+      kernel.rotate(out.rotated.data(), y.data(), y.data() + 500, 500);
+      kernel.add(out.sum.data(), y.data(), n);
+      kernel.scale(out.sum.data(), n, 0.3f);
+      return out;
+    };
+    const Results actual = results(kernel_);
+    const Results expected = results(scalar_);
+    EXPECT_EQ(actual.norm, expected.norm) << deviation;
+    EXPECT_EQ(actual.gate, expected.gate) << deviation;
+    EXPECT_EQ(actual.rotated, expected.rotated) << deviation;
+    EXPECT_EQ(actual.sum, expected.sum) << deviation;
+  }
+}
+
 TEST_P(Elementwise, RmsNormIsCloseToTheReference) {
   const int64_t length = 100;
   std::vector<float> x = test::random_floats(128, 3);
@@ -165,20 +195,7 @@ TEST_P(Elementwise, SoftmaxOverChunksIsCloseToTheReference) {
   }
 }
 
-/// The paths that multiply and add at once, where the scalar path rounds twice.
-std::vector<MachinePath> fused_paths() {
-  std::vector<MachinePath> paths = machine_paths();
-  paths.erase(paths.begin());
-  return paths;
-}
-
-class FusedElementwise : public Elementwise {};
-INSTANTIATE_TEST_SUITE_P(, FusedElementwise, testing::ValuesIn(fused_paths()),
-                         test::path_name<testing::TestParamInfo<MachinePath>>);
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FusedElementwise);
-
-TEST_P(FusedElementwise, SoftmaxIsTheSameOnEveryPath) {
-  const KernelTable& least = *machine_paths()[1].table;
+TEST_P(Elementwise, SoftmaxIsTheSameOnEveryPath) {
   for (const float deviation : {1.0f, 30.0f, 1e4f}) {
     const std::vector<float> scores = test::random_floats(128, 8, deviation);
     SoftmaxState state{0.5f * deviation, 3.0f};
@@ -188,7 +205,7 @@ TEST_P(FusedElementwise, SoftmaxIsTheSameOnEveryPath) {
     std::vector<BFloat16> probabilities(128);
     std::vector<BFloat16> expected(128);
     EXPECT_EQ(kernel_.softmax_chunk(mine.data(), 128, 3, 125, 0.7f, &state, probabilities.data()),
-              least.softmax_chunk(theirs.data(), 128, 3, 125, 0.7f, &expected_state, expected.data()));
+              scalar_.softmax_chunk(theirs.data(), 128, 3, 125, 0.7f, &expected_state, expected.data()));
     EXPECT_EQ(state.maximum, expected_state.maximum);
     EXPECT_EQ(state.sum, expected_state.sum);
     for (size_t i = 0; i < 128; ++i) ASSERT_EQ(probabilities[i].bits, expected[i].bits) << scores[i];

@@ -19,4 +19,15 @@ std::vector<MachinePath> machine_paths() {
   return paths;
 }
 
+std::vector<MachinePath> portable_paths() {
+  const CpuFeatures& features = cpu_features();
+  std::vector<MachinePath> paths = machine_paths();
+  for (MachinePath& path : paths) {
+    // Only the tables that round in their own way have another beside them.
+    if (std::string_view(path.table->rounding) == kPortableRounding) continue;
+    path.table = &portable_kernel_table(path.name == "amx" ? Isa::kAmx : Isa::kAvx512, features);
+  }
+  return paths;
+}
+
 }  // namespace verbatim::test

@@ -17,6 +17,9 @@ struct MachinePath {
 /// All of them, the scalar reference first.
 std::vector<MachinePath> machine_paths();
 
+/// The same paths, each with its fastest portable kernels.
+std::vector<MachinePath> portable_paths();
+
 /// kernels() are those of a table while the object lives.
 class SelectedKernels {
  public:

@@ -65,6 +65,7 @@ const KernelTable& table() {
   static const KernelTable kernels = [] {
     KernelTable t = avx512::vnni_bf16_table();
     t.name = "amx (int8, bf16)";
+    t.rounding = "bf16 tiles";
     t.panels_bf16 = panels_bf16;
     t.tile_product = tile_product;
     t.scaled_product = scaled_product;
@@ -80,6 +81,23 @@ const KernelTable& table() {
     t.code_product[kCodesBoth] = codes_by_rows<kCodesBoth, code_product_both>;
     t.code_product[kCodesBytes] = codes_by_rows<kCodesBytes, code_product_bytes>;
     t.multiply_registers = multiply_registers;
+    return t;
+  }();
+  return kernels;
+}
+
+const KernelTable& portable_table() {
+  static const KernelTable kernels = [] {
+    const KernelTable& plain = avx512::table();
+    KernelTable t = table();
+    t.name = "amx (int8, bf16), portable";
+    t.rounding = kPortableRounding;
+    t.panels_bf16 = plain.panels_bf16;
+    t.tile_product = nullptr;
+    t.scaled_product = nullptr;
+    t.squeeze3 = plain.squeeze3;
+    t.squeeze4 = plain.squeeze4;
+    t.multiply_registers = plain.multiply_registers;
     return t;
   }();
   return kernels;

@@ -109,6 +109,9 @@ VERBATIM_INLINE F32x16 min(const F32x16& a, const F32x16& b) {
 VERBATIM_INLINE F32x16 fma(const F32x16& a, const F32x16& b, const F32x16& c) {
   return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
 }
+VERBATIM_INLINE F32x16 fma_of_bf16(const F32x16& a, const F32x16& b, const F32x16& c) {
+  return fma(a, b, c);
+}
 VERBATIM_INLINE F32x16 absolute(const F32x16& a) {
   const __m256 sign = _mm256_set1_ps(-0.0f);
   return {_mm256_andnot_ps(sign, a.low), _mm256_andnot_ps(sign, a.high)};

@@ -80,11 +80,24 @@ const KernelTable& vnni_bf16_table() {
   static const KernelTable kernels = [] {
     KernelTable t = table();
     t.name = "avx512 (vnni, bf16)";
+    t.rounding = "bf16 dot products";
     t.panels_bf16 = panels_bf16;
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
     generic::fill_code_product<VnniDot>(t.code_product);
     t.softmax_chunk = generic::softmax_chunk<F32x16, ProcessorRounding>;
     t.multiply_registers = multiply_registers;
+    return t;
+  }();
+  return kernels;
+}
+
+const KernelTable& portable_vnni_bf16_table() {
+  static const KernelTable kernels = [] {
+    KernelTable t = vnni_bf16_table();
+    t.name = "avx512 (vnni, bf16), portable";
+    t.rounding = kPortableRounding;
+    t.panels_bf16 = table().panels_bf16;
+    t.multiply_registers = table().multiply_registers;
     return t;
   }();
   return kernels;

@@ -93,6 +93,9 @@ VERBATIM_INLINE F32x16 min(F32x16 a, F32x16 b) {
 VERBATIM_INLINE F32x16 fma(F32x16 a, F32x16 b, F32x16 c) {
   return {_mm512_fmadd_ps(a.lanes, b.lanes, c.lanes)};
 }
+VERBATIM_INLINE F32x16 fma_of_bf16(F32x16 a, F32x16 b, F32x16 c) {
+  return fma(a, b, c);
+}
 VERBATIM_INLINE F32x16 absolute(F32x16 a) {
   return {_mm512_abs_ps(a.lanes)};
 }

@@ -14,7 +14,7 @@ int64_t multiply_registers(int64_t steps, float* out) {
   V sums[kSums];
   for (V& sum : sums) sum = V::set(1.0f);
   for (int64_t step = 0; step < steps; ++step) {
-    for (V& sum : sums) sum = fma(sum, factor, factor);
+    for (V& sum : sums) sum = fma_of_bf16(sum, factor, factor);
   }
   for (int i = 1; i < kSums; ++i) sums[0] = sums[0] + sums[i];
   sums[0].store(out);

@@ -44,9 +44,8 @@ struct FloatMicro {
   }
 };
 
-/// The product with panels in BF16, whose pairs are widened to float. A product of two BF16 numbers is exact
-/// in float, so fused and separate multiply-add agree, and every instruction set that uses this gives the
-/// same bits.
+/// The product with panels in BF16, whose pairs are widened to float: one multiply-add per weight, in the
+/// order of k. Every instruction set that uses this gives the same bits.
 template <typename V>
 struct Bf16Micro {
   static constexpr int kSums = V::kSums;
@@ -67,8 +66,8 @@ struct Bf16Micro {
           // Read as one word: from two 16-bit loads GCC 12 makes vector loads that reach past the last row.
           uint32_t pair;
           __builtin_memcpy(&pair, a + r * p.a_stride + k, sizeof pair);
-          sums[r][j] = fma(V::set(__builtin_bit_cast(float, pair << 16)), even, sums[r][j]);
-          sums[r][j] = fma(V::set(__builtin_bit_cast(float, pair & 0xffff0000u)), odd, sums[r][j]);
+          sums[r][j] = fma_of_bf16(V::set(__builtin_bit_cast(float, pair << 16)), even, sums[r][j]);
+          sums[r][j] = fma_of_bf16(V::set(__builtin_bit_cast(float, pair & 0xffff0000u)), odd, sums[r][j]);
         }
       }
     }
@@ -99,8 +98,10 @@ struct WidenedMicro {
         V odd;
         __builtin_prefetch(weights + j * p.panel_stride + k * kPanelWidth + kWidenedAhead);
         V::load_pairs(weights + j * p.panel_stride + k * kPanelWidth, &even, &odd);
-        for (int r = 0; r < kRows; ++r) sums[r][j] = fma(V::set(a[r * p.a_stride + k]), even, sums[r][j]);
-        for (int r = 0; r < kRows; ++r) sums[r][j] = fma(V::set(a[r * p.a_stride + k + 1]), odd, sums[r][j]);
+        for (int r = 0; r < kRows; ++r)
+          sums[r][j] = fma_of_bf16(V::set(a[r * p.a_stride + k]), even, sums[r][j]);
+        for (int r = 0; r < kRows; ++r)
+          sums[r][j] = fma_of_bf16(V::set(a[r * p.a_stride + k + 1]), odd, sums[r][j]);
       }
     }
     store_sums(sums, c, p.c_stride);

@@ -97,8 +97,8 @@ VERBATIM_INLINE void squeeze_rows(const SqueezeProduct& p, const uint16_t* tiles
         V a_even;
         V a_odd;
         V::load_pairs(a + r * p.a_stride + t * 32, &a_even, &a_odd);
-        sums[r] = fma(a_even, even, sums[r]);
-        sums[r] = fma(a_odd, odd, sums[r]);
+        sums[r] = fma_of_bf16(a_even, even, sums[r]);
+        sums[r] = fma_of_bf16(a_odd, odd, sums[r]);
       }
     }
     for (int r = 0; r < kRows; ++r) c[r * p.c_stride + column] = reduce_add(sums[r]);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/kernel_table.h"
+#include "kernels/scalar/multiply_add.h"
 
 namespace verbatim::scalar {
 
@@ -83,9 +84,17 @@ VERBATIM_LANES(max, a.lane[i] > b.lane[i] ? a.lane[i] : b.lane[i])
 VERBATIM_LANES(min, a.lane[i] < b.lane[i] ? a.lane[i] : b.lane[i])
 #undef VERBATIM_LANES
 
-/// a · b + c. Rounded twice here and once where the processor has the fused instruction.
+/// a · b + c, rounded once.
 VERBATIM_INLINE F32x16 fma(const F32x16& a, const F32x16& b, const F32x16& c) {
-  return a * b + c;
+  F32x16 v;
+  for (int i = 0; i < 16; ++i) v.lane[i] = multiply_add(a.lane[i], b.lane[i], c.lane[i]);
+  return v;
+}
+/// a · b + c, rounded once, where a and b are BF16 numbers.
+VERBATIM_INLINE F32x16 fma_of_bf16(const F32x16& a, const F32x16& b, const F32x16& c) {
+  F32x16 v;
+  for (int i = 0; i < 16; ++i) v.lane[i] = multiply_add_bf16(a.lane[i], b.lane[i], c.lane[i]);
+  return v;
 }
 
 VERBATIM_INLINE F32x16 absolute(const F32x16& a) {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { openIdle } from './idle.mjs';
 import { startServer } from '../serve.mjs';
-import { percentile } from './stream.mjs';
+import { percentile, streamCompletion } from './stream.mjs';
 import { answersAlone, describe, makeRequests, runCrowd } from './workload.mjs';
 
 const { values: options } = parseArgs({
@@ -12,11 +12,13 @@ const { values: options } = parseArgs({
     streams: { type: 'string', default: '64' },
     requests: { type: 'string', default: '64' },
     idle: { type: 'string', default: '2000' },
-    windows: { type: 'string', default: '5' },
+    windows: { type: 'string', default: '9' },
+    window: { type: 'string', default: '4' },
     rates: { type: 'string', default: '1,4,8,16,32' },
   },
 });
 const seconds = Number(options.seconds);
+const window = Number(options.window);
 const problems = [];
 const check = (good, problem) => { if (!good) problems.push(problem); };
 const residentMegabytes = (pid) =>
@@ -41,12 +43,12 @@ async function crowd(server, requests, expected) {
 
 async function idleConnections(server, requests, expected) {
   const ratios = { first: [], gaps: [] };
-  const window = (seed) => runCrowd(server.url, requests, expected,
-    { streams: 8, seconds: Math.max(4, seconds / 20), think: 200, leaving: 0, seed });
+  const crowded = (seed) => runCrowd(server.url, requests, expected,
+    { streams: 8, seconds: window, think: 200, leaving: 0, seed });
   for (let i = 0; i < Number(options.windows); ++i) {
-    const alone = await window(i + 1);
+    const alone = await crowded(i + 1);
     const idle = await openIdle(server.url, Number(options.idle));
-    const beside = await window(i + 1);
+    const beside = await crowded(i + 1);
     check(idle.lost() === 0, `${idle.lost()} idle connections were lost`);
     idle.close();
     for (const what of ['first', 'gaps']) ratios[what].push(percentile(beside[what], 0.5) / percentile(alone[what], 0.5));
@@ -56,18 +58,18 @@ async function idleConnections(server, requests, expected) {
     `between tokens ${gaps.toFixed(2)} (medians of ${options.windows} alternating windows)`);
 }
 
-/** Tokens per second with as many streams that never pause, plain over `auto`, in alternating windows. */
+/** Tokens per second of `auto` over plain with streams that never pause, in alternating windows. */
 async function rates(server, requests) {
+  const asked = requests.map((each) => ({ ...each, max_tokens: 64 }));
+  const lengths = [];
+  for (const request of asked) lengths.push(await lengthOf(server.url, request));
   for (const streams of options.rates.split(',').filter(Boolean).map(Number)) {
     const ratios = [];
     const speeds = { plain: [], auto: [] };
     for (let i = 0; i < Number(options.windows); ++i) {
       // Neither is always the one that finds the prompts remembered.
       for (const recipe of i % 2 === 0 ? ['plain', 'auto'] : ['auto', 'plain']) {
-        const asked = requests.map((each) => ({ ...each, max_tokens: 64, verbatim: { recipe } }));
-        const before = performance.now();
-        const answers = await runAll(server.url, asked, streams, 4 * Math.max(streams, 4));
-        speeds[recipe].push(answers / ((performance.now() - before) / 1000));
+        speeds[recipe].push(await speedOf(server.url, asked, lengths, recipe, streams));
       }
       ratios.push(speeds.auto.at(-1) / speeds.plain.at(-1));
     }
@@ -78,23 +80,41 @@ async function rates(server, requests) {
   }
 }
 
-/** Answers `count` requests with `streams` at a time, and returns the number of tokens that were generated. */
-async function runAll(base, requests, streams, count) {
+/** The characters and the tokens of the answer to a request. */
+async function lengthOf(base, request) {
+  const response = await fetch(new URL('/v1/completions', base), {
+    method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(request),
+  });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(JSON.stringify(answer));
+  return { characters: answer.choices[0].text.length, tokens: answer.usage.completion_tokens };
+}
+
+/**
+ * Tokens per second while `streams` clients each ask for one answer after the other. Every recipe gives the same
+ * texts, so the tokens that have arrived are known from the characters. Where one answer ends the next begins, from
+ * the first second to the last: if a number of answers were waited for, the last ones would run with few beside them.
+ */
+async function speedOf(base, requests, lengths, recipe, streams) {
+  const begin = performance.now() + 1000;
+  const end = begin + 1000 * window;
   let next = 0;
   let tokens = 0;
   const client = async () => {
-    while (next < count) {
-      const request = requests[next++ % requests.length];
-      const response = await fetch(new URL('/v1/completions', base), {
-        method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(request),
-      });
-      const answer = await response.json();
-      if (!response.ok) throw new Error(JSON.stringify(answer));
-      tokens += answer.usage.completion_tokens;
+    while (performance.now() < end) {
+      const index = next++ % requests.length;
+      const { characters, tokens: all } = lengths[index];
+      const onText = (text) => {
+        const now = performance.now();
+        if (now >= begin && now < end) tokens += text.length * all / characters;
+        return now >= end;
+      };
+      const answer = await streamCompletion(base, { ...requests[index], verbatim: { recipe } }, { onText });
+      if (answer.status !== 200) throw new Error(`a request was answered ${answer.status} ${answer.error ?? ''}`);
     }
   };
   await Promise.all(Array.from({ length: streams }, client));
-  return tokens;
+  return tokens / window;
 }
 
 const server = await startServer('--batch', '32', '--recipes', 'plain,auto');

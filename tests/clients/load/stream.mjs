@@ -3,9 +3,10 @@ import http from 'node:http';
 
 /**
  * Asks for a completion and reads its stream. `leaveAfter` closes the connection after so many chunks; 0 closes it as
- * soon as the request is sent. Resolves to { status, text, finish, first, gaps, left }: the times are in milliseconds.
+ * soon as the request is sent. `onText` is called with every piece of text; where it returns true, the connection is
+ * closed. Resolves to { status, text, finish, first, gaps, left }: the times are in milliseconds.
  */
-export function streamCompletion(base, request, { leaveAfter = Infinity, agent } = {}) {
+export function streamCompletion(base, request, { leaveAfter = Infinity, onText = () => false, agent } = {}) {
   const url = new URL('/v1/completions', base);
   const body = JSON.stringify({ ...request, stream: true });
   const begun = performance.now();
@@ -49,6 +50,7 @@ export function streamCompletion(base, request, { leaveAfter = Infinity, agent }
             else answer.gaps.push(now - last);
             last = now;
             ++chunks;
+            if (onText(choice.text)) leaveAfter = 0;
           }
           answer.text += choice.text ?? '';
           answer.finish = choice.finish_reason ?? answer.finish;

@@ -1,0 +1,64 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/cpu.h"
+#include "bench/run_bench.h"
+
+namespace verbatim {
+namespace {
+
+using test::lines_of;
+using test::run_bench;
+using test::RunResult;
+
+/// The lines of tests/data/portable.txt: an amount, its numbers of prompts and of tokens, its recipes, and
+/// the SHA-256 of the texts.
+struct Recorded {
+  std::string limit;
+  std::string tokens;
+  std::string recipes;
+  std::string sum;
+};
+Recorded recorded(const std::string& amount) {
+  std::ifstream file(test::own_data() / "portable.txt");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name;
+    Recorded found;
+    if (words >> name >> found.limit >> found.tokens >> found.recipes >> found.sum && name == amount)
+      return found;
+  }
+  ADD_FAILURE() << "portable.txt has no line of " << amount;
+  return {};
+}
+
+class Texts : public testing::TestWithParam<Isa> {};
+
+INSTANTIATE_TEST_SUITE_P(, Texts, testing::ValuesIn(available_isas(cpu_features())),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+// What was recorded on another machine, so that all machines that pass give the same.
+TEST_P(Texts, OfPortableKernelsAreThoseOfEveryMachine) {
+  TOO_LONG_FOR_SANITIZERS();
+  const test::TemporaryFolder folder;
+  const Recorded quick = recorded("quick");
+  test::RunOptions options;
+  options.environment = {{"VERBATIM_ISA", std::string(isa_name(GetParam()))},
+                         {"VERBATIM_CACHE_DIR", folder.path().string()}};
+  const RunResult result =
+      run_bench({"texts", test::default_model(), "--prompts", test::own_data() / "prompts.jsonl", "--limit",
+                 quick.limit, "-n", quick.tokens, "--recipes", quick.recipes, "--portable"},
+                options);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<std::string> lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), 4u) << result.out;
+  EXPECT_EQ(lines.back(), quick.sum + "  all") << result.out;
+  // Two lossless recipes with the same cache: the same texts.
+  EXPECT_EQ(lines[0].substr(0, 64), lines[1].substr(0, 64));
+}
+
+}  // namespace
+}  // namespace verbatim
