@@ -14,8 +14,8 @@ constexpr double kRate = 0.15;
 /// The number of steps in which a plan is measured before n-grams may draft in its stead. Where its drafts
 /// are long, the plan is faster than is expected at first, and no step would show it while n-grams win.
 constexpr int64_t kFirstUses = 6;
-/// The number of steps between two trials of a losing plan: it begins at the smaller value and doubles up to
-/// the larger.
+/// The number of steps between two trials of a losing plan, of all sequences of a batch taken together: it
+/// begins at the smaller value and doubles up to the larger.
 constexpr int64_t kOftenest = 16;
 constexpr int64_t kRarest = 256;
 /// The largest share of all time that trials of losing plans may cost.
@@ -198,7 +198,9 @@ size_t Planner::pick() const {
   for (size_t i = 0; i < plans_.size(); ++i) {
     // Where drafts gain much, nothing is learnt from going without.
     if (i == best || (i == 0 && plans_[best].rate() > 1.5 * plans_[0].rate())) continue;
-    const double overdue = static_cast<double>(plans_[i].unused) / static_cast<double>(plans_[i].interval);
+    // In a batch all sequences wait for the drafts of one, so they share the trials among them.
+    const double overdue =
+        static_cast<double>(plans_[i].unused) / static_cast<double>(plans_[i].interval * batch_);
     if (overdue < most) continue;
     most = overdue;
     due = i;

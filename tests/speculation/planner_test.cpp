@@ -336,6 +336,23 @@ TEST_F(PlannerTest, TriesALosingPlanAgainAfter16To256Steps) {
   EXPECT_EQ(plain_between.back(), 256);
 }
 
+// All sequences of a batch wait for the drafts of one.
+TEST_F(PlannerTest, TheSequencesOfABatchShareTheTrialsOfALosingPlan) {
+  constexpr int kSequences = 8;
+  Decoding alone = self(line(kPlain, 0.01 * kPlain), 0.1 * kPlain);
+  Decoding one_of_many = self(line(kPlain, 0.01 * kPlain), 0.1 * kPlain);
+  for (Decoding* decoding : {&alone, &one_of_many}) {
+    decoding->steps(3000, 0);
+    decoding->planner().begin();
+  }
+  one_of_many.planner().set_batch(kSequences);
+  const int64_t trials = 8192 - count_of(alone.steps(8192, 0), "plain");
+  const int64_t trials_of_one = 8192 - count_of(one_of_many.steps(8192, 0), "plain");
+  EXPECT_GE(trials, 8192 / 257);
+  EXPECT_GE(trials_of_one, 1);
+  EXPECT_LE(trials_of_one, trials / kSequences + 1);
+}
+
 TEST_F(PlannerTest, RecoversWithinAFewTrialsWhenDraftsAreKeptAgain) {
   for (const double price : {0.05, 0.1, 0.2, 0.3}) {
     Decoding decoding = self(line(kPlain, 0.01 * kPlain), price * kPlain);
