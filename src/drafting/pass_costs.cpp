@@ -27,6 +27,9 @@ constexpr int kMostRounds = 5;
 /// the costs may have been measured long ago.
 constexpr double kScaleRate = 0.1;
 
+/// The weight of one pass in the average number of rows of other sequences.
+constexpr double kOthersRate = 0.1;
+
 }  // namespace
 
 PassCosts::PassCosts(const std::array<double, kRows.size()>& seconds) : seconds_(seconds) {
@@ -41,8 +44,25 @@ double PassCosts::at(int64_t rows) const {
   return seconds_[i - 1] + slope * static_cast<double>(rows - kRows[i - 1]);
 }
 
+/// The seconds by which the first row beyond one of each sequence of the batch costs more than those after
+/// it, because a tile begins with it.
+double PassCosts::tile_begun() const {
+  constexpr int64_t kSmallBatch = 8;
+  constexpr int64_t kLargeBatch = 16;
+  if (batch_ < kSmallBatch) return 0.0;
+  const int64_t full = batch_ < kLargeBatch ? kSmallBatch : kLargeBatch;
+  const auto i = static_cast<size_t>(std::find(kRows.begin(), kRows.end(), full) - kRows.begin());
+  const double first = seconds_[i + 1] - seconds_[i];
+  const double after = (seconds_[i + 2] - seconds_[i + 1]) / static_cast<double>(kRows[i + 2] - kRows[i + 1]);
+  // Where the last tile of the batch is not full, the row has a place in it or not.
+  return std::max(first - after, 0.0) * (batch_ % full == 0 ? 1.0 : 0.5);
+}
+
 double PassCosts::table(int64_t rows) const {
-  return at(rows * batch_);
+  double seconds = at(rows * batch_);
+  // A batch in which every sequence has as many rows would pay as often for the tiles that are begun.
+  if (rows > 1 && others_) seconds += tile_begun() * static_cast<double>(batch_) / (1.0 + *others_);
+  return seconds;
 }
 
 double PassCosts::of(int64_t rows) const {
@@ -54,11 +74,20 @@ double PassCosts::row(int64_t rows) const {
 }
 
 void PassCosts::observe(int64_t rows, double seconds) {
-  observe_pass(rows * batch_, seconds);
+  observe_ratio(table(rows), seconds);
 }
 
 void PassCosts::observe_pass(int64_t all_rows, double seconds) {
-  const double expected = at(all_rows);
+  observe_ratio(at(all_rows), seconds);
+}
+
+void PassCosts::observe_others(int64_t rows) {
+  const auto count = static_cast<double>(std::max<int64_t>(rows, 0));
+  others_ = others_ ? *others_ + kOthersRate * (count - *others_) : count;
+}
+
+/// Takes in a pass that took `seconds` and by the table takes `expected`.
+void PassCosts::observe_ratio(double expected, double seconds) {
   if (expected <= 0.0) return;
   // A single pass that was interrupted must not count for ten.
   const double ratio = std::clamp(seconds / expected, 0.25, 4.0);

@@ -16,9 +16,9 @@ namespace verbatim {
 /// numbers of rows, interpolated between them, and scaled by how busy the machine is.
 class PassCosts {
  public:
-  /// The numbers of rows that are measured. 17 is among them because a row more than a tile of AMX holds
+  /// The numbers of rows that are measured. 9 and 17 are among them because the first row of another tile
   /// costs as much as several.
-  static constexpr std::array<int64_t, 10> kRows = {1, 2, 4, 8, 16, 17, 32, 64, 128, 256};
+  static constexpr std::array<int64_t, 11> kRows = {1, 2, 4, 8, 9, 16, 17, 32, 64, 128, 256};
 
   PassCosts() = default;
   /// `seconds[i]` is the time of a pass over kRows[i] rows.
@@ -41,6 +41,10 @@ class PassCosts {
   /// Takes in the seconds of a pass as observe() does, where `all_rows` counts the rows of all sequences of
   /// the batch.
   void observe_pass(int64_t all_rows, double seconds);
+  /// Takes in the number of rows of a batch's pass that other sequences have beyond one each. Where there are
+  /// few, the first drafted row of a sequence begins a tile that nobody else has a use for, and from then on
+  /// the costs of more than one row include it.
+  void observe_others(int64_t rows);
   /// Takes over from `other` how busy the machine is.
   void follow(const PassCosts& other) { scale_ = other.scale_; }
 
@@ -48,11 +52,14 @@ class PassCosts {
 
  private:
   double at(int64_t all_rows) const;
+  double tile_begun() const;
+  void observe_ratio(double expected, double seconds);
 
   std::array<double, kRows.size()> seconds_{};
   int64_t batch_ = 1;
   double scale_ = 1.0;
-  int64_t observed_ = 0;  // the number of passes taken in
+  int64_t observed_ = 0;          // the number of passes taken in
+  std::optional<double> others_;  // the average number of rows of others beyond one each; none: unknown
 };
 
 /// Measures the costs: times passes over kRows rows after a short context, in a cache of its own, and takes

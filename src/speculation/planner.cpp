@@ -149,7 +149,10 @@ void Planner::set_batch(int64_t sequences) {
 /// it. A measured time would include waiting for the drafts of other sequences.
 void Planner::use_batch_costs(double& seconds_draft, double& seconds_verify, int64_t rows,
                               const PassRunner::PassTiming& verified) {
-  if (verified.rows > 0) costs_.target.observe_pass(verified.rows, verified.seconds);
+  if (verified.rows > 0) {
+    costs_.target.observe_pass(verified.rows, verified.seconds);
+    costs_.target.observe_others(verified.rows - rows - (batch_ - 1));
+  }
   for (std::optional<PassCosts>& level : costs_.levels) {
     if (level) level->follow(costs_.target);
   }

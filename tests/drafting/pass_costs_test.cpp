@@ -24,8 +24,8 @@ using Seconds = std::array<double, PassCosts::kRows.size()>;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAreArray;
 
-/// Passes over 1, 2, 4, 8, 16, 17, 32, 64, 128 and 256 rows: a tile holds 16.
-constexpr Seconds kSeconds = {1.0, 1.125, 1.25, 1.5, 2.0, 4.0, 4.5, 9.0, 18.0, 36.0};
+/// Passes over 1, 2, 4, 8, 9, 16, 17, 32, 64, 128 and 256 rows: a tile holds 16.
+constexpr Seconds kSeconds = {1.0, 1.125, 1.25, 1.5, 1.5625, 2.0, 4.0, 4.5, 9.0, 18.0, 36.0};
 
 TEST(PassCosts, AreThoseMeasuredAndOnALineBetweenThem) {
   const PassCosts costs(kSeconds);
@@ -50,7 +50,7 @@ TEST(PassCosts, KnowWhatARowMoreCosts) {
 }
 
 TEST(PassCosts, NeverFallWithTheRowsHoweverNoisyTheMeasurements) {
-  const PassCosts costs({3.0, 2.0, 5.0, 4.0, 9.0, 4.5, 6.0, 5.5, 11.0, 22.0});
+  const PassCosts costs({3.0, 2.0, 5.0, 4.0, 8.0, 9.0, 4.5, 6.0, 5.5, 11.0, 22.0});
   for (int64_t rows = 1; rows < 100; ++rows) EXPECT_GE(costs.row(rows), 0.0) << rows;
   EXPECT_DOUBLE_EQ(costs.of(1), 2.0);
   EXPECT_DOUBLE_EQ(costs.of(16), 4.5);
@@ -81,6 +81,31 @@ TEST(PassCosts, OfABatchAreThoseOfAllItsRows) {
   PassCosts other(kSeconds);
   other.follow(costs);
   EXPECT_NEAR(other.of(1), 2.0, 1e-3);
+}
+
+// Of 16 sequences the one that drafts alone makes all of them pay for a second tile.
+TEST(PassCosts, OfABatchIncludeTheTileThatNobodyElseHasAUseFor) {
+  PassCosts costs(kSeconds);
+  costs.set_batch(16);
+  const double all_alike = costs.of(2);
+  EXPECT_DOUBLE_EQ(all_alike, 4.5);
+  costs.observe_others(0);
+  const double tile = 2.0 - 0.5 / 15.0;
+  EXPECT_DOUBLE_EQ(costs.of(1), 2.0);
+  EXPECT_NEAR(costs.of(2), all_alike + 16.0 * tile, 1e-9);
+  EXPECT_NEAR(costs.of(4), 9.0 + 16.0 * tile, 1e-9);  // once, however many rows
+  for (int i = 0; i < 100; ++i) costs.observe_others(7);
+  EXPECT_NEAR(costs.of(2), all_alike + 2.0 * tile, 1e-3);
+  // What was expected says nothing of how busy the machine is.
+  const double before = costs.of(2);
+  costs.observe(2, before);
+  EXPECT_NEAR(costs.of(2), before, 1e-9);
+  costs.set_batch(20);
+  EXPECT_NEAR(costs.of(2), PassCosts(kSeconds).of(40) + 20.0 * tile / 2.0 / 8.0, 1e-3);
+  costs.set_batch(8);  // where a tile holds 16
+  EXPECT_DOUBLE_EQ(costs.of(2), 2.0);
+  costs.set_batch(1);
+  EXPECT_DOUBLE_EQ(costs.of(2), 1.125);
 }
 
 TEST(PassCosts, MoveTowardsWhatPassesTakeAndNotBeyond) {
@@ -236,7 +261,8 @@ TEST_F(KeptPassCosts, MalformedFilesAreIgnored) {
       whole + "}",
       with("version", 0),
       with("version", 2),
-      with("version", 4),
+      with("version", 3),
+      with("version", 5),
       with("version", "1"),
       without("version"),
       with("key", "another"),
@@ -245,8 +271,8 @@ TEST_F(KeptPassCosts, MalformedFilesAreIgnored) {
       without("seconds"),
       with("seconds", 1.0),
       with("seconds", nlohmann::json::array()),
-      with("seconds", {1, 2, 3, 4, 5, 6, 7, 8, 9}),
-      with("seconds", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}),
+      with("seconds", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}),
+      with("seconds", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}),
       with("seconds", {{"a", 1}}),
       with_seconds(nullptr),
       with_seconds("1.5"),

@@ -39,7 +39,7 @@ PassCosts line(double pass, double row) {
 
 /// Costs of one pass for up to 16 rows, and another for more.
 PassCosts tiles(double first, double more) {
-  return PassCosts({first, first, first, first, first, more, more, more, more, more});
+  return PassCosts({first, first, first, first, first, first, more, more, more, more, more});
 }
 
 /// A token that nothing drafts.
