@@ -71,6 +71,23 @@ TEST(PortableKernels, AreRefusedOnceOthersAreInUse) {
   EXPECT_EQ(&kernels(), &table);
 }
 
+TEST(ScalarMultiplyAdd, OfInfinitiesAndExtremesIsThatOfTheCLibrary) {
+  const float extremes[] = {0.0f,   -0.0f,   1.0f,     -0.3f,     3.4e38f, -3.4e38f,
+                            1e-45f, -1e-38f, INFINITY, -INFINITY, NAN};
+  for (const float a : extremes) {
+    for (const float b : extremes) {
+      for (const float c : extremes) {
+        const float expected = std::fmaf(a, b, c);
+        const float actual = scalar::multiply_add(a, b, c);
+        EXPECT_TRUE(std::isnan(expected)
+                        ? std::isnan(actual)
+                        : std::bit_cast<uint32_t>(actual) == std::bit_cast<uint32_t>(expected))
+            << a << " * " << b << " + " << c << " is " << actual << ", not " << expected;
+      }
+    }
+  }
+}
+
 // The C library's fmaf is exact by its definition.
 TEST(ScalarMultiplyAdd, RoundsOnceWhateverTheMagnitudes) {
   std::mt19937_64 random(5);

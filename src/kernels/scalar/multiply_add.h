@@ -27,7 +27,9 @@ VERBATIM_INLINE float multiply_add(float a, float b, float c) {
   // An even sum on the far side of the exact one steps back toward zero, which makes it odd; one on the near
   // side becomes odd too.
   const uint64_t toward_zero = (lost < 0.0) != (sum < 0.0) ? 1 : 0;
-  const bool keep = lost == 0.0 || (bits & 1) != 0;
+  // Where the sum is infinite or no number, so that there is no error, it stays as it is.
+  const bool exact = !(lost < 0.0) && !(lost > 0.0);
+  const bool keep = exact || (bits & 1) != 0;
   const uint64_t rounded = keep ? bits : (bits - toward_zero) | 1;
   return static_cast<float>(std::bit_cast<double>(rounded));
 #endif
