@@ -2,24 +2,27 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <random>
 #include <string_view>
 
 #include "base/error.h"
 #include "kernels/scalar/multiply_add.h"
+#include "support/environment.h"
 #include "support/machine_paths.h"
 #include "verbatim/machine.h"
 
 namespace verbatim {
 namespace {
 
-/// Sets VERBATIM_PORTABLE for the length of a test.
-class ForcedPortable {
- public:
-  explicit ForcedPortable(const char* value) { setenv("VERBATIM_PORTABLE", value, 1); }
-  ~ForcedPortable() { unsetenv("VERBATIM_PORTABLE"); }
-};
+/// Expects the bits of `expected`, or NaN of any bits where it is NaN.
+void expect_same(float actual, float expected) {
+  if (std::isnan(expected)) {
+    EXPECT_TRUE(std::isnan(actual)) << actual;
+  } else {
+    EXPECT_EQ(std::bit_cast<uint32_t>(actual), std::bit_cast<uint32_t>(expected))
+        << actual << ", " << expected;
+  }
+}
 
 TEST(PortableKernels, AreThereForEveryPathUnderNamesOfTheirOwn) {
   const std::vector<test::MachinePath> paths = test::machine_paths();
@@ -35,15 +38,14 @@ TEST(PortableKernels, AreThereForEveryPathUnderNamesOfTheirOwn) {
 }
 
 TEST(PortableKernels, AreWantedByTheEnvironment) {
+  test::Environment environment;
   for (const char* no : {"", "0"}) {
-    const ForcedPortable forced(no);
+    environment.set("VERBATIM_PORTABLE", no);
     EXPECT_FALSE(portable_wanted());
   }
-  {
-    const ForcedPortable forced("1");
-    EXPECT_TRUE(portable_wanted());
-  }
-  const ForcedPortable forced("yes");
+  environment.set("VERBATIM_PORTABLE", "1");
+  EXPECT_TRUE(portable_wanted());
+  environment.set("VERBATIM_PORTABLE", "yes");
   try {
     portable_wanted();
     ADD_FAILURE() << "was accepted";
@@ -77,12 +79,8 @@ TEST(ScalarMultiplyAdd, OfInfinitiesAndExtremesIsThatOfTheCLibrary) {
   for (const float a : extremes) {
     for (const float b : extremes) {
       for (const float c : extremes) {
-        const float expected = std::fmaf(a, b, c);
-        const float actual = scalar::multiply_add(a, b, c);
-        EXPECT_TRUE(std::isnan(expected)
-                        ? std::isnan(actual)
-                        : std::bit_cast<uint32_t>(actual) == std::bit_cast<uint32_t>(expected))
-            << a << " * " << b << " + " << c << " is " << actual << ", not " << expected;
+        expect_same(scalar::multiply_add(a, b, c), std::fmaf(a, b, c));
+        if (HasFailure()) FAIL() << a << " * " << b << " + " << c;
       }
     }
   }
@@ -97,13 +95,6 @@ TEST(ScalarMultiplyAdd, RoundsOnceWhateverTheMagnitudes) {
     return std::bit_cast<float>((bits & 0x807fffffu) | exponent << 23);
   };
   const auto bf16 = [](float x) { return to_float(to_bfloat16(x)); };
-  const auto expect_same = [](float actual, float expected) {
-    if (std::isnan(expected)) {
-      EXPECT_TRUE(std::isnan(actual));
-    } else {
-      EXPECT_EQ(std::bit_cast<uint32_t>(actual), std::bit_cast<uint32_t>(expected));
-    }
-  };
   int apart = 0;  // what two roundings would have made different
   for (int i = 0; i < 400000; ++i) {
     float a = number(0, 256);

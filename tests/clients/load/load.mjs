@@ -44,7 +44,7 @@ async function crowd(server, requests, expected) {
 async function idleConnections(server, requests, expected) {
   const ratios = { first: [], gaps: [] };
   const crowded = (seed) => runCrowd(server.url, requests, expected,
-    { streams: 8, seconds: window, think: 200, leaving: 0, seed });
+    { streams: 8, seconds: Math.max(window, seconds / 20), think: 200, leaving: 0, seed });
   for (let i = 0; i < Number(options.windows); ++i) {
     const alone = await crowded(i + 1);
     const idle = await openIdle(server.url, Number(options.idle));
