@@ -376,7 +376,11 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   const Plan& best = plans_[best_plan()];
   const bool trial = current_ < plans_.size() && (&plans_[current_] != &best || passed_over_ > 0);
   const double otherwise = std::max(best.rate(), passed_over_);
-  if (trial) lost_ += std::max(0.0, seconds - static_cast<double>(appended.size()) / otherwise);
+  // Every sequence of a batch keeps such an account of its own, and its trials hold up all of them.
+  if (trial) {
+    const double lost = std::max(0.0, seconds - static_cast<double>(appended.size()) / otherwise);
+    lost_ += static_cast<double>(batch_) * lost;
+  }
   seconds_ += seconds;
   ++chosen_[current_].steps;
   credit(appended);

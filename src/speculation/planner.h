@@ -118,7 +118,7 @@ class Planner {
   double seconds_outer_ = 0;     // the seconds of a network in the last propose()
   double ngram_seconds_ = 0;     // the average seconds of n-grams in a step
   double seconds_ = 0;           // the seconds of all steps
-  double lost_ = 0;              // the seconds that trials of losing plans cost more than the best plan
+  double lost_ = 0;              // the seconds that trials of losing plans cost all sequences of the batch
   double expected_draft_ = 0;
   double expected_verify_ = 0;
   double table_verify_ = 0;
