@@ -17,11 +17,11 @@ namespace verbatim {
 
 namespace {
 
-/// The number of tokens of the context that passes are timed after, and the most seconds that measuring one
-/// number of rows may take.
+/// The number of tokens of the context that passes are timed after, the most rounds in which all numbers of
+/// rows are timed once, and the seconds that these may take, if there is more than one.
 constexpr int64_t kContext = 128;
-constexpr double kSecondsPerSize = 0.25;
-constexpr int kMostRounds = 5;
+constexpr int kMostRounds = 7;
+constexpr double kMostSeconds = 2.5;
 
 /// The weight of one pass in the estimate of how busy the machine is. The first passes weigh more, because
 /// the costs may have been measured long ago.
@@ -100,21 +100,26 @@ PassCosts measure_pass_costs(Evaluator& evaluator, const PassKind& kind,
   DenseCache cache(evaluator.decoder().cache_shape(), kContext + PassCosts::kRows.back());
   std::vector<int32_t> tokens(static_cast<size_t>(kContext + PassCosts::kRows.back()), 0);
   evaluator.evaluate({tokens.data(), static_cast<size_t>(kContext)}, 0, 0, kind, cache);
-  std::array<double, kSizes> seconds{};
-  for (size_t i = 0; i < kSizes; ++i) {
-    const int64_t rows = PassCosts::kRows[i];
-    const std::span<const int32_t> all(tokens.data(), static_cast<size_t>(kContext + rows));
-    std::vector<double> times;
-    const auto start = std::chrono::steady_clock::now();
-    do {
-      evaluator.evaluate(all, kContext, rows, kind, cache);
-      times.push_back(evaluator.runner().last_pass().seconds);  // without waiting for others' passes
-      // The first pass over so many rows makes room for them.
-    } while (times.size() < 2 || (times.size() < kMostRounds && seconds_since(start) < kSecondsPerSize));
-    times.erase(times.begin());
-    seconds[i] = median(times);
-    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(kSizes));
+  std::array<std::vector<double>, kSizes> times;
+  const auto start = std::chrono::steady_clock::now();
+  int rounds = kMostRounds;
+  // In turns, so that a disturbance of some tenths of a second does not make all times of one number of rows
+  // longer, and of no other. The first round makes room for the rows, and is not counted.
+  for (int round = 0; round <= rounds; ++round) {
+    for (size_t i = 0; i < kSizes; ++i) {
+      const int64_t rows = PassCosts::kRows[i];
+      evaluator.evaluate({tokens.data(), static_cast<size_t>(kContext + rows)}, kContext, rows, kind, cache);
+      // Without waiting for others' passes.
+      if (round > 0) times[i].push_back(evaluator.runner().last_pass().seconds);
+      const size_t done = static_cast<size_t>(round) * kSizes + i + 1;
+      if (progress) progress(static_cast<double>(done) / static_cast<double>((rounds + 1) * int{kSizes}));
+    }
+    if (round == 0) {
+      rounds = static_cast<int>(std::clamp(kMostSeconds / seconds_since(start), 1.0, double{kMostRounds}));
+    }
   }
+  std::array<double, kSizes> seconds{};
+  std::transform(times.begin(), times.end(), seconds.begin(), [](const auto& each) { return median(each); });
   return PassCosts(seconds);
 }
 

@@ -62,8 +62,8 @@ class PassCosts {
   std::optional<double> others_;  // the average number of rows of others beyond one each; none: unknown
 };
 
-/// Measures the costs: times passes over kRows rows after a short context, in a cache of its own, and takes
-/// the median of a few for each number of rows. `progress` is called with the fraction done.
+/// Measures the costs: times passes over kRows rows in turns, after a short context, in a cache of its own,
+/// and takes the median of a few for each number of rows. `progress` is called with the fraction done.
 PassCosts measure_pass_costs(Evaluator& evaluator, const PassKind& kind,
                              const std::function<void(double)>& progress = {});
 

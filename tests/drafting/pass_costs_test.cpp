@@ -142,6 +142,7 @@ TEST(PassCosts, OneInterruptedPassCountsLittle) {
 TEST(PassCosts, UnknownOnesStayUnknown) {
   PassCosts costs;
   costs.observe(1, 1.0);
+  costs.observe_pass(1, 1.0);
   EXPECT_EQ(costs.of(1), 0.0);
   EXPECT_EQ(costs.of(64), 0.0);
 }
@@ -262,7 +263,7 @@ TEST_F(KeptPassCosts, MalformedFilesAreIgnored) {
       with("version", 0),
       with("version", 2),
       with("version", 3),
-      with("version", 5),
+      with("version", 4),
       with("version", "1"),
       without("version"),
       with("key", "another"),
