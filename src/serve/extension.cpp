@@ -4,7 +4,7 @@ namespace verbatim::serve {
 
 namespace {
 
-constexpr Field kTable[] = {
+constexpr Field kExtensionTable[] = {
     {.name = "recipe",
      .type = FieldType::kText,
      .note = "the recipe to decode with, one that the server offers"},
@@ -20,7 +20,7 @@ constexpr Field kTable[] = {
 
 }  // namespace
 
-const FieldTable kExtensionFields = kTable;
+const FieldTable kExtensionFields = kExtensionTable;
 
 Extension read_extension(const Fields& fields, bool tells_origins) {
   const std::optional<Fields> own = fields.object("verbatim", kExtensionFields);

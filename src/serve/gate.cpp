@@ -14,7 +14,7 @@ namespace verbatim::serve {
 
 namespace {
 
-constexpr std::string_view kMethods = "GET, HEAD, POST, DELETE, OPTIONS";
+constexpr std::string_view kAllowedMethods = "GET, HEAD, POST, DELETE, OPTIONS";
 /// What clients in browsers send; whatever else a page asks for is allowed to it as well.
 constexpr std::string_view kHeaders =
     "authorization, content-type, x-api-key, x-request-id, anthropic-version, anthropic-beta, "
@@ -112,7 +112,7 @@ std::optional<HttpResponse> Gate::screen(const HttpRequest& request) const {
     std::string headers(kHeaders);
     const std::string_view wanted = request.header("access-control-request-headers");
     if (!wanted.empty() && is_list_of_names(wanted)) headers.append(", ").append(wanted);
-    response.headers = {{"Access-Control-Allow-Methods", std::string(kMethods)},
+    response.headers = {{"Access-Control-Allow-Methods", std::string(kAllowedMethods)},
                         {"Access-Control-Allow-Headers", headers},
                         {"Access-Control-Max-Age", "600"}};
     return response;

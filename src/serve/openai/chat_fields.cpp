@@ -5,7 +5,7 @@ namespace verbatim::serve {
 
 namespace {
 
-constexpr std::array kTable = joined(
+constexpr std::array kChatTable = joined(
     kGenerationFields,
     std::array{
         Field{.name = "messages",
@@ -184,7 +184,7 @@ constexpr Field kSchemaTable[] = {
 
 }  // namespace
 
-const FieldTable kChatFields = kTable;
+const FieldTable kChatFields = kChatTable;
 const FieldTable kChatMessageFields = kMessageTable;
 const FieldTable kChatPartFields = kPartTable;
 const FieldTable kChatToolFields = kToolTable;

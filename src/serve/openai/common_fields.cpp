@@ -6,7 +6,7 @@ namespace verbatim::serve {
 
 namespace {
 
-constexpr Field kTable[] = {
+constexpr Field kCommonTable[] = {
     {.name = "include_usage",
      .type = FieldType::kBoolean,
      .note = "true: a last chunk without choices has `usage`, and the others have it as null"},
@@ -19,7 +19,7 @@ constexpr Field kTable[] = {
 
 }  // namespace
 
-const FieldTable kStreamOptionsFields = kTable;
+const FieldTable kStreamOptionsFields = kCommonTable;
 
 bool read_include_usage(const Fields& fields) {
   const std::optional<Fields> options = fields.object("stream_options", kStreamOptionsFields);

@@ -7,7 +7,7 @@ namespace verbatim::serve {
 
 namespace {
 
-constexpr std::array kTable = joined(
+constexpr std::array kCompletionTable = joined(
     kGenerationFields,
     std::array{
         Field{.name = "prompt",
@@ -41,7 +41,7 @@ constexpr std::array kTable = joined(
 
 }  // namespace
 
-const FieldTable kCompletionsFields = kTable;
+const FieldTable kCompletionsFields = kCompletionTable;
 
 CompletionRequest::CompletionRequest(std::string_view text)
     : body(parse_body(text)),

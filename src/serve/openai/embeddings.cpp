@@ -9,7 +9,7 @@ namespace verbatim::serve {
 
 namespace {
 
-constexpr Field kTable[] = {
+constexpr Field kEmbeddingTable[] = {
     {.name = "model",
      .type = FieldType::kText,
      .note = "the name of a model that the server has; the first one if it is absent"},
@@ -88,7 +88,7 @@ void embed_next(const Context& context, const std::shared_ptr<Embedding>& own) {
 
 }  // namespace
 
-const FieldTable kEmbeddingsFields = kTable;
+const FieldTable kEmbeddingsFields = kEmbeddingTable;
 
 void embeddings(const Context& context, const std::shared_ptr<Call>& call) {
   const auto body = std::make_shared<const Json>(parse_body(call->request().body));

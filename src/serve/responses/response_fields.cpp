@@ -13,7 +13,7 @@ constexpr Field unread(std::string_view name, FieldType type) {
           .note = "a label for whoever runs the server; no answer depends on it"};
 }
 
-constexpr std::array kTable = joined(
+constexpr std::array kResponseTable = joined(
     kSamplingFields,
     std::array{
         Field{.name = "model",
@@ -272,7 +272,7 @@ constexpr Field kStreamTable[] = {
 
 }  // namespace
 
-const FieldTable kResponsesFields = kTable;
+const FieldTable kResponsesFields = kResponseTable;
 const FieldTable kInputMessageFields = kMessageTable;
 const FieldTable kInputPartFields = kPartTable;
 const FieldTable kInputCallFields = kCallTable;
