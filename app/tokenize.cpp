@@ -107,14 +107,10 @@ void add_tokenize(Command program) {
   text.excludes(file);
   file.excludes(text);
   command.add_flag("--decode", options->decode, "Take a JSON list of ids and print the bytes of its text");
-  command.add_flag(
-      "--special", options->special,
-      "Recognize special tokens that the text spells out (<s>), as prompts do; with --decode spell "
-      "them out");
-  command.add_flag(
-      "--no-bos", options->no_bos,
-      "Leave out the token that begins a text, which otherwise comes first if the model wants one, "
-      "as in prompts");
+  command.add_flag("--special", options->special,
+                   "Take <s> and the like for special tokens, as prompts do; with --decode show them");
+  command.add_flag("--no-bos", options->no_bos,
+                   "Leave out the beginning-of-text token, which comes first if it does in prompts");
   command.add_flag("--json", options->json, "Print one JSON object");
   command.footer(
       "Each line has an id, how the vocabulary spells the token, and the bytes that it adds to the text.\n"
@@ -123,7 +119,7 @@ void add_tokenize(Command program) {
       "Examples:\n"
       "  verbatim tokenize models/target 'def add(a, b):'\n"
       "  verbatim tokenize models/target --file notes.txt --json\n"
-      "  verbatim tokenize models/target '[1, 366, 459]' --decode\n"
+      "  verbatim tokenize models/target '[1, 409, 984]' --decode\n"
       "  verbatim tokenize models/target 'import os' --json | verbatim tokenize models/target --decode");
   command.callback([options, command] {
     options->text_given = command.given("TEXT");
