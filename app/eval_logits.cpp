@@ -111,7 +111,6 @@ void add_eval_logits(Command eval) {
       .type_name("FILE")
       .required();
   command.add_option("--top", logits.top, "How many tokens to show for each position")
-      .type_name("K")
       .show_default()
       .range(1, 1 << 24);
   command.add_flag("--json", options->json, "Print one JSON object");
