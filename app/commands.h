@@ -17,6 +17,7 @@ void add_inflate(Command program);
 void add_pack(Command program);
 void add_quantize(Command program);
 void add_ngrams(Command program);
+void add_tokenize(Command program);
 void add_bench(Command program);
 void add_eval(Command program);
 
@@ -26,5 +27,6 @@ void add_bench_throughput(Command bench);
 
 // The commands of the group `eval`.
 void add_eval_perplexity(Command eval);
+void add_eval_logits(Command eval);
 
 }  // namespace verbatim::app

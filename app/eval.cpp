@@ -4,9 +4,10 @@
 namespace verbatim::app {
 
 void add_eval(Command program) {
-  Command eval = program.add_group("eval", "Measure how well a model does");
-  eval.footer("Example:\n  verbatim eval perplexity --help");
+  Command eval = program.add_group("eval", "Measure how well a model does, and what it expects");
+  eval.footer("Examples:\n  verbatim eval perplexity --help\n  verbatim eval logits --help");
   add_eval_perplexity(eval);
+  add_eval_logits(eval);
 }
 
 }  // namespace verbatim::app

@@ -20,6 +20,7 @@ void add_commands(Command program) {
   add_quantize(program);
   add_inflate(program);
   add_ngrams(program);
+  add_tokenize(program);
   add_bench(program);
   add_eval(program);
 }

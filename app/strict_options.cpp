@@ -55,9 +55,11 @@ std::string number_mistake(const std::string& text) {
   return mistake_in<double>(text, "a number, such as 0.8");
 }
 
-/// An empty prompt is refused by the command, which knows why; an empty system text is none.
+/// An empty prompt is refused by the command, which knows why; an empty system text is none, and an empty
+/// text to turn into tokens has none.
 bool may_be_empty(const CLI::Option& option) {
-  return option.check_lname("prompt") || option.check_lname("system") || option.check_lname("stop");
+  return option.check_name("TEXT") || option.check_lname("prompt") || option.check_lname("system") ||
+         option.check_lname("stop");
 }
 
 void make_strict(CLI::Option& option) {

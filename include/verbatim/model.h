@@ -59,6 +59,8 @@ class Model {
   /// what to do, and Error(kUsage) when a recipe runs models of another quantization scheme.
   static Model load(const std::filesystem::path& path, const ModelOptions& options = {});
 
+  /// Whether the model has a vocabulary; one without it takes and gives token ids alone.
+  bool has_vocabulary() const;
   /// Token ids of a text, the beginning-of-sequence token included if `add_bos` and the model wants it.
   /// Special tokens that are written out in the text ("<|im_start|>") are recognized. Throws Error(kBadInput)
   /// for text that is not valid UTF-8, and for a model without a vocabulary.

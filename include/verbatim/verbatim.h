@@ -15,6 +15,7 @@
 #include "verbatim/logprobs.h"
 #include "verbatim/machine.h"
 #include "verbatim/model.h"
+#include "verbatim/model_vocabulary.h"
 #include "verbatim/ngrams.h"
 #include "verbatim/pack.h"
 #include "verbatim/perplexity.h"
@@ -25,6 +26,7 @@
 #include "verbatim/score.h"
 #include "verbatim/structure.h"
 #include "verbatim/text.h"
+#include "verbatim/top_logits.h"
 #include "verbatim/weights.h"
 
 namespace verbatim {

@@ -101,6 +101,10 @@ Checkpoint checkpoint_of(const Container& container) {
   return checkpoint;
 }
 
+Checkpoint open_without_weights(const std::filesystem::path& path) {
+  return is_packed(path) ? checkpoint_of(open_container(path)) : open_checkpoint(path);
+}
+
 DecoderWeights load_weights(const Container& container, const std::vector<std::optional<Format>>& formats) {
   const ContainerHeader& header = container.header;
   DecoderWeights weights;

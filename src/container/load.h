@@ -13,6 +13,10 @@ namespace verbatim {
 /// vocabulary is embedded.
 Checkpoint checkpoint_of(const Container& container);
 
+/// A model of any form as a checkpoint whose weights are not read: a packed file has no tensors in it, and
+/// those of another model stay where they are mapped.
+Checkpoint open_without_weights(const std::filesystem::path& path);
+
 /// The weights, where they lie in the file: only vectors are copied. `formats` are the stores to take, in
 /// that order; nullopt is whichever store is exact, and none at all means every store. Every offset inside
 /// the planes is checked, so that no kernel reads outside them whatever the file holds. Throws

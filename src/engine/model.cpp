@@ -12,17 +12,6 @@ namespace verbatim {
 
 namespace {
 
-/// Whether the vocabulary and the model can belong together.
-void check_vocabulary(const ModelData& data) {
-  if (data.tokenizer == nullptr) return;
-  const int32_t tokens = data.tokenizer->vocab_size();
-  const int32_t rows = data.checkpoint.config.vocab_size;
-  if (tokens > rows) {
-    bad_input("{}: the tokenizer has {} tokens but the model only {}: they do not belong together",
-              data.checkpoint.path.string(), tokens, rows);
-  }
-}
-
 void require_token(int32_t token, int32_t vocab_size) {
   if (token >= 0 && token < vocab_size) return;
   fail(ErrorKind::kUsage, "token {} lies outside the vocabulary of {} tokens", token, vocab_size);
@@ -63,11 +52,6 @@ DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, T
   return pack_weights(checkpoint, load, team, not_finite);
 }
 
-std::shared_ptr<const Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
-  if (checkpoint.tokenizer.kind == TokenizerSource::Kind::kNone) return nullptr;
-  return load_tokenizer(checkpoint.tokenizer);
-}
-
 std::shared_ptr<const ModelData> assemble(Checkpoint checkpoint, DecoderWeights weights,
                                           std::shared_ptr<const Tokenizer> tokenizer,
                                           std::vector<std::string> warnings) {
@@ -78,14 +62,12 @@ std::shared_ptr<const ModelData> assemble(Checkpoint checkpoint, DecoderWeights 
     structures = std::make_shared<StructureCache>(tokenizer, checkpoint.config.vocab_size);
   }
   ChatTemplateSource conversation = read_chat_template(checkpoint.tokenizer);
-  auto data = std::make_shared<ModelData>(ModelData{.checkpoint = std::move(checkpoint),
-                                                    .decoder = std::move(decoder),
-                                                    .tokenizer = std::move(tokenizer),
-                                                    .conversation = std::move(conversation),
-                                                    .warnings = std::move(warnings),
-                                                    .structures = std::move(structures)});
-  check_vocabulary(*data);
-  return data;
+  return std::make_shared<ModelData>(ModelData{.checkpoint = std::move(checkpoint),
+                                               .decoder = std::move(decoder),
+                                               .tokenizer = std::move(tokenizer),
+                                               .conversation = std::move(conversation),
+                                               .warnings = std::move(warnings),
+                                               .structures = std::move(structures)});
 }
 
 std::shared_ptr<const ModelData> map_packed(const std::filesystem::path& path, const ModelOptions& options) {
@@ -103,10 +85,24 @@ std::shared_ptr<const ModelData> map_packed(const std::filesystem::path& path, c
 
 }  // namespace
 
-const Tokenizer& ModelData::text() const {
-  if (tokenizer == nullptr) {
-    bad_input("{} has no tokenizer.model, tokenizer.json or vocab.json: add one", checkpoint.path.string());
+std::shared_ptr<const Tokenizer> tokenizer_of(const Checkpoint& checkpoint) {
+  if (checkpoint.tokenizer.kind == TokenizerSource::Kind::kNone) return nullptr;
+  std::shared_ptr<const Tokenizer> tokenizer = load_tokenizer(checkpoint.tokenizer);
+  const int32_t tokens = tokenizer->vocab_size();
+  const int32_t rows = checkpoint.config.vocab_size;
+  if (tokens > rows) {
+    bad_input("{}: the tokenizer has {} tokens but the model only {}: they do not belong together",
+              checkpoint.path.string(), tokens, rows);
   }
+  return tokenizer;
+}
+
+void refuse_without_vocabulary(const Checkpoint& checkpoint) {
+  bad_input("{} has no tokenizer.model, tokenizer.json or vocab.json: add one", checkpoint.path.string());
+}
+
+const Tokenizer& ModelData::text() const {
+  if (tokenizer == nullptr) refuse_without_vocabulary(checkpoint);
   return *tokenizer;
 }
 
@@ -119,6 +115,10 @@ Model Model::load(const std::filesystem::path& path, const ModelOptions& options
   DecoderWeights weights = pack(checkpoint, options, team, not_finite);
   return Model(assemble(std::move(checkpoint), std::move(weights), std::move(tokenizer),
                         not_finite_warning(not_finite)));
+}
+
+bool Model::has_vocabulary() const {
+  return data_->tokenizer != nullptr;
 }
 
 std::vector<int32_t> Model::encode(std::string_view text, bool add_bos) const {

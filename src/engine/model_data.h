@@ -25,4 +25,11 @@ struct ModelData {
   const Tokenizer& text() const;
 };
 
+/// The tokenizer of a checkpoint, or null when it has none. Throws Error(kBadInput) when the tokenizer is
+/// malformed or has more tokens than the model.
+std::shared_ptr<const Tokenizer> tokenizer_of(const Checkpoint& checkpoint);
+
+/// Throws the Error(kBadInput) of text that meets a checkpoint without a tokenizer.
+[[noreturn]] void refuse_without_vocabulary(const Checkpoint& checkpoint);
+
 }  // namespace verbatim

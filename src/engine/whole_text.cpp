@@ -31,13 +31,13 @@ int32_t threads_to_use(int32_t wanted) {
 
 void evaluate_text(const Decoder& decoder, const PassKind& kind, const CacheOptions& cache_options,
                    int32_t threads, std::span<const int32_t> tokens,
-                   const std::function<void(int64_t first, Matrix<const float> rows)>& visit) {
-  constexpr int64_t kPassRows = 512;
+                   const std::function<void(int64_t first, Matrix<const float> rows)>& visit,
+                   int64_t pass_rows) {
   ThreadTeam team(threads);
   Evaluator evaluator(decoder, team);
   const auto count = static_cast<int64_t>(tokens.size());
   const std::unique_ptr<KvCache> cache = make_cache(cache_options, decoder.cache_shape(), count);
-  const int64_t most = std::min(kPassRows, cache->most_rows());
+  const int64_t most = std::min(pass_rows, cache->most_rows());
   for (int64_t first = 0; first < count; first += most) {
     const int64_t end = std::min(count, first + most);
     const Matrix<const float> rows =

@@ -21,10 +21,15 @@ void check_text(const Model& model, std::span<const int32_t> tokens, int64_t lea
 /// Throws Error(kUsage) for a negative number.
 int32_t threads_to_use(int32_t wanted);
 
-/// Evaluates a text from its beginning in passes of many tokens. Calls `visit` after each pass with the place
-/// of its first token and what the pass gives for each of its tokens: logits, or hidden states.
+/// The tokens in a pass over a text that is evaluated as a whole.
+inline constexpr int64_t kWholeTextPassRows = 512;
+
+/// Evaluates a text from its beginning in passes of `pass_rows` tokens, or fewer where the cache takes fewer.
+/// Calls `visit` after each pass with the place of its first token and what the pass gives for each of its
+/// tokens: logits, or hidden states.
 void evaluate_text(const Decoder& decoder, const PassKind& kind, const CacheOptions& cache, int32_t threads,
                    std::span<const int32_t> tokens,
-                   const std::function<void(int64_t first, Matrix<const float> rows)>& visit);
+                   const std::function<void(int64_t first, Matrix<const float> rows)>& visit,
+                   int64_t pass_rows = kWholeTextPassRows);
 
 }  // namespace verbatim

@@ -27,26 +27,6 @@ double log_total_of(std::span<const float> logits, float largest) {
   return elementary::log(static_cast<double>(std::count(logits.begin(), logits.end(), largest)));
 }
 
-/// The tokens of the `count` largest logits, best first.
-std::vector<int32_t> best_tokens(std::span<const float> logits, size_t count) {
-  std::vector<int32_t> best;
-  if (count == 0) return best;
-  const auto better = [&](int32_t a, int32_t b) {
-    const float x = logits[static_cast<size_t>(a)];
-    const float y = logits[static_cast<size_t>(b)];
-    return x > y || (x == y && a < b);
-  };
-  float threshold = kNone;
-  visit_at_least(logits, threshold, [&](size_t i) {
-    const auto token = static_cast<int32_t>(i);
-    if (!(logits[i] > threshold)) return;
-    best.insert(std::upper_bound(best.begin(), best.end(), token, better), token);
-    if (best.size() > count) best.pop_back();
-    if (best.size() == count) threshold = logits[static_cast<size_t>(best.back())];
-  });
-  return best;
-}
-
 }  // namespace
 
 ScoredToken score_token(std::span<const float> logits, int32_t token, int32_t top) {

@@ -11,6 +11,9 @@ namespace {
 constexpr size_t kPartials = 4;
 constexpr size_t kStep = kPartials * kLaneCount;
 
+/// From here on sorting all logits is quicker than keeping the best ones in order.
+constexpr size_t kManyBest = 128;
+
 FloatLanes larger(FloatLanes a, FloatLanes b) {
   return a > b ? a : b;
 }  // b where a is NaN
@@ -66,6 +69,35 @@ int32_t first_token_with(std::span<const float> logits, float value) {
   }
   while (i < logits.size() && logits[i] != value) ++i;
   return static_cast<int32_t>(i);
+}
+
+std::vector<int32_t> best_tokens(std::span<const float> logits, size_t count) {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  std::vector<int32_t> best;
+  if (count == 0) return best;
+  const auto better = [&](int32_t a, int32_t b) {
+    const float x = logits[static_cast<size_t>(a)];
+    const float y = logits[static_cast<size_t>(b)];
+    return x > y || (x == y && a < b);
+  };
+  if (count >= kManyBest) {
+    for (size_t i = 0; i < logits.size(); ++i) {
+      if (logits[i] > kNone) best.push_back(static_cast<int32_t>(i));
+    }
+    const size_t kept = std::min(count, best.size());
+    std::partial_sort(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(kept), best.end(), better);
+    best.resize(kept);
+    return best;
+  }
+  float threshold = kNone;
+  visit_at_least(logits, threshold, [&](size_t i) {
+    const auto token = static_cast<int32_t>(i);
+    if (!(logits[i] > threshold)) return;
+    best.insert(std::upper_bound(best.begin(), best.end(), token, better), token);
+    if (best.size() > count) best.pop_back();
+    if (best.size() == count) threshold = logits[static_cast<size_t>(best.back())];
+  });
+  return best;
 }
 
 float softmax_weight(float x) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "sampling/lanes.h"
 
@@ -33,6 +34,10 @@ void visit_at_least(std::span<const float> logits, const float& threshold, Visit
   }
   for (; first < logits.size(); ++first) visit(first);
 }
+
+/// The tokens of the `count` largest logits, the best first and the smaller token first among equals; fewer
+/// where fewer logits are above minus infinity. NaN counts as minus infinity.
+std::vector<int32_t> best_tokens(std::span<const float> logits, size_t count);
 
 /// e^x for x <= 0, to about one part in ten million, exactly 1 at 0; 0 for NaN and below -87. Plain
 /// arithmetic rather than std::exp, so that many are fast together and every machine finds the same bits.

@@ -7,15 +7,6 @@
 
 namespace verbatim {
 
-namespace {
-
-/// A model without its weights.
-Checkpoint open_model(const std::filesystem::path& path) {
-  return is_packed(path) ? checkpoint_of(open_container(path)) : open_checkpoint(path);
-}
-
-}  // namespace
-
 struct NgramCounter::State {
   std::shared_ptr<const Tokenizer> tokenizer;
   NgramTable table;
@@ -23,7 +14,7 @@ struct NgramCounter::State {
 };
 
 NgramCounter::NgramCounter(const std::filesystem::path& model, const NgramOptions& options) {
-  const Checkpoint checkpoint = open_model(model);
+  const Checkpoint checkpoint = open_without_weights(model);
   std::shared_ptr<const Tokenizer> tokenizer = load_tokenizer(checkpoint.tokenizer);
   state_ =
       std::make_unique<State>(State{.tokenizer = std::move(tokenizer),

@@ -13,8 +13,8 @@ using test::RunResult;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr const char* kCommands[] = {"generate", "chat",  "inspect", "recipes", "demo",
-                                     "inflate",  "bench", "eval",    "pack",    "ngrams",
+constexpr const char* kCommands[] = {"generate", "chat", "inspect", "recipes", "demo",     "inflate",
+                                     "bench",    "eval", "pack",    "ngrams",  "tokenize",
 #ifdef VERBATIM_SERVER
                                      "serve"
 #endif
