@@ -13,7 +13,7 @@ namespace verbatim {
 /// A tensor of a model that is not packed.
 struct TensorReport {
   std::string name;            ///< as Hugging Face calls it, whatever the file does; it may hold any bytes
-  std::string type;            ///< of its elements: "F32", "F16", "BF16" or "Q8_0"
+  std::string type;            ///< of its elements: "F32", "F16", "BF16", "Q8_0", "Q4_K", ...
   std::vector<int64_t> shape;  ///< {outputs, inputs} of a matrix; empty for a scalar
   int64_t bytes = 0;           ///< its size in the file
 };

@@ -10,22 +10,43 @@
 #include <string_view>
 #include <vector>
 
+#include "base/float16.h"
 #include "base/memory_map.h"
 #include "checkpoint/model_config.h"
 
 namespace verbatim {
 
-/// Element types of stored tensors.
+/// Element types of stored tensors. All but the first three are of GGUF files only and have their elements in
+/// blocks (gguf_blocks.h).
 enum class DType {
   kF32,
   kF16,
   kBF16,
-  kQ8_0,  ///< GGUF: blocks of 32 elements, an F16 scale followed by 32 int8
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ2_XXS,
+  kIQ2_XS,
+  kIQ2_S,
+  kIQ3_XXS,
+  kIQ3_S,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4,
 };
+inline constexpr int kDTypeCount = 21;
 
+/// "F32", "Q4_K", ...
 std::string dtype_name(DType dtype);
 
-/// The bytes that `elements` elements of a type occupy (kQ8_0: elements must be a multiple of 32).
+/// The bytes that `elements` elements of a type occupy, a multiple of the elements in a block of that type.
 size_t dtype_bytes(DType dtype, size_t elements);
 
 /// A tensor inside a mapped file. Shapes are in the row-major sense of PyTorch whatever the file's
@@ -38,8 +59,15 @@ struct TensorView {
   /// The number of elements in a row (the last dimension).
   int64_t columns() const { return shape.empty() ? 1 : shape.back(); }
   int64_t rows() const;
-  /// Converts row r to float, exactly. `out` has columns() elements.
+  /// Converts row r to float: exactly, or for block types with the arithmetic that defines the type
+  /// (gguf_blocks.h). `out` has columns() elements.
   void read_row(int64_t r, std::span<float> out) const;
+  /// Whether every element is a code of eight bits times an F16 scale that 32 elements share: whether
+  /// read_codes() may be called.
+  bool has_codes() const;
+  /// Reads the codes of row r, columns() of them, and their scales, one for every 32 codes. Their products
+  /// are what read_row() gives.
+  void read_codes(int64_t r, std::span<int8_t> codes, std::span<Float16> scales) const;
 };
 
 /// The place of a checkpoint's vocabulary, from which src/text/ loads it.

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "checkpoint/gguf_blocks.h"
+#include "checkpoint/gguf_types.h"
 #include "checkpoint/layout.h"
 
 namespace verbatim {
@@ -198,33 +200,11 @@ void check_preamble(Cursor& cursor, GgufFile& gguf) {
   }
 }
 
-std::string tensor_type_name(uint32_t type) {
-  static const std::map<uint32_t, const char*> names = {
-      {2, "Q4_0"},    {3, "Q4_1"},     {6, "Q5_0"},   {7, "Q5_1"},    {9, "Q8_1"},   {10, "Q2_K"},
-      {11, "Q3_K"},   {12, "Q4_K"},    {13, "Q5_K"},  {14, "Q6_K"},   {15, "Q8_K"},  {16, "IQ2_XXS"},
-      {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"}, {20, "IQ4_NL"}, {21, "IQ3_S"}, {22, "IQ2_S"},
-      {23, "IQ4_XS"}, {24, "I8"},      {25, "I16"},   {26, "I32"},    {27, "I64"},   {28, "F64"},
-      {29, "IQ1_M"},  {34, "TQ1_0"},   {35, "TQ2_0"}, {39, "MXFP4"}};
-  const auto found = names.find(type);
-  return found == names.end() ? fmt::format("number {}", type) : found->second;
-}
-
-DType tensor_dtype(uint32_t type, const std::string& name, const std::string& where) {
-  switch (type) {
-    case 0:
-      return DType::kF32;
-    case 1:
-      return DType::kF16;
-    case 8:
-      return DType::kQ8_0;
-    case 30:
-      return DType::kBF16;
-    default:
-      bad_input(
-          "{}: tensor {} has the type {}; F32, F16, BF16 and Q8_0 are supported, so use a file of one of "
-          "these",
-          where, printable(name), tensor_type_name(type));
-  }
+DType tensor_dtype(uint32_t number, const std::string& name, const std::string& where) {
+  const std::optional<DType> dtype = gguf_dtype(number);
+  if (dtype) return *dtype;
+  bad_input("{}: tensor {} has the type {}, which cannot be read; use a file of one of these types: {}",
+            where, printable(name), gguf_type_name(number), gguf_readable_types());
 }
 
 struct TensorEntry {
@@ -253,8 +233,10 @@ TensorEntry read_tensor_entry(Cursor& cursor) {
   entry.offset = cursor.read<uint64_t>("a tensor's offset");
   const std::optional<uint64_t> bytes = stored_bytes(entry.view.dtype, entry.view.shape);
   if (!bytes) {
-    bad_input("{}: tensor {} cannot have the shape {} as {}", where, printable(entry.name),
-              shape_text(entry.view.shape), dtype_name(entry.view.dtype));
+    const BlockType* const block = block_type(entry.view.dtype);
+    bad_input("{}: tensor {} cannot have the shape {} as {}{}", where, printable(entry.name),
+              shape_text(entry.view.shape), dtype_name(entry.view.dtype),
+              block == nullptr ? "" : fmt::format(", whose blocks have {} elements", block->elements));
   }
   entry.bytes = *bytes;
   return entry;

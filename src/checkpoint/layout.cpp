@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "checkpoint/gguf_blocks.h"
 
 namespace verbatim {
 
@@ -17,7 +18,10 @@ std::optional<uint64_t> stored_bytes(DType dtype, std::span<const int64_t> shape
   }
   // Far above any file, and low enough that no product with an element's size overflows.
   if (elements > (uint64_t{1} << 56)) return std::nullopt;
-  if (dtype == DType::kQ8_0 && (shape.empty() || shape.back() % 32 != 0)) return std::nullopt;
+  if (const BlockType* const block = block_type(dtype)) {
+    const auto whole = static_cast<int64_t>(block->elements);
+    if (shape.empty() || shape.back() % whole != 0) return std::nullopt;
+  }
   return dtype_bytes(dtype, elements);
 }
 

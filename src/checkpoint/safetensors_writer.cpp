@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "checkpoint/gguf_blocks.h"
 #include "checkpoint/layout.h"
 
 namespace verbatim {
@@ -14,7 +15,7 @@ constexpr size_t kAlignment = 64;
 
 uint64_t bytes_of(const TensorEntry& tensor) {
   const std::optional<uint64_t> bytes = stored_bytes(tensor.dtype, tensor.shape);
-  if (!bytes || tensor.dtype == DType::kQ8_0) {
+  if (!bytes || block_type(tensor.dtype) != nullptr) {
     fail(ErrorKind::kUsage, "safetensors cannot hold tensor {} with the shape {} as {}",
          printable(tensor.name), shape_text(tensor.shape), dtype_name(tensor.dtype));
   }

@@ -1,15 +1,18 @@
+#include <array>
 #include <cstring>
 
 #include "base/error.h"
 #include "base/float16.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/gguf_blocks.h"
 
 namespace verbatim {
 
 namespace {
 
-constexpr size_t kBlock = 32;  // elements in a block of Q8_0
-constexpr size_t kBlockBytes = 2 + kBlock;
+constexpr std::array<std::string_view, kDTypeCount> kNames = {
+    "F32",  "F16",  "BF16",    "Q4_0",   "Q4_1",  "Q5_0",    "Q5_1",  "Q8_0",   "Q2_K",   "Q3_K", "Q4_K",
+    "Q5_K", "Q6_K", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS", "MXFP4"};
 
 /// Tensors of safetensors files lie at any address, so elements are copied out.
 template <typename T>
@@ -24,42 +27,23 @@ void convert_row(const std::byte* from, std::span<float> out) {
   for (size_t i = 0; i < out.size(); ++i) out[i] = to_float(load<T>(from + i * sizeof(T)));
 }
 
-/// Exact: an F16 scale times an int8 has at most 19 significant bits.
-void convert_q8_0_row(const std::byte* from, std::span<float> out) {
-  for (size_t i = 0; i < out.size(); ++i) {
-    const std::byte* block = from + i / kBlock * kBlockBytes;
-    const float scale = to_float(load<Float16>(block));
-    out[i] = scale * static_cast<float>(load<int8_t>(block + 2 + i % kBlock));
+/// Converts a row of whole blocks.
+void convert_blocks(const BlockType& type, const std::byte* from, std::span<float> out) {
+  const auto* block = reinterpret_cast<const uint8_t*>(from);
+  for (size_t i = 0; i < out.size(); i += type.elements, block += type.bytes) {
+    type.dequantize(block, out.data() + i);
   }
 }
 
 }  // namespace
 
 std::string dtype_name(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return "F32";
-    case DType::kF16:
-      return "F16";
-    case DType::kBF16:
-      return "BF16";
-    case DType::kQ8_0:
-      return "Q8_0";
-  }
-  return "unknown";
+  return std::string(kNames[static_cast<size_t>(dtype)]);
 }
 
 size_t dtype_bytes(DType dtype, size_t elements) {
-  switch (dtype) {
-    case DType::kF32:
-      return elements * 4;
-    case DType::kF16:
-    case DType::kBF16:
-      return elements * 2;
-    case DType::kQ8_0:
-      return elements / kBlock * kBlockBytes;
-  }
-  return 0;
+  if (const BlockType* const block = block_type(dtype)) return elements / block->elements * block->bytes;
+  return elements * (dtype == DType::kF32 ? 4 : 2);
 }
 
 int64_t TensorView::rows() const {
@@ -76,19 +60,32 @@ void TensorView::read_row(int64_t r, std::span<float> out) const {
   }
   if (out.empty()) return;
   const std::byte* from = data.data() + static_cast<size_t>(r) * bytes;
-  switch (dtype) {
-    case DType::kF32:
-      std::memcpy(out.data(), from, bytes);
-      break;
-    case DType::kF16:
-      convert_row<Float16>(from, out);
-      break;
-    case DType::kBF16:
-      convert_row<BFloat16>(from, out);
-      break;
-    case DType::kQ8_0:
-      convert_q8_0_row(from, out);
-      break;
+  if (const BlockType* const block = block_type(dtype)) return convert_blocks(*block, from, out);
+  if (dtype == DType::kF32) {
+    std::memcpy(out.data(), from, bytes);
+  } else if (dtype == DType::kF16) {
+    convert_row<Float16>(from, out);
+  } else {
+    convert_row<BFloat16>(from, out);
+  }
+}
+
+bool TensorView::has_codes() const {
+  const BlockType* const block = block_type(dtype);
+  return block != nullptr && block->codes != nullptr;
+}
+
+void TensorView::read_codes(int64_t r, std::span<int8_t> codes, std::span<Float16> scales) const {
+  const auto count = static_cast<size_t>(columns());
+  if (!has_codes() || r < 0 || r >= rows() || codes.size() != count) {
+    fail(ErrorKind::kUsage, "a row {} of {} codes was asked of a tensor in {}", r, codes.size(),
+         dtype_name(dtype));
+  }
+  const BlockType& type = *block_type(dtype);
+  const std::byte* block = data.data() + static_cast<size_t>(r) * dtype_bytes(dtype, count);
+  for (size_t i = 0; i < count; i += type.elements, block += type.bytes) {
+    scales[i / type.elements] = load<Float16>(block);
+    type.codes(reinterpret_cast<const uint8_t*>(block), codes.data() + i);
   }
 }
 

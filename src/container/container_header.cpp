@@ -23,8 +23,6 @@ constexpr std::pair<TokenizerSource::Kind, std::string_view> kTokenizerKinds[] =
     {TokenizerSource::Kind::kTokenizerJson, "json"},
     {TokenizerSource::Kind::kGguf, "gguf"}};
 
-constexpr DType kDTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0};
-
 ordered_json plane_json(const StoredPlane& plane) {
   return {
       {"offset", plane.offset}, {"bytes", plane.bytes}, {"checksum", fmt::format("{:016x}", plane.checksum)}};
@@ -132,7 +130,8 @@ TokenizerSource::Kind parse_tokenizer_kind(const std::string& name, const std::s
 }
 
 DType parse_dtype(const std::string& name, const std::string& where) {
-  for (const DType dtype : kDTypes) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
     if (dtype_name(dtype) == name) return dtype;
   }
   bad_input("{}: the type {} is unknown", where, printable(name));

@@ -30,6 +30,7 @@ const std::array<FormatEntry, kFormatCount>& formats() {
       {"mxbf16", true, {Reading::kMxbf16Full, Reading::kMxbf16Draft}},
       {"squeeze3", false, {Reading::kSqueeze3}},
       {"squeeze4", false, {Reading::kSqueeze4}},
+      {"q8_0", true, {Reading::kQ8_0}},
   }};
   return table;
 }
@@ -59,6 +60,7 @@ constexpr ReadingEntry kReadings[] = {
     {Reading::kMxbf16Draft, "mxbf16-draft"},
     {Reading::kSqueeze3, "squeeze3"},
     {Reading::kSqueeze4, "squeeze4"},
+    {Reading::kQ8_0, "q8_0"},
 };
 
 }  // namespace

@@ -19,8 +19,9 @@ enum class Format : uint8_t {
   kMxbf16,          ///< mxbf16.h
   kSqueeze3,        ///< squeeze.h
   kSqueeze4,        ///< squeeze.h
+  kQ8_0,            ///< int8.h
 };
-inline constexpr int kFormatCount = 11;
+inline constexpr int kFormatCount = 12;
 
 /// "bf16", "int4-asymmetric", ...
 std::string_view format_name(Format format);
@@ -52,6 +53,7 @@ enum class Reading : uint8_t {
   kMxbf16Draft,  ///< exactly kMxfp4W4A8
   kSqueeze3,     ///< looked-up and sparse weights, activations in BF16 (dense) and F32 (sparse)
   kSqueeze4,
+  kQ8_0,  ///< the codes of a file, activations in BF16
 };
 
 /// "full", "mxfp4-w4a8", "bsfp-draft", ...

@@ -23,8 +23,9 @@ int64_t code_index(const PackedMatrix& matrix, int64_t column, int64_t k) {
          kQuadOrder[k % 4];
 }
 
+template <Format format>
 PackedMatrix allocate(int64_t columns, int64_t k, Element, const MatrixStatistics&) {
-  PackedMatrix matrix = make_matrix(Format::kInt8, columns, k);
+  PackedMatrix matrix = make_matrix(format, columns, k);
   matrix.planes.emplace_back(code_bytes(matrix));
   matrix.planes.emplace_back(scale_bytes(matrix));
   return matrix;
@@ -53,6 +54,27 @@ void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixSta
   }
 }
 
+void copy_codes(PackedMatrix& matrix, const PanelSource& source) {
+  int8_t* const codes = matrix.plane(0).as<int8_t>();
+  Float16* const scales = matrix.plane(1).as<Float16>();
+  const int64_t inputs = source.inputs();
+  for (int64_t i = 0; i < source.column_count; ++i) {
+    const int64_t column = source.panel * kPanelWidth + i;
+    for (int64_t k = 0; k < inputs; ++k) {
+      codes[code_index(matrix, column, k)] = source.codes[static_cast<size_t>(i * inputs + k)];
+    }
+    for (int64_t k = 0; k < inputs; k += kInnerStep) {
+      scales[tile_scale_index(matrix, column, k)] =
+          source.scales[static_cast<size_t>((i * inputs + k) / kInnerStep)];
+    }
+  }
+}
+
+void pack_codes(PackedMatrix& matrix, const PanelSource& source, const MatrixStatistics& statistics,
+                PanelTail& tail) {
+  source.codes.empty() ? pack_panel(matrix, source, statistics, tail) : copy_codes(matrix, source);
+}
+
 void validate(const PackedMatrix& matrix) {
   check_plane(matrix, 0, code_bytes(matrix));
   check_plane(matrix, 1, scale_bytes(matrix));
@@ -74,8 +96,14 @@ int64_t bytes_read(const PackedMatrix& matrix, Reading) {
 }  // namespace
 
 const FormatOperations& int8_operations() {
-  static constexpr FormatOperations kOperations = {allocate, pack_panel,    nullptr,
-                                                   validate, unpack_column, bytes_read};
+  static constexpr FormatOperations kOperations = {allocate<Format::kInt8>, pack_panel, nullptr, validate,
+                                                   unpack_column,           bytes_read};
+  return kOperations;
+}
+
+const FormatOperations& q8_0_operations() {
+  static constexpr FormatOperations kOperations = {allocate<Format::kQ8_0>, pack_codes, nullptr, validate,
+                                                   unpack_column,           bytes_read};
   return kOperations;
 }
 

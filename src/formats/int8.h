@@ -14,4 +14,11 @@ namespace verbatim {
 /// activations per group, scaled in F32; `w8a8`, integer products.
 const FormatOperations& int8_operations();
 
+/// The format `q8_0`: the planes of `int8`, but with codes and scales that are not chosen here. They are
+/// those of the tensor in the file (PanelSource::codes), so that no weight is rounded, and a code may be
+/// -128. Where a matrix has no codes of its own, pack_matrix() refuses the format, and packing floats in it
+/// rounds them as `int8` does. Its one reading is `w8a16` of `int8`, since products of int8 activations could
+/// not take -128.
+const FormatOperations& q8_0_operations();
+
 }  // namespace verbatim

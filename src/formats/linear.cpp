@@ -174,6 +174,7 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
       multiply_tiles(store, resolved, x, y, workspace, team);
       return;
     case Reading::kInt8W8A16:
+    case Reading::kQ8_0:
     case Reading::kInt4W4A16:
     case Reading::kInt4AsymmetricW4A16:
       multiply_scaled_late(store, resolved, x, y, workspace, team);

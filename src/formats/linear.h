@@ -53,7 +53,7 @@ struct LinearWorkspace {
 /// Multiplies: y = x · weightᵀ in the given reading. x is [rows][padded k] and zero beyond k; y is
 /// [rows][padded columns]. Every row of y depends on its row of x alone, bit for bit, whatever the number of
 /// rows or threads. The full reading of a lossless format (is_exact()) gives the bits that `bf16` or `f16`
-/// gives.
+/// gives; that of `q8_0` gives those of `int8-w8a16` for the same codes.
 void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, Matrix<float> y,
             LinearWorkspace& workspace, ThreadTeam& team);
 

@@ -23,10 +23,16 @@ bool has(const PackLinearOptions& options, bool (*property)(Format)) {
 /// Reads the panels of a matrix one after the other, each member of a team with its own.
 class PanelReader {
  public:
-  PanelReader(int64_t columns, int64_t k, const MatrixRows& rows, const MatrixRows& sensitivities)
-      : columns_(columns), k_(k), rows_(rows), sensitivities_(sensitivities) {
+  PanelReader(int64_t columns, int64_t k, const MatrixRows& rows, const PackLinearOptions& options)
+      : columns_(columns), k_(k), rows_(rows), sensitivities_(options.sensitivities) {
     weights_.resize(static_cast<size_t>(kPanelWidth * k));
-    if (sensitivities) sensitivity_.resize(weights_.size());
+    if (sensitivities_) sensitivity_.resize(weights_.size());
+    const bool wanted =
+        std::find(options.formats.begin(), options.formats.end(), Format::kQ8_0) != options.formats.end();
+    if (!wanted || !options.codes) return;
+    code_rows_ = options.codes;
+    codes_.resize(weights_.size());
+    scales_.resize(weights_.size() / kInnerStep);
   }
 
   PanelSource read(int64_t panel) {
@@ -40,10 +46,18 @@ class PanelReader {
       if (sensitivities_) {
         sensitivities_(panel * kPanelWidth + i, std::span(sensitivity_).subspan(offset, width));
       }
+      if (code_rows_) {
+        code_rows_(panel * kPanelWidth + i, std::span(codes_).subspan(offset, width),
+                   std::span(scales_).subspan(offset / kInnerStep, width / kInnerStep));
+      }
     }
     const size_t used = static_cast<size_t>(source.column_count) * width;
     source.weights = std::span(weights_).first(used);
     if (sensitivities_) source.sensitivity = std::span(sensitivity_).first(used);
+    if (code_rows_) {
+      source.codes = std::span(codes_).first(used);
+      source.scales = std::span(scales_).first(used / kInnerStep);
+    }
     return source;
   }
 
@@ -54,6 +68,9 @@ class PanelReader {
   const MatrixRows& sensitivities_;
   std::vector<float> weights_;
   std::vector<float> sensitivity_;
+  CodeRows code_rows_;
+  std::vector<int8_t> codes_;
+  std::vector<Float16> scales_;
 };
 
 /// Calls visit(member, panel) for every panel, spread over the team.
@@ -100,7 +117,7 @@ PackResult pack_linear(int64_t columns, int64_t k, const MatrixRows& rows, const
                        ThreadTeam& team) {
   if (options.formats.empty()) fail(ErrorKind::kUsage, "a matrix cannot be packed into no format at all");
   const auto members = static_cast<size_t>(team.size());
-  std::vector<PanelReader> readers(members, PanelReader(columns, k, rows, options.sensitivities));
+  std::vector<PanelReader> readers(members, PanelReader(columns, k, rows, options));
   const MatrixStatistics statistics = look_through(columns, k, rows, options, readers, team);
 
   PackResult result;

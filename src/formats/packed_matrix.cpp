@@ -42,6 +42,8 @@ const FormatOperations& operations(Format format) {
       return squeeze3_operations();
     case Format::kSqueeze4:
       return squeeze4_operations();
+    case Format::kQ8_0:
+      return q8_0_operations();
   }
   fail(ErrorKind::kUsage, "unknown format");
 }

@@ -64,6 +64,8 @@ struct PanelSource {
   int64_t column_count = 0;            ///< up to 16
   std::span<const float> weights;      ///< [column_count][inputs], inputs ≤ k
   std::span<const float> sensitivity;  ///< [column_count][inputs]: the sensitivity of each weight; or empty
+  std::span<const int8_t> codes;    ///< for `q8_0`: the weights' own codes, [column_count][inputs]; or empty
+  std::span<const Float16> scales;  ///< with codes: their scales, [column_count][inputs / 32]
 
   int64_t inputs() const { return static_cast<int64_t>(weights.size()) / column_count; }
   /// The weight at (column, k), or zero in the padding.

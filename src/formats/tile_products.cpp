@@ -129,6 +129,11 @@ void multiply_through_tiles(const TileView& view, Panels panels, Matrix<const BF
               kernels().tile_product);
 }
 
+/// Whether every tile of 32 inputs has scales of its own.
+bool has_tile_scales(const PackedMatrix& store) {
+  return store.format == Format::kInt8 || store.format == Format::kQ8_0;
+}
+
 /// The operands of multiply_scaled_late() beside the codes, by scale group.
 struct GroupScales {
   const Float16* scales;    ///< [panel][groups][16]
@@ -162,7 +167,7 @@ void sum_groups(std::span<const BFloat16> x, std::span<float> sums) {
 GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, LinearWorkspace& workspace,
                          ThreadTeam& team) {
   GroupScales result{store.plane(1).as<const Float16>(), nullptr, nullptr,
-                     store.format == Format::kInt8 ? store.tiles() : scale_groups(store)};
+                     has_tile_scales(store) ? store.tiles() : scale_groups(store)};
   if (store.format != Format::kInt4Asymmetric) return result;
   float* const sums = workspace.scales.data();
   team.split(a.rows, [&](int64_t begin, int64_t end) {
@@ -216,7 +221,7 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
     multiply_scaled_tiles(view, panels, scales, a, y, workspace, team);
     return;
   }
-  const int64_t step = store.format == Format::kInt8 ? 1 : kTilesPerScaleGroup;
+  const int64_t step = has_tile_scales(store) ? 1 : kTilesPerScaleGroup;
   constexpr int64_t kWidth = kPanels * kPanelWidth;
   team.split(panels.count, panels.block, [&](int member, int64_t begin, int64_t end) {
     uint16_t* const scratch = scratch_of(workspace, member);

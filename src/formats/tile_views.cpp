@@ -44,6 +44,7 @@ TileView tile_view(const PackedMatrix& matrix, Reading reading) {
       view.reading = kTileInt4Asymmetric;
       return view;
     case Reading::kInt8W8A16:
+    case Reading::kQ8_0:
       view.reading = kTileInt8;
       return view;
     default:

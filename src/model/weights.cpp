@@ -41,6 +41,15 @@ class StackedTensors {
     }
   }
 
+  /// Fills in the codes of output column `column` and their scales.
+  void read_codes(int64_t column, int64_t head_dim, std::span<int8_t> codes,
+                  std::span<Float16> scales) const {
+    for (const auto& [part, tensor] : tensors_) {
+      if (column < part->rows) return tensor->read_codes(source_row(*part, head_dim, column), codes, scales);
+      column -= part->rows;
+    }
+  }
+
   /// Appends the names of the tensors that hold NaN or infinity.
   void find_not_finite(std::vector<std::string>& names) const {
     for (const auto& [part, tensor] : tensors_) {
@@ -52,6 +61,11 @@ class StackedTensors {
         break;
       }
     }
+  }
+
+  bool all_have_codes() const {
+    return std::all_of(tensors_.begin(), tensors_.end(),
+                       [](const auto& entry) { return entry.second->has_codes(); });
   }
 
   bool all_are(DType dtype) const {
@@ -78,7 +92,8 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
                                    const Checkpoint& checkpoint, const LoadOptions& options) {
   const bool bf16 = tensors.all_are(DType::kBF16);
   const bool f16 = tensors.all_are(DType::kF16);
-  const Format own = bf16 ? Format::kBf16 : f16 ? Format::kF16 : Format::kF32;
+  const bool codes = tensors.all_have_codes() && !options.transform;
+  const Format own = bf16 ? Format::kBf16 : f16 ? Format::kF16 : codes ? Format::kQ8_0 : Format::kF32;
   if (options.formats.empty()) return {own};
   std::vector<Format> formats;
   for (const std::optional<Format>& asked : options.formats) {
@@ -89,6 +104,12 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
           "recipe without it",
           checkpoint.path.string(), spec.name, format == Format::kMxbf16 ? "BF16" : "BF16 or F16",
           format_name(format), format_name(own));
+    }
+    if (format == Format::kQ8_0 && !codes) {
+      bad_input(
+          "{}: {} is not in codes of eight bits as Q8_0 is, which q8_0 would keep: name the format {} "
+          "instead",
+          checkpoint.path.string(), spec.name, format_name(own));
     }
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
   }
@@ -272,6 +293,11 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
   pack_options.formats = chosen_formats(tensors, spec, checkpoint, options);
   pack_options.element = tensors.all_are(DType::kF16) ? Element::kF16 : Element::kBf16;
   pack_options.sparse = options.sparse;
+  if (tensors.all_have_codes() && !options.transform) {
+    pack_options.codes = [&](int64_t column, std::span<int8_t> codes, std::span<Float16> scales) {
+      tensors.read_codes(column, head_dim, codes, scales);
+    };
+  }
   if (options.sensitivities != nullptr) {
     // A file of sensitivities is in the order of Hugging Face models, which is the engine's.
     pack_options.sensitivities = [&](int64_t column, std::span<float> row) {

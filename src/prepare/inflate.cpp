@@ -145,7 +145,7 @@ std::optional<float> divide(DType dtype, std::byte* row, size_t count, int32_t d
       return divide<Float16>(row, count, by);
     case DType::kBF16:
       return divide<BFloat16>(row, count, by);
-    case DType::kQ8_0:
+    default:
       break;
   }
   fail(ErrorKind::kUsage, "{} cannot be enlarged", dtype_name(dtype));

@@ -16,12 +16,16 @@ namespace verbatim {
 
 namespace {
 
-int64_t full_weight_bytes(const std::vector<const TensorView*>& parts) {
+/// The bytes of weights in the format of their own type.
+int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights) {
   const auto all_are = [&](DType dtype) {
     return std::all_of(parts.begin(), parts.end(),
                        [&](const TensorView* part) { return part->dtype == dtype; });
   };
-  return all_are(DType::kBF16) || all_are(DType::kF16) ? 2 : 4;
+  if (all_are(DType::kBF16) || all_are(DType::kF16)) return weights * 2;
+  const bool codes =
+      std::all_of(parts.begin(), parts.end(), [](const TensorView* part) { return part->has_codes(); });
+  return codes ? weights + weights / kInnerStep * 2 : weights * 4;
 }
 
 /// Adds a matrix that is packed from tensors one below the other.
@@ -35,7 +39,7 @@ void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint,
   }
   const int64_t k = round_up(parts.front()->columns(), kInnerStep);
   const int64_t weights = round_up(columns, kPanelWidth) * k;
-  estimate.full += weights * full_weight_bytes(parts);
+  estimate.full += full_bytes(parts, weights);
   estimate.mxfp4 += weights / 2 + weights / kInnerStep;
 }
 

@@ -166,12 +166,15 @@ TEST(Gguf, RefusesBadTensors) {
     return GgufBuilder().raw_tensor("my.tensor", dimensions, type, offset).build() + space;
   };
   parse(with({32}, 0, 0));
-  expect_refused(with({32}, 12, 0), {"my.tensor", "Q4_K", "F32, F16, BF16 and Q8_0"});
+  expect_refused(with({32}, 19, 0),
+                 {"my.tensor", "IQ1_S", "use a file of one of", "F32, F16, BF16, Q4_0", "Q4_K"});
   expect_refused(with({32}, 1234, 0), {"my.tensor", "number 1234"});
   expect_refused(with({}, 0, 0), {"my.tensor", "0 dimensions"});
   expect_refused(with({1, 1, 1, 1, 1}, 0, 0), {"my.tensor", "5 dimensions"});
   expect_refused(with({0}, 0, 0), {"my.tensor", "dimension of 0"});
-  expect_refused(with({31}, 8, 0), {"my.tensor", "[31]", "Q8_0"});
+  expect_refused(with({31}, 8, 0), {"my.tensor", "[31]", "Q8_0", "blocks have 32"});
+  expect_refused(with({32}, 12, 0), {"my.tensor", "[32]", "Q4_K", "blocks have 256"});
+  expect_refused(with({256, 2}, 12, 0), {"my.tensor", "beyond the end"});
   expect_refused(with({65}, 0, 0), {"my.tensor", "beyond the end"});
   expect_refused(with({32}, 0, 160), {"my.tensor", "beyond the end"});
   expect_refused(with({32}, 0, ~uint64_t{31}), {"my.tensor", "beyond the end"});

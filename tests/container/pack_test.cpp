@@ -68,9 +68,11 @@ TEST(PackModel, GivesTheLogitsOfTheModelInEveryFormat) {
   const fs::path model = folder.path() / "model";
   test::write_tiny_llama(model, options);
   std::vector<std::string> all;
-  for (const Format format : all_formats()) all.emplace_back(format_name(format));
+  std::vector<Format> formats = all_formats();
+  std::erase(formats, Format::kQ8_0);  // which a model in BF16 cannot be packed in
+  for (const Format format : formats) all.emplace_back(format_name(format));
   const fs::path file = folder.path() / "all.vbt";
-  EXPECT_EQ(pack(model, file, all).formats(), all_formats());
+  EXPECT_EQ(pack(model, file, all).formats(), formats);
   for (const std::string& format : all) expect_same_logits(model, file, {format});
   expect_same_logits(model, file, {"full"});
   expect_same_logits(model, file, {});

@@ -51,7 +51,7 @@ TEST_F(LoadByRecipe, TheDefaultRecipeRunsOnEveryTypeOfCheckpoint) {
   const std::pair<DType, Names> cases[] = {{DType::kBF16, {"bf16", "mxfp4"}},
                                            {DType::kF16, {"f16", "mxfp4"}},
                                            {DType::kF32, {"f32", "mxfp4"}},
-                                           {DType::kQ8_0, {"f32", "mxfp4"}}};
+                                           {DType::kQ8_0, {"q8_0", "mxfp4"}}};
   for (const auto& [dtype, stores] : cases) {
     SCOPED_TRACE(dtype_name(dtype));
     const std::filesystem::path file = model_in(dtype);
@@ -60,6 +60,20 @@ TEST_F(LoadByRecipe, TheDefaultRecipeRunsOnEveryTypeOfCheckpoint) {
     const Model plain = Model::load(file, {.threads = 1});
     EXPECT_EQ(text_of(model, load_recipe("auto")), text_of(plain, load_recipe("plain")));
   }
+}
+
+TEST_F(LoadByRecipe, AModelInQ8_0IsVerifiedInItsOwnCodesByEveryRecipe) {
+  const std::filesystem::path file = model_in(DType::kQ8_0);
+  const Model plain = Model::load(file, {.threads = 1});
+  EXPECT_EQ(stores_of(plain), Names{"q8_0"});
+  const std::string expected = text_of(plain, load_recipe("plain"));
+  for (const char* const name : {"ngram", "ml-specqd", "self-int4", "early-exit"}) {
+    const Model model = Model::load(file, {.recipe = name, .threads = 1});
+    EXPECT_EQ(stores_of(model).front(), "q8_0") << name;
+    EXPECT_EQ(text_of(model, load_recipe(name)), expected) << name;
+  }
+  EXPECT_EQ(stores_of(Model::load(file, {.formats = {"f32"}})), Names{"f32"});
+  EXPECT_THROW(Model::load(model_in(DType::kF16), {.formats = {"q8_0"}}), Error);
 }
 
 TEST_F(LoadByRecipe, ARecipeMayBeAnObjectAFileOrAName) {

@@ -172,7 +172,7 @@ TEST(Int8, ReturnsWhatAQ8FileHolds) {
   test::write_tiny_gguf(folder.path() / "model.gguf", model);
   const Checkpoint checkpoint = open_checkpoint(folder.path() / "model.gguf");
   LoadOptions options;
-  options.formats = {std::nullopt, Format::kInt8};
+  options.formats = {Format::kF32, Format::kInt8};
   ThreadTeam team(2);
   std::vector<std::string> warnings;
   for (const MatrixSpec& spec : matrix_specs(checkpoint.config)) {

@@ -9,6 +9,7 @@
 
 #include "base/float16.h"
 #include "base/philox.h"
+#include "checkpoint/gguf_types.h"
 
 namespace verbatim::test {
 
@@ -88,20 +89,6 @@ json tiny_config(const TinyModelOptions& options) {
 std::string dtype_text(DType dtype) {
   if (dtype == DType::kQ8_0) throw std::invalid_argument("safetensors have no Q8_0");
   return dtype_name(dtype);
-}
-
-uint32_t gguf_type(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return 0;
-    case DType::kF16:
-      return 1;
-    case DType::kQ8_0:
-      return 8;
-    case DType::kBF16:
-      return 30;
-  }
-  return 0;
 }
 
 std::string gguf_text(const std::string& text) {
@@ -337,7 +324,7 @@ GgufBuilder& GgufBuilder::raw_tensor(const std::string& name, const std::vector<
 
 GgufBuilder& GgufBuilder::tensor(const std::string& name, std::vector<int64_t> shape, DType dtype,
                                  const std::string& bytes) {
-  raw_tensor(name, std::vector<uint64_t>(shape.rbegin(), shape.rend()), gguf_type(dtype), data_.size());
+  raw_tensor(name, std::vector<uint64_t>(shape.rbegin(), shape.rend()), gguf_number(dtype), data_.size());
   data_ += bytes;
   data_.resize((data_.size() + 31) / 32 * 32);
   return *this;

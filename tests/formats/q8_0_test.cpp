@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "formats/pack_linear.h"
+#include "model/weights.h"
+#include "support/random.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+#include "verbatim/error.h"
+
+namespace verbatim {
+namespace {
+
+constexpr int64_t kColumns = 40;
+constexpr int64_t kInputs = 96;
+
+std::vector<float> unpacked(const PackedMatrix& matrix, int64_t column) {
+  std::vector<float> weights(static_cast<size_t>(matrix.k));
+  operations(matrix.format).unpack_column(matrix, readings(matrix.format).front(), column, weights);
+  return weights;
+}
+
+int8_t code_of(int64_t column, int64_t k) {
+  return static_cast<int8_t>((column * 37 + k * 11) % 256 - 128);
+}
+
+Float16 scale_of(int64_t column, int64_t group) {
+  return to_float16(0.001f * static_cast<float>(column % 7 + group - 3));
+}
+
+/// A weight in `q8_0` beside `f32`, with codes of every value and scales that no quantizer would choose.
+LinearWeight coded_weight() {
+  PackLinearOptions options;
+  options.formats = {Format::kQ8_0, Format::kF32};
+  options.codes = [](int64_t column, std::span<int8_t> codes, std::span<Float16> scales) {
+    for (size_t k = 0; k < codes.size(); ++k) codes[k] = code_of(column, static_cast<int64_t>(k));
+    for (size_t g = 0; g < scales.size(); ++g) scales[g] = scale_of(column, static_cast<int64_t>(g));
+  };
+  const auto rows = [](int64_t column, std::span<float> row) {
+    for (size_t k = 0; k < row.size(); ++k) {
+      const auto input = static_cast<int64_t>(k);
+      row[k] = static_cast<float>(code_of(column, input)) * to_float(scale_of(column, input / 32));
+    }
+  };
+  ThreadTeam team(2);
+  return pack_linear(kColumns, kInputs, rows, options, team).weight;
+}
+
+TEST(Q8_0, KeepsTheCodesAndScalesThatItIsGiven) {
+  const LinearWeight weight = coded_weight();
+  const PackedMatrix& store = *weight.find(Format::kQ8_0);
+  for (int64_t n = 0; n < kColumns; ++n) {
+    EXPECT_EQ(unpacked(store, n), unpacked(*weight.find(Format::kF32), n)) << n;
+  }
+  EXPECT_EQ(8 * store.bytes(), round_up(kColumns, kPanelWidth) * kInputs * 17 / 2);
+  EXPECT_EQ(weight.resolve(Reading::kFull), Reading::kQ8_0);
+}
+
+TEST(Q8_0, MultipliesCodesWithBf16ActivationsAndScalesTheSumOf32) {
+  const LinearWeight weight = coded_weight();
+  std::vector<float> x = test::random_floats(3 * kInputs, 3);
+  std::vector<float> y(static_cast<size_t>(3 * weight.padded_columns()));
+  LinearWorkspace workspace;
+  ThreadTeam team(2);
+  linear(weight, Reading::kFull, {x.data(), 3, kInputs}, {y.data(), 3, weight.padded_columns()}, workspace,
+         team);
+  for (int64_t r = 0; r < 3; ++r) {
+    for (int64_t n = 0; n < kColumns; ++n) {
+      double expected = 0.0;
+      double size = 0.0;
+      for (int64_t k = 0; k < kInputs; ++k) {
+        const double term =
+            static_cast<double>(to_float(to_bfloat16(x[static_cast<size_t>(r * kInputs + k)]))) *
+            code_of(n, k) * static_cast<double>(to_float(scale_of(n, k / 32)));
+        expected += term;
+        size += std::fabs(term);
+      }
+      EXPECT_NEAR(y[static_cast<size_t>(r * weight.padded_columns() + n)], expected, 1e-5 * size + 1e-30);
+    }
+  }
+}
+
+TEST(Q8_0, IsTheFormatOfMatricesInQ8_0AndOfNoOthers) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  std::vector<std::string> warnings;
+  for (const DType dtype : {DType::kQ8_0, DType::kF32}) {
+    test::TinyModelOptions model;
+    model.dtype = dtype;
+    const auto path = folder.path() / (dtype_name(dtype) + ".gguf");
+    test::write_tiny_gguf(path, model);
+    const Checkpoint checkpoint = open_checkpoint(path);
+    const MatrixSpec spec = matrix_specs(checkpoint.config).front();
+    LoadOptions options;
+    options.formats = {std::nullopt};
+    const LinearWeight own = pack_matrix(checkpoint, spec, options, team, warnings);
+    EXPECT_EQ(own.stores.front().format, dtype == DType::kQ8_0 ? Format::kQ8_0 : Format::kF32);
+    options.formats = {Format::kF32};
+    const LinearWeight wide = pack_matrix(checkpoint, spec, options, team, warnings);
+    EXPECT_EQ(wide.stores.size(), 1u);
+    for (int64_t n = 0; n < own.columns; ++n) {
+      ASSERT_EQ(unpacked(own.stores.front(), n), unpacked(wide.stores.front(), n)) << n;
+    }
+    options.formats = {Format::kQ8_0};
+    if (dtype == DType::kQ8_0) {
+      EXPECT_NO_THROW(pack_matrix(checkpoint, spec, options, team, warnings));
+    } else {
+      EXPECT_THROW(pack_matrix(checkpoint, spec, options, team, warnings), Error);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace verbatim
