@@ -87,8 +87,9 @@ void add_model_section(std::string& out, const ModelReport& report) {
   section.line("parameters", "{}", grouped(report.parameters));
   section.line("layers", "{}", report.layers);
   section.line("hidden size", "{}", report.hidden_size);
-  section.line("attention", "{} heads of {}, {} for keys and values{}", report.heads, report.head_dim,
-               report.kv_heads, report.qkv_bias ? ", with biases" : "");
+  section.line("attention", "{} heads of {}, {} for keys and values{}{}", report.heads, report.head_dim,
+               report.kv_heads, report.qkv_bias ? ", with biases" : "",
+               report.head_norm == "none" ? "" : ", queries and keys normed " + report.head_norm);
   section.line("feed-forward size", "{}", report.intermediate_size);
   section.line("vocabulary", "{}, {}", report.vocab_size,
                report.tied_embeddings ? "embedding and output matrix tied" : "output matrix of its own");
@@ -201,7 +202,8 @@ ordered_json model_json(const ModelReport& report) {
           {"rope_scaling_factor", report.rope_scaling_factor},
           {"sliding_window", optional_number(report.sliding_window)},
           {"tied_embeddings", report.tied_embeddings},
-          {"qkv_bias", report.qkv_bias}};
+          {"qkv_bias", report.qkv_bias},
+          {"head_norm", report.head_norm}};
 }
 
 ordered_json vocabulary_json(const std::optional<VocabularyReport>& vocabulary) {

@@ -89,7 +89,7 @@ struct ModelReport {
   std::string file_format;     ///< "safetensors", "gguf", or "vbt" for a packed file
   int64_t files = 0;           ///< the number of files that hold the weights
   int64_t file_bytes = 0;      ///< the size of these files
-  std::string architecture;    ///< "llama", "mistral" or "qwen2"
+  std::string architecture;    ///< "llama", "mistral", "qwen2" or "qwen3"
   int64_t parameters = 0;      ///< the number of weights; an output matrix that is the embedding counts once
   int32_t layers = 0;
   int32_t hidden_size = 0;        ///< channels of the residual stream
@@ -108,6 +108,7 @@ struct ModelReport {
   std::optional<int32_t> sliding_window;  ///< the positions that a position sees, itself included; none: all
   bool tied_embeddings = false;           ///< whether the output matrix is the embedding
   bool qkv_bias = false;                  ///< whether queries, keys and values have biases
+  std::string head_norm;  ///< how queries and keys are normed before rotation: "none", "per head" or "whole"
   std::map<std::string, TensorGroup> types;    ///< the tensors by their type; none of a packed file
   std::vector<TensorReport> tensors;           ///< all tensors, sorted by name; none of a packed file
   std::optional<PackedReport> packed;          ///< of a packed file only

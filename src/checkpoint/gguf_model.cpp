@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -19,7 +20,7 @@ class Fields {
   Fields(const GgufFile& gguf, std::string prefix, const std::string& where)
       : gguf_(gguf), prefix_(std::move(prefix)), where_(where) {}
 
-  std::optional<int32_t> integer(const std::string& name) const { return any_integer(prefix_ + name); }
+  std::optional<int32_t> integer(const std::string& name) const { return any_integer(asked(name)); }
 
   int32_t required_integer(const std::string& name) const {
     const std::optional<int32_t> value = integer(name);
@@ -38,7 +39,7 @@ class Fields {
   }
 
   std::optional<float> number(const std::string& name) const {
-    const std::optional<double> value = gguf_float(gguf_, prefix_ + name);
+    const std::optional<double> value = gguf_float(gguf_, asked(name));
     if (!value) return std::nullopt;
     // Also false for NaN; converting anything beyond a float's range would be undefined.
     if (!(std::abs(*value) <= static_cast<double>(std::numeric_limits<float>::max()))) {
@@ -47,16 +48,31 @@ class Fields {
     return static_cast<float>(*value);
   }
 
-  std::optional<std::string> text(const std::string& name) const {
-    return gguf_string(gguf_, prefix_ + name);
+  std::optional<std::string> text(const std::string& name) const { return gguf_string(gguf_, asked(name)); }
+
+  /// Refuses metadata under the prefix that was never asked for and is not among `harmless`: it may change
+  /// what the model is.
+  void refuse_others(std::initializer_list<std::string_view> harmless) const {
+    for (auto it = gguf_.metadata.lower_bound(prefix_); it != gguf_.metadata.end(); ++it) {
+      if (!it->first.starts_with(prefix_)) break;
+      const std::string_view name = std::string_view(it->first).substr(prefix_.size());
+      if (asked_.contains(it->first) || std::find(harmless.begin(), harmless.end(), name) != harmless.end()) {
+        continue;
+      }
+      bad_input("{}: the metadata {} is not known; this variant is not supported", where_,
+                printable(it->first));
+    }
   }
 
   const std::string& where() const { return where_; }
 
  private:
+  const std::string& asked(const std::string& name) const { return *asked_.insert(prefix_ + name).first; }
+
   const GgufFile& gguf_;
   std::string prefix_;
   const std::string& where_;
+  mutable std::set<std::string> asked_;  // whole names
 };
 
 struct NamePair {
@@ -76,7 +92,8 @@ constexpr NamePair kLayerNames[] = {
     {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
     {"attn_output", "self_attn.o_proj"}, {"ffn_norm", "post_attention_layernorm"},
     {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
-    {"ffn_down", "mlp.down_proj"},
+    {"ffn_down", "mlp.down_proj"},       {"attn_q_norm", "self_attn.q_norm"},
+    {"attn_k_norm", "self_attn.k_norm"},
 };
 
 /// The Hugging Face name of a tensor. A name without a counterpart stays recognizable, and is refused later
@@ -105,7 +122,8 @@ Architecture parse_architecture(const GgufFile& gguf, const std::string& where) 
   if (!name) bad_input("{}: the metadata general.architecture is missing", where);
   if (*name == "llama") return Architecture::kLlama;
   if (*name == "qwen2") return Architecture::kQwen2;
-  bad_input("{}: the architecture {} is not supported; llama (Mistral included) and qwen2 are", where,
+  if (*name == "qwen3") return Architecture::kQwen3;
+  bad_input("{}: the architecture {} is not supported; llama (Mistral included), qwen2 and qwen3 are", where,
             printable(*name));
 }
 
@@ -129,15 +147,15 @@ void parse_yarn(const Fields& fields, RopeScaling& scaling) {
 RopeScaling parse_rope_scaling(const Fields& fields, int32_t& context) {
   RopeScaling scaling;
   const std::optional<std::string> kind = fields.text("rope.scaling.type");
+  const std::optional<float> new_factor = fields.number("rope.scaling.factor");
   const std::optional<float> old_factor = fields.number("rope.scale_linear");
-  if (!kind && !old_factor) return scaling;
   if (kind && *kind == "none") return scaling;
   const bool yarn = kind && *kind == "yarn";
   if (kind && *kind != "linear" && !yarn) {
     bad_input("{}: RoPE scaling of type {} is not supported; none, linear and yarn are", fields.where(),
               printable(*kind));
   }
-  const float factor = fields.number("rope.scaling.factor").value_or(old_factor.value_or(0.0f));
+  const float factor = new_factor.value_or(old_factor.value_or(0.0f));
   if (factor == 0.0f || factor == 1.0f) return scaling;  // converters write 0 for "not scaled"
   scaling.kind = yarn ? RopeScaling::Kind::kYarn : RopeScaling::Kind::kLinear;
   scaling.factor = factor;
@@ -159,13 +177,13 @@ void check_rope_dimensions(const Fields& fields, const ModelConfig& config) {
 }
 
 int32_t head_size(const Fields& fields, const ModelConfig& config) {
-  const std::optional<int32_t> key = fields.integer("attention.key_length");
+  std::optional<int32_t> key = fields.integer("attention.key_length");
   if (!key) {
     if (config.heads < 1 || config.hidden_size % config.heads != 0) {
       bad_input("{}: the size of a head is missing, and {} is no multiple of {} heads", fields.where(),
                 config.hidden_size, config.heads);
     }
-    return config.hidden_size / config.heads;
+    key = config.hidden_size / config.heads;
   }
   if (fields.integer("attention.value_length").value_or(*key) != *key) {
     bad_input("{}: keys and values of different lengths are not supported", fields.where());
@@ -233,9 +251,13 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   config.rope_interleaved = config.architecture == Architecture::kLlama;
   config.tied_embeddings = !gguf.tensors.contains("output.weight");
   config.qkv_bias = gguf.tensors.contains("blk.0.attn_q.bias") || config.architecture == Architecture::kQwen2;
+  if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
   parse_special_tokens(fields, config);
   validate(config, where);
   check_rope_dimensions(fields, config);
+  // What converters add that changes nothing, or repeats what is read elsewhere.
+  fields.refuse_others({"vocab_size", "tensor_data_layout", "expert_used_count", "rope.scaling.finetuned",
+                        "rope.scaling.original_context_length"});
   config.rope_frequency_factors = read_rope_factors(gguf, config, where);
   validate(config, where);
   return config;

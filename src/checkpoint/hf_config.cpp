@@ -1,5 +1,7 @@
 #include "checkpoint/hf_config.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -18,6 +20,19 @@ namespace {
 constexpr size_t kLongestConfig = 16 << 20;
 constexpr int kDeepestConfig = 32;
 
+/// A family of decoders, as config.json names it.
+struct Family {
+  Architecture architecture;
+  std::string_view type;
+  std::string_view class_name;
+};
+constexpr Family kFamilies[] = {
+    {Architecture::kLlama, "llama", "LlamaForCausalLM"},
+    {Architecture::kMistral, "mistral", "MistralForCausalLM"},
+    {Architecture::kQwen2, "qwen2", "Qwen2ForCausalLM"},
+    {Architecture::kQwen3, "qwen3", "Qwen3ForCausalLM"},
+};
+
 Architecture parse_architecture(const JsonFields& fields) {
   const std::optional<std::string> type = fields.text("model_type");
   std::string name = type.value_or("");
@@ -27,13 +42,16 @@ Architecture parse_architecture(const JsonFields& fields) {
       name = classes->front().get<std::string>();
     }
   }
-  if (name == "llama" || name == "LlamaForCausalLM") return Architecture::kLlama;
-  if (name == "mistral" || name == "MistralForCausalLM") return Architecture::kMistral;
-  if (name == "qwen2" || name == "Qwen2ForCausalLM") return Architecture::kQwen2;
-  if (name.empty())
-    bad_input("{}: model_type is missing; it should be llama, mistral or qwen2", fields.where());
-  bad_input("{}: the model_type {} is not supported; llama, mistral and qwen2 are", fields.where(),
-            printable(name));
+  std::vector<std::string_view> known;
+  for (const Family& family : kFamilies) {
+    if (name == family.type || name == family.class_name) return family.architecture;
+    known.push_back(family.type);
+  }
+  if (name.empty()) {
+    bad_input("{}: model_type is missing; it should be one of {}", fields.where(), fmt::join(known, ", "));
+  }
+  bad_input("{}: the model_type {} is not supported; these are: {}", fields.where(), printable(name),
+            fmt::join(known, ", "));
 }
 
 void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
@@ -44,7 +62,8 @@ void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
   }
   // Qwen2 has biases of its own and ignores this field.
   if (architecture != Architecture::kQwen2 && fields.boolean("attention_bias").value_or(false)) {
-    bad_input("{}: attention_bias true, a bias on the attention's output, is not supported", where);
+    bad_input("{}: attention_bias true, which adds a bias to the attention's output, is not supported",
+              where);
   }
   if (fields.boolean("mlp_bias").value_or(false)) bad_input("{}: mlp_bias true is not supported", where);
   if (fields.number("partial_rotary_factor").value_or(1.0f) != 1.0f) {
@@ -169,6 +188,7 @@ int32_t parse_sliding_window(const JsonFields& fields, const ModelConfig& config
     case Architecture::kMistral:
       return window;
     case Architecture::kQwen2:
+    case Architecture::kQwen3:
       break;
   }
   if (!fields.boolean("use_sliding_window").value_or(false)) return 0;
@@ -235,8 +255,11 @@ ModelConfig parse_hf_config(std::string_view config_json,
   config.rms_norm_epsilon = fields.number("rms_norm_eps").value_or(1e-6f);  // as Transformers assumes
   config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(false);
   config.qkv_bias = config.architecture == Architecture::kQwen2;
+  if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
   if (const std::optional<int32_t> head_dim = fields.integer("head_dim")) {
     config.head_dim = *head_dim;
+  } else if (config.architecture == Architecture::kQwen3 && !fields.has("head_dim")) {
+    config.head_dim = 128;  // as Transformers assumes
   } else if (config.heads > 0 && config.hidden_size % config.heads == 0) {
     config.head_dim = config.hidden_size / config.heads;
   } else {

@@ -96,6 +96,20 @@ std::string architecture_name(Architecture architecture) {
       return "mistral";
     case Architecture::kQwen2:
       return "qwen2";
+    case Architecture::kQwen3:
+      return "qwen3";
+  }
+  return "unknown";
+}
+
+std::string_view head_norm_name(HeadNorm norm) {
+  switch (norm) {
+    case HeadNorm::kNone:
+      return "none";
+    case HeadNorm::kPerHead:
+      return "per head";
+    case HeadNorm::kWhole:
+      return "whole";
   }
   return "unknown";
 }

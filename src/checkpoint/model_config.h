@@ -10,7 +10,7 @@ namespace verbatim {
 
 /// The families of decoders that the engine knows. They share one implementation; the config states their
 /// differences.
-enum class Architecture { kLlama, kMistral, kQwen2 };
+enum class Architecture { kLlama, kMistral, kQwen2, kQwen3 };
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
 enum class Origin {
@@ -29,6 +29,13 @@ enum class QuantizationScheme {
   kAwq,     ///< weights of important inputs are scaled up, and the weights that make these inputs scaled down
   kAtom,    ///< inputs are reordered, with outliers last and in eight bits
   kQuarot,  ///< the residual stream is rotated; heads and the input of `down` get a Hadamard transform
+};
+
+/// The RMS norm that queries and keys get before they are rotated.
+enum class HeadNorm {
+  kNone,
+  kPerHead,  ///< each head by itself; all heads share the head_dim weights
+  kWhole,    ///< all heads of a row together, with a weight for each of their elements
 };
 
 /// The settings of YaRN (Peng et al., arXiv:2309.00071) besides a factor and the original context.
@@ -80,6 +87,7 @@ struct ModelConfig {
       0;  ///< the number of positions that a position sees, itself included; 0: all up to itself
   bool tied_embeddings = false;  ///< the output matrix is the embedding
   bool qkv_bias = false;
+  HeadNorm head_norm = HeadNorm::kNone;
   std::optional<int32_t> bos_token;
   std::vector<int32_t> eos_tokens;  ///< generation ends with any of these
   Origin origin = Origin::kTrained;
@@ -93,9 +101,14 @@ void validate(const ModelConfig& config, const std::string& where);
 
 /// All architectures.
 inline constexpr Architecture kArchitectures[] = {Architecture::kLlama, Architecture::kMistral,
-                                                  Architecture::kQwen2};
-/// "llama", "mistral" or "qwen2".
+                                                  Architecture::kQwen2, Architecture::kQwen3};
+/// "llama", "mistral", "qwen2" or "qwen3".
 std::string architecture_name(Architecture architecture);
+
+/// All kinds of norms of queries and keys.
+inline constexpr HeadNorm kHeadNorms[] = {HeadNorm::kNone, HeadNorm::kPerHead, HeadNorm::kWhole};
+/// "none", "per head" or "whole".
+std::string_view head_norm_name(HeadNorm norm);
 
 /// All origins.
 inline constexpr Origin kOrigins[] = {Origin::kTrained, Origin::kInflated, Origin::kRandom};

@@ -48,7 +48,7 @@ template <typename Config, typename Visit>
 void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
          rms_norm_epsilon, rope_theta, rope_scaling, rope_frequency_factors, rope_interleaved, sliding_window,
-         tied_embeddings, qkv_bias, bos_token, eos_tokens, origin, quantization] = config;
+         tied_embeddings, qkv_bias, head_norm, bos_token, eos_tokens, origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -66,6 +66,7 @@ void visit_config(Config& config, Visit&& visit) {
   visit("sliding_window", sliding_window);
   visit("tied_embeddings", tied_embeddings);
   visit("qkv_bias", qkv_bias);
+  visit("head_norm", head_norm);
   visit("bos_token", bos_token);
   visit("eos_tokens", eos_tokens);
   visit("origin", origin);
@@ -85,6 +86,10 @@ struct Writer {
   /// was this field.
   void operator()(const char* name, Origin value) {
     if (value != Origin::kTrained) out[name] = origin_name(value);
+  }
+  /// Writes the norm of queries and keys, unless there is none.
+  void operator()(const char* name, HeadNorm value) {
+    if (value != HeadNorm::kNone) out[name] = head_norm_name(value);
   }
   /// Writes the scheme, unless there is none.
   void operator()(const char* name, QuantizationScheme value) {
@@ -141,6 +146,16 @@ class Reader {
       return;
     }
     bad_input("{}: the origin {} is not known", fields_.where(), printable(text));
+  }
+  void operator()(const char* name, HeadNorm& value) {
+    if (!fields_.has(name)) return;
+    const std::string text = required(name, fields_.text(name));
+    for (const HeadNorm candidate : kHeadNorms) {
+      if (head_norm_name(candidate) != text) continue;
+      value = candidate;
+      return;
+    }
+    bad_input("{}: the norm {} of queries and keys is not known", fields_.where(), printable(text));
   }
   void operator()(const char* name, QuantizationScheme& value) {
     if (!fields_.has(name)) return;

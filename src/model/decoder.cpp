@@ -110,12 +110,31 @@ struct Decoder::ForwardPass {
         [&](int64_t r) { kernel.add(hidden.row(r), y.row(r), round_up<int64_t>(config.hidden_size, 16)); });
   }
 
-  /// Adds biases, rotates queries and keys, lays the queries out by key-value head and stores keys and
-  /// values.
+  /// Norms the queries or the keys of a row, `columns` numbers of one part of qkv, as the model wants it.
+  void norm_heads(const Buffer<float>& weight, int64_t r, int64_t columns, float* heads) {
+    const int64_t width = config.head_norm == HeadNorm::kPerHead ? config.head_dim : columns;
+    const int64_t padded = round_up<int64_t>(width, 16);
+    float* const room = work.gathered.data() + r * round_up<int64_t>(query_columns, kInnerStep);
+    std::fill(room + width, room + padded, 0.0f);
+    for (float* head = heads; head < heads + columns; head += width) {
+      std::copy_n(head, width, room);
+      kernel.rms_norm(room, weight.data(), padded, width, config.rms_norm_epsilon, room);
+      std::copy_n(room, width, head);
+    }
+  }
+
+  /// Adds biases, norms and rotates queries and keys, lays the queries out by key-value head and stores keys
+  /// and values.
   void place_heads(const LayerWeights& layer, int64_t layer_index, Matrix<float> qkv) {
     if (layer.qkv_bias.size() > 0) {
       each_row([&](int64_t r) {
         kernel.add(qkv.row(r), layer.qkv_bias.data(), round_up<int64_t>(query_columns + 2 * kv_columns, 16));
+      });
+    }
+    if (config.head_norm != HeadNorm::kNone) {
+      each_row([&](int64_t r) {
+        norm_heads(layer.query_norm, r, query_columns, qkv.row(r));
+        norm_heads(layer.key_norm, r, kv_columns, qkv.row(r) + query_columns);
       });
     }
     const int64_t blocks = ceil_div(count, kRowsPlaced);

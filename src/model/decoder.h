@@ -80,7 +80,7 @@ struct DecoderWorkspace {
   }
 };
 
-/// A decoder-only transformer (Llama, Mistral, Qwen2) as a list of operations over rows.
+/// A decoder-only transformer (Llama, Mistral, Qwen2, Qwen3) as a list of operations over rows.
 class Decoder {
  public:
   Decoder(const ModelConfig& config, DecoderWeights weights);

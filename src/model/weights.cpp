@@ -203,6 +203,14 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
                         {name.attention + "k_proj.bias", kv_rows, interleaved},
                         {name.attention + "v_proj.bias", kv_rows, false}}});
     }
+    if (config.head_norm != HeadNorm::kNone) {
+      const bool whole = config.head_norm == HeadNorm::kWhole;
+      specs.push_back(
+          {name.engine + "query_norm",
+           {{name.attention + "q_norm.weight", whole ? query_rows : config.head_dim, interleaved}}});
+      specs.push_back({name.engine + "key_norm",
+                       {{name.attention + "k_norm.weight", whole ? kv_rows : config.head_dim, interleaved}}});
+    }
     specs.push_back(
         {name.engine + "mlp_norm", {{name.layer + "post_attention_layernorm.weight", hidden, false}}});
   }
@@ -243,6 +251,8 @@ Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
   if (LayerWeights* const layer = layer_of(weights, name, member)) {
     if (member == "attention_norm") return layer->attention_norm;
     if (member == "qkv_bias") return layer->qkv_bias;
+    if (member == "query_norm") return layer->query_norm;
+    if (member == "key_norm") return layer->key_norm;
     if (member == "mlp_norm") return layer->mlp_norm;
     if (member == "qkv_order") return layer->qkv_order;
     if (member == "output_order") return layer->output_order;

@@ -20,6 +20,9 @@ struct LayerWeights {
   Buffer<float> attention_norm;
   LinearWeight qkv;        ///< the query, key and value matrices, one below the other
   Buffer<float> qkv_bias;  ///< empty without biases
+  Buffer<float>
+      query_norm;  ///< the norm of queries before rotation; empty without one (ModelConfig::head_norm)
+  Buffer<float> key_norm;  ///< the norm of keys before rotation; empty without one
   LinearWeight output;
   Buffer<float> mlp_norm;
   LinearWeight gate_up;  ///< the gate matrix and the up matrix, one below the other

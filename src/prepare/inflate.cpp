@@ -90,6 +90,13 @@ class Planner {
       add_part(fmt::format("self_attn.{}_proj.weight", which), inner);
       if (checkpoint_.config.qkv_bias) add_part(fmt::format("self_attn.{}_proj.bias", which), vector);
     }
+    if (checkpoint_.config.head_norm != HeadNorm::kNone) {
+      // The weights of a norm per head belong to the elements of a head, which stay as many.
+      const bool whole = checkpoint_.config.head_norm == HeadNorm::kWhole;
+      for (const char* which : {"q", "k"}) {
+        add_part(fmt::format("self_attn.{}_norm.weight", which), whole ? vector : Change{});
+      }
+    }
     add_part("self_attn.o_proj.weight", last);
     add_part("post_attention_layernorm.weight", vector);
     add_part("mlp.gate_proj.weight", inner);

@@ -52,7 +52,9 @@ std::string inflated_config(std::string_view config_json, const Checkpoint& chec
       if (source < types.size()) fields["layer_types"].push_back(types[source]);
     }
   }
-  if (config.architecture == Architecture::kQwen2 && config.sliding_window == 0) {
+  const bool qwen =
+      config.architecture == Architecture::kQwen2 || config.architecture == Architecture::kQwen3;
+  if (qwen && config.sliding_window == 0) {
     // So many of the first layers attend to everything. If that was all of them, it stays so.
     const auto windowless = fields.find("max_window_layers");
     const bool stated = windowless != fields.end() && windowless->is_number();

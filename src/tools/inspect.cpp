@@ -61,6 +61,7 @@ ModelReport report_checkpoint(const Checkpoint& checkpoint) {
   if (config.sliding_window > 0) report.sliding_window = config.sliding_window;
   report.tied_embeddings = config.tied_embeddings;
   report.qkv_bias = config.qkv_bias;
+  report.head_norm = head_norm_name(config.head_norm);
   if (checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone) {
     report.vocabulary = report_vocabulary(checkpoint.tokenizer);
   }

@@ -67,7 +67,7 @@ void edit_tensors(const fs::path& folder, const TinyModelOptions& options, Chang
 }
 
 TEST(Checkpoint, OpensEveryFamilyAndDtype) {
-  for (const char* type : {"llama", "mistral", "qwen2"}) {
+  for (const char* type : {"llama", "mistral", "qwen2", "qwen3"}) {
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -96,7 +96,7 @@ TEST(Checkpoint, OpensTiedWindowedAndShardedModels) {
 }
 
 TEST(Checkpoint, OpensTheSameModelAsGguf) {
-  for (const char* type : {"llama", "qwen2"}) {
+  for (const char* type : {"llama", "qwen2", "qwen3"}) {
     for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -146,14 +146,16 @@ TEST(Checkpoint, RefusesAModelTruncatedAnywhere) {
 
 TEST(Checkpoint, NamesAMissingTensor) {
   const TemporaryFolder folder;
-  const TinyModelOptions options = very_small("qwen2");
-  test::write_tiny_llama(folder.path(), options);
-  for (const NamedTensor& tensor : test::tiny_tensors(options)) {
-    edit_tensors(folder.path(), options, [&](std::vector<NamedTensor>& tensors) {
-      std::erase_if(tensors, [&](const NamedTensor& other) { return other.name == tensor.name; });
-    });
-    expect_bad_input([&] { open_checkpoint(folder.path()); },
-                     {folder.path().string(), "tensor " + tensor.name + " is missing"});
+  for (const char* type : {"qwen2", "qwen3"}) {
+    const TinyModelOptions options = very_small(type);
+    test::write_tiny_llama(folder.path(), options);
+    for (const NamedTensor& tensor : test::tiny_tensors(options)) {
+      edit_tensors(folder.path(), options, [&](std::vector<NamedTensor>& tensors) {
+        std::erase_if(tensors, [&](const NamedTensor& other) { return other.name == tensor.name; });
+      });
+      expect_bad_input([&] { open_checkpoint(folder.path()); },
+                       {folder.path().string(), "tensor " + tensor.name + " is missing"});
+    }
   }
 }
 
@@ -173,11 +175,13 @@ TEST(Checkpoint, NamesATensorOfTheWrongShape) {
 TEST(Checkpoint, RefusesTensorsItWouldLeaveOut) {
   const TemporaryFolder folder;
   test::write_tiny_llama(folder.path());
-  edit_tensors(folder.path(), {}, [](std::vector<NamedTensor>& tensors) {
-    tensors.push_back({"model.layers.1.self_attn.o_proj.bias", {1}, {1.0f}});
-  });
-  expect_bad_input([&] { open_checkpoint(folder.path()); },
-                   {folder.path().string(), "model.layers.1.self_attn.o_proj.bias", "llama"});
+  for (const char* name : {"model.layers.1.self_attn.o_proj.bias", "model.layers.0.self_attn.q_norm.weight",
+                           "model.layers.2.mlp.up_proj.weight", "model.embed_positions.weight"}) {
+    edit_tensors(folder.path(), {}, [&](std::vector<NamedTensor>& tensors) {
+      tensors.push_back({name, {1}, {1.0f}});
+    });
+    expect_bad_input([&] { open_checkpoint(folder.path()); }, {folder.path().string(), name, "llama"});
+  }
 }
 
 TEST(Checkpoint, ExplainsWhatIsNoModel) {

@@ -109,7 +109,8 @@ TEST(GgufModel, NamesTensorsAsHuggingFaceDoes) {
       {"blk.0.ffn_gate.weight", "model.layers.0.mlp.gate_proj.weight"},
       {"blk.0.ffn_up.weight", "model.layers.0.mlp.up_proj.weight"},
       {"blk.0.ffn_down.weight", "model.layers.0.mlp.down_proj.weight"},
-      {"blk.0.attn_q_norm.weight", "model.layers.0.attn_q_norm.weight"},
+      {"blk.0.attn_q_norm.weight", "model.layers.0.self_attn.q_norm.weight"},
+      {"blk.0.attn_sinks.weight", "model.layers.0.attn_sinks.weight"},
       {"other", "other"},
   };
   for (const auto& pair : names) file.tensor(pair.first, {2});
@@ -185,6 +186,22 @@ TEST(GgufModel, RefusesWhatTheEngineLacks) {
   file.number("llama.attention.key_length", 16u);
   file.number("llama.attention.value_length", 32u);
   file.expect_refused({"some.gguf", "different lengths"});
+  file = TinyGguf();
+  file.number("llama.attention.value_length", 32u);
+  file.expect_refused({"some.gguf", "different lengths"});
+  file = TinyGguf();
+  file.number("llama.vocab_size", 100u);  // is known from the embedding
+  file.open();
+  file.number("llama.attn_logit_softcapping", 50.0f);
+  file.expect_refused({"some.gguf", "llama.attn_logit_softcapping"});
+}
+
+TEST(GgufModel, ScalesPositionsByAFactorWithoutAType) {
+  TinyGguf file;
+  file.number("llama.rope.scaling.factor", 4.0f);
+  EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kLinear);
+  file.text("llama.rope.scaling.type", "none");
+  EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kNone);
 }
 
 TEST(GgufModel, RefusesMissingAndMistypedMetadata) {

@@ -94,8 +94,8 @@ TEST(HfConfig, KnowsTheFamilyByTypeOrClass) {
   json config = without("model_type");
   config["architectures"] = {"MistralForCausalLM"};
   EXPECT_EQ(parse(config).architecture, Architecture::kMistral);
-  expect_refused(without("model_type"), {"model_type is missing", "llama, mistral or qwen2"});
-  expect_refused(with("model_type", "gpt2"), {"gpt2", "llama, mistral and qwen2"});
+  expect_refused(without("model_type"), {"model_type is missing", "llama, mistral, qwen2"});
+  expect_refused(with("model_type", "gpt2"), {"gpt2", "llama, mistral, qwen2"});
   expect_refused(with("model_type", "a\nb"), {"a b"});
   expect_refused(with("model_type", 3), {"model_type should be a string"});
 }
@@ -129,6 +129,21 @@ TEST(HfConfig, ReadsTheWindowAndBiasesOfAQwen2) {
   expect_refused(config, {"sliding window in some layers only"});
   config["layer_types"] = "full_attention";
   expect_refused(config, {"layer_types"});
+}
+
+TEST(HfConfig, ReadsAQwen3) {
+  json config = base_config("qwen3");
+  EXPECT_EQ(parse(config).architecture, Architecture::kQwen3);
+  EXPECT_EQ(parse(config).head_norm, HeadNorm::kPerHead);
+  EXPECT_EQ(parse(config).head_dim, 128);  // unless stated, whatever the hidden size
+  EXPECT_FALSE(parse(config).qkv_bias);
+  config["head_dim"] = 32;
+  EXPECT_EQ(parse(config).head_dim, 32);
+  EXPECT_EQ(parse(base_config()).head_norm, HeadNorm::kNone);
+  config.update({{"sliding_window", 64}, {"use_sliding_window", true}, {"max_window_layers", 0}});
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  config["attention_bias"] = true;
+  expect_refused(config, {"attention_bias"});
 }
 
 TEST(HfConfig, RefusesFeaturesTheEngineLacks) {

@@ -36,6 +36,7 @@ ModelConfig unusual_config() {
   config.sliding_window = 77;
   config.tied_embeddings = true;
   config.qkv_bias = true;
+  config.head_norm = HeadNorm::kPerHead;
   config.bos_token = 7;
   config.eos_tokens = {8, 9};
   config.origin = Origin::kInflated;
@@ -51,12 +52,13 @@ json stored(const ModelConfig& config) {
 TEST(ConfigJson, HoldsEveryField) {
   const ModelConfig config = unusual_config();
   // Whoever adds a field has to add it here, to unusual_config() and to the serialisation.
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, z, zz] = config;
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, z, zz, zy] = config;
   const ModelConfig usual;
-  const auto& [a0, b0, c0, d0, e0, f0, g0, h0, i0, j0, k0, l0, m0, n0, o0, p0, q0, r0, s0, z0, zz0] = usual;
+  const auto& [a0, b0, c0, d0, e0, f0, g0, h0, i0, j0, k0, l0, m0, n0, o0, p0, q0, r0, s0, z0, zz0, zy0] =
+      usual;
   EXPECT_TRUE(a != a0 && b != b0 && c != c0 && d != d0 && e != e0 && f != f0 && g != g0 && h != h0 &&
               i != i0 && j != j0 && k != k0 && l != l0 && m != m0 && n != n0 && o != o0 && p != p0 &&
-              q != q0 && r != r0 && s != s0 && z != z0 && zz != zz0);
+              q != q0 && r != r0 && s != s0 && z != z0 && zz != zz0 && zy != zy0);
   const auto& [t, u, v, w, x, y] = l;
   const auto& [t0, u0, v0, w0, x0, y0] = l0;
   EXPECT_TRUE(t != t0 && u != u0 && v != v0 && w != w0 && x != x0);
@@ -87,7 +89,7 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
   for (const auto& [name, value] : whole.items()) {
     json changed = whole;
     changed.erase(name);
-    const bool optional = name == "origin" || name == "quantization";
+    const bool optional = name == "origin" || name == "quantization" || name == "head_norm";
     if (!optional) expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
     changed[name] = json::object({{"a", 1}});
     expect_bad_input([&] { parse_config(changed, "where"); }, {"where"});
@@ -111,6 +113,18 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
   more = whole;
   more["rope_scaling"]["yarn"]["beta"] = 1;
   expect_bad_input([&] { parse_config(more, "where"); }, {"newer"});
+}
+
+TEST(ConfigJson, SpeaksOfNormsOfHeadsOnlyWhereThereAreSome) {
+  ModelConfig config = unusual_config();
+  for (const HeadNorm norm : kHeadNorms) {
+    config.head_norm = norm;
+    EXPECT_EQ(stored(config).contains("head_norm"), norm != HeadNorm::kNone);
+    EXPECT_EQ(parse_config(stored(config), "x"), config);
+  }
+  json changed = stored(config);
+  changed["head_norm"] = "half";
+  expect_bad_input([&] { parse_config(changed, "where"); }, {"where", "half"});
 }
 
 TEST(ConfigJson, SpeaksOfTheOriginOnlyWhereItIsUnusual) {

@@ -1,8 +1,10 @@
 #include "model/decoder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "kv/dense.h"
@@ -45,6 +47,9 @@ TinyModelOptions variant(const std::string& name) {
   } else if (name == "qwen2") {
     options.model_type = "qwen2";
     options.tied = true;
+  } else if (name == "qwen3") {  // norms of heads that are no whole number of steps of the kernels
+    options.model_type = "qwen3";
+    options.head_dim = 40;
   } else if (name == "f16") {
     options.dtype = DType::kF16;
   } else if (name == "dynamic") {  // most rows lie beyond the original context
@@ -69,11 +74,13 @@ class DecoderRows : public testing::TestWithParam<std::tuple<MachinePath, std::s
   std::optional<Decoder> decoder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    , DecoderRows,
-    testing::Combine(testing::ValuesIn(machine_paths()),
-                     testing::Values("llama", "odd_sizes", "mistral", "qwen2", "f16", "dynamic", "yarn")),
-    [](const auto& info) { return std::get<0>(info.param).name + "_" + std::get<1>(info.param); });
+INSTANTIATE_TEST_SUITE_P(, DecoderRows,
+                         testing::Combine(testing::ValuesIn(machine_paths()),
+                                          testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3",
+                                                          "f16", "dynamic", "yarn")),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
+                         });
 
 TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
   const std::vector<int32_t> tokens = some_tokens(150, decoder_->config().vocab_size, 1);
@@ -301,7 +308,7 @@ TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
 TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
-  for (const char* family : {"llama", "qwen2"}) {
+  for (const char* family : {"llama", "qwen2", "qwen3"}) {
     TinyModelOptions options;
     options.model_type = family;
     options.dtype = DType::kF32;  // GGUF keeps norms in F32; so must the twin, to have the same ones
@@ -361,6 +368,43 @@ TEST(Decoder, ASlidingWindowForgetsWhatIsBeforeIt) {
   EXPECT_FALSE(same(29));
   EXPECT_FALSE(same(38));
   EXPECT_TRUE(same(39));
+}
+
+/// The values of a tensor multiplied by a factor.
+void scale_tensor(std::vector<test::NamedTensor>& tensors, const std::string& name, float factor) {
+  for (test::NamedTensor& tensor : tensors) {
+    if (tensor.name != name) continue;
+    for (float& value : tensor.values) value *= factor;
+  }
+}
+
+// A norm undoes any factor on the matrix before it, except for its epsilon.
+TEST(Decoder, QueriesAndKeysAreNormedBeforeTheyMeet) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  const std::vector<int32_t> tokens = some_tokens(30, 256, 6);
+  for (const char* part : {"q", "k"}) {
+    std::map<std::string, std::vector<float>> logits;
+    for (const std::string change : {"none", "proj", "norm"}) {
+      TinyModelOptions options;
+      options.model_type = "qwen3";
+      options.dtype = DType::kF32;
+      const auto path = folder.path() / (part + change);
+      test::write_tiny_llama(path, options);
+      std::vector<test::NamedTensor> tensors = test::tiny_tensors(options);
+      scale_tensor(tensors, fmt::format("model.layers.0.self_attn.{}_{}.weight", part, change), 4.0f);
+      folder.write(part + change + "/model.safetensors", test::safetensors_file(tensors, options.dtype));
+      logits[change] = test::all_logits(test::load_decoder(path), tokens, 512, Reading::kFull, team);
+    }
+    float unchanged = 0.0f;
+    float changed = 0.0f;
+    for (size_t i = 0; i < logits["none"].size(); ++i) {
+      unchanged = std::max(unchanged, std::abs(logits["none"][i] - logits["proj"][i]));
+      changed = std::max(changed, std::abs(logits["none"][i] - logits["norm"][i]));
+    }
+    EXPECT_LT(unchanged, 0.05f) << part;
+    EXPECT_GT(changed, 0.5f) << part;
+  }
 }
 
 TEST(Decoder, TokensAndPositionsOutsideAreRefused) {

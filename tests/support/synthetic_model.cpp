@@ -78,7 +78,7 @@ json tiny_config(const TinyModelOptions& options) {
   };
   if (!options.rope_scaling.empty()) config["rope_scaling"] = json::parse(options.rope_scaling);
   config["sliding_window"] = options.sliding_window ? json(*options.sliding_window) : json();
-  if (options.model_type == "qwen2") {
+  if (options.model_type == "qwen2" || options.model_type == "qwen3") {
     config["use_sliding_window"] = options.sliding_window.has_value();
     config["max_window_layers"] = options.sliding_window ? 0 : options.layers;
   }
@@ -162,7 +162,9 @@ std::string gguf_tensor_name(std::string name) {
                                                        {"post_attention_layernorm", "ffn_norm"},
                                                        {"mlp.gate_proj", "ffn_gate"},
                                                        {"mlp.up_proj", "ffn_up"},
-                                                       {"mlp.down_proj", "ffn_down"}};
+                                                       {"mlp.down_proj", "ffn_down"},
+                                                       {"self_attn.q_norm", "attn_q_norm"},
+                                                       {"self_attn.k_norm", "attn_k_norm"}};
   for (const auto& [from, to] : parts) {
     const size_t at = name.find(from);
     if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
@@ -200,6 +202,10 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
       maker.bias(prefix + "self_attn.q_proj.bias", query);
       maker.bias(prefix + "self_attn.k_proj.bias", key);
       maker.bias(prefix + "self_attn.v_proj.bias", key);
+    }
+    if (options.model_type == "qwen3") {
+      maker.norm(prefix + "self_attn.q_norm.weight", options.head_dim);
+      maker.norm(prefix + "self_attn.k_norm.weight", options.head_dim);
     }
     maker.norm(prefix + "post_attention_layernorm.weight", hidden);
     maker.matrix(prefix + "mlp.gate_proj.weight", options.intermediate_size, hidden);
@@ -268,8 +274,7 @@ void write_tiny_llama(const fs::path& folder, const TinyModelOptions& options) {
 }
 
 void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
-  const bool qwen2 = options.model_type == "qwen2";
-  const std::string architecture = qwen2 ? "qwen2" : "llama";
+  const std::string architecture = options.model_type == "mistral" ? "llama" : options.model_type;
   const std::string prefix = architecture + ".";
   GgufBuilder builder;
   builder.text("general.architecture", architecture)
@@ -292,7 +297,8 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;
     const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : options.dtype;
-    const auto values = rotates && !qwen2 ? interleave_rows(tensor, options.head_dim) : tensor.values;
+    const auto values =
+        rotates && architecture == "llama" ? interleave_rows(tensor, options.head_dim) : tensor.values;
     builder.tensor(gguf_tensor_name(tensor.name), tensor.shape, dtype, encode(dtype, values));
   }
   write_file(file, builder.build());

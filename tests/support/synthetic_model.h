@@ -16,9 +16,9 @@ namespace verbatim::test {
 /// What write_tiny_llama makes. Weights are drawn from the seed alone: the same for every dtype, up to
 /// rounding.
 struct TinyModelOptions {
-  std::string model_type =
-      "llama";                 ///< or "mistral", or "qwen2", which has biases on queries, keys and values
-  DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
+  std::string model_type = "llama";  ///< or "mistral", "qwen2", which has biases on queries, keys and values,
+                                     ///< or "qwen3", which has norms of queries and keys
+  DType dtype = DType::kBF16;        ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
   int32_t hidden_size = 128;
   int32_t intermediate_size = 256;
   int32_t layers = 2;
@@ -42,7 +42,7 @@ struct TinyModelOptions {
 void write_tiny_llama(const std::filesystem::path& folder, const TinyModelOptions& options = {});
 
 /// Writes the same model as a GGUF file: norms and biases in F32, the query and key rows of a Llama permuted
-/// as that format wants them. Without vocabulary, so a Qwen2 or Llama only (a Mistral is a Llama there).
+/// as that format wants them. Without vocabulary, and a Mistral is a Llama there.
 void write_tiny_gguf(const std::filesystem::path& file, const TinyModelOptions& options = {});
 
 /// A tensor before it is stored.

@@ -44,6 +44,19 @@ TEST(InspectModel, DescribesACheckpointWithItsTensorsAndVocabulary) {
   EXPECT_EQ(report.memory.kv_context, report.context * report.memory.kv_per_token);
 }
 
+TEST(InspectModel, SaysWhatSetsAFamilyApart) {
+  const test::TemporaryFolder folder;
+  const auto inspected = [&](const std::string& family) {
+    test::TinyModelOptions options{.model_type = family, .layers = 4};
+    test::write_tiny_llama(folder.path() / family, options);
+    const ModelReport report = inspect_model(folder.path() / family);
+    EXPECT_EQ(report.architecture, family);
+    return report;
+  };
+  EXPECT_EQ(inspected("llama").head_norm, "none");
+  EXPECT_EQ(inspected("qwen3").head_norm, "per head");
+}
+
 TEST(InspectModel, DescribesAModelWithoutAVocabulary) {
   const test::TemporaryFolder folder;
   test::write_tiny_llama(folder.path() / "model", {.sliding_window = std::nullopt, .shards = 2});
