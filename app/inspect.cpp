@@ -69,6 +69,12 @@ std::string rope_text(const ModelReport& report) {
   return text;
 }
 
+/// ", except in the layers 3, 7"; empty for no layers
+std::string except_text(const std::vector<int32_t>& layers) {
+  if (layers.empty()) return "";
+  return fmt::format(", except in the layer{} {}", layers.size() == 1 ? "" : "s", fmt::join(layers, ", "));
+}
+
 /// "512 x 1408"
 std::string shape_text(const std::vector<int64_t>& shape) {
   return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, " x "));
@@ -94,9 +100,10 @@ void add_model_section(std::string& out, const ModelReport& report) {
   section.line("vocabulary", "{}, {}", report.vocab_size,
                report.tied_embeddings ? "embedding and output matrix tied" : "output matrix of its own");
   section.line("context", "{} tokens", report.context);
-  section.line("rotary positions", "{}", rope_text(report));
-  section.line("sliding window", "{}",
-               report.sliding_window ? fmt::format("{} tokens", *report.sliding_window) : "none");
+  section.line("rotary positions", "{}{}", rope_text(report), except_text(report.unrotated_layers));
+  section.line("sliding window", "{}{}",
+               report.sliding_window ? fmt::format("{} tokens", *report.sliding_window) : "none",
+               except_text(report.windowless_layers));
 }
 
 void add_tensor_sections(std::string& out, const ModelReport& report, bool each) {
@@ -201,6 +208,8 @@ ordered_json model_json(const ModelReport& report) {
           {"rope_scaling", report.rope_scaling},
           {"rope_scaling_factor", report.rope_scaling_factor},
           {"sliding_window", optional_number(report.sliding_window)},
+          {"windowless_layers", report.windowless_layers},
+          {"unrotated_layers", report.unrotated_layers},
           {"tied_embeddings", report.tied_embeddings},
           {"qkv_bias", report.qkv_bias},
           {"head_norm", report.head_norm}};

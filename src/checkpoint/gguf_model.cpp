@@ -123,8 +123,10 @@ Architecture parse_architecture(const GgufFile& gguf, const std::string& where) 
   if (*name == "llama") return Architecture::kLlama;
   if (*name == "qwen2") return Architecture::kQwen2;
   if (*name == "qwen3") return Architecture::kQwen3;
-  bad_input("{}: the architecture {} is not supported; llama (Mistral included), qwen2 and qwen3 are", where,
-            printable(*name));
+  if (*name == "smollm3") return Architecture::kSmolLm3;
+  bad_input(
+      "{}: the architecture {} is not supported; llama (Mistral included), qwen2, qwen3 and smollm3 are",
+      where, printable(*name));
 }
 
 /// Reads the YaRN scaling as llama.cpp does for these architectures, which always rounds the bounds of the
@@ -237,18 +239,23 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   config.hidden_size = fields.required_integer("embedding_length");
   config.intermediate_size = fields.required_integer("feed_forward_length");
   config.layers = fields.required_integer("block_count");
+  validate_layers(config.layers, where);
   config.heads = fields.required_integer("attention.head_count");
   config.kv_heads = fields.integer("attention.head_count_kv").value_or(config.heads);
   config.head_dim = head_size(fields, config);
   config.vocab_size = vocabulary_size(gguf, where);
   config.context = fields.required_integer("context_length");
-  config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
+  const bool smollm3 = config.architecture == Architecture::kSmolLm3;
+  if (!smollm3) config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
   const std::optional<float> epsilon = fields.number("attention.layer_norm_rms_epsilon");
   if (!epsilon) bad_input("{}: the metadata attention.layer_norm_rms_epsilon is missing", where);
   config.rms_norm_epsilon = *epsilon;
   config.rope_theta = fields.number("rope.freq_base").value_or(config.rope_theta);
   config.rope_scaling = parse_rope_scaling(fields, config.context);
-  config.rope_interleaved = config.architecture == Architecture::kLlama;
+  config.rope_interleaved = config.architecture == Architecture::kLlama || smollm3;
+  if (smollm3) {
+    for (int32_t layer = 3; layer < config.layers; layer += 4) config.unrotated_layers.push_back(layer);
+  }
   config.tied_embeddings = !gguf.tensors.contains("output.weight");
   config.qkv_bias = gguf.tensors.contains("blk.0.attn_q.bias") || config.architecture == Architecture::kQwen2;
   if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;

@@ -31,6 +31,7 @@ constexpr Family kFamilies[] = {
     {Architecture::kMistral, "mistral", "MistralForCausalLM"},
     {Architecture::kQwen2, "qwen2", "Qwen2ForCausalLM"},
     {Architecture::kQwen3, "qwen3", "Qwen3ForCausalLM"},
+    {Architecture::kSmolLm3, "smollm3", "SmolLM3ForCausalLM"},
 };
 
 Architecture parse_architecture(const JsonFields& fields) {
@@ -164,39 +165,95 @@ void parse_rope(const JsonFields& fields, ModelConfig& config) {
   }
 }
 
-/// The number of first layers that attend to all positions, while the other layers use the window.
-int32_t full_attention_layers(const JsonFields& fields, const ModelConfig& config) {
-  constexpr int32_t kDefault = 28;  // what Transformers assumes
-  const json* types = fields.find("layer_types");
-  if (types == nullptr)
-    return std::min(fields.integer("max_window_layers").value_or(kDefault), config.layers);
-  int32_t full = 0;
-  const bool valid = types->is_array() && types->size() == static_cast<size_t>(config.layers);
-  for (const json& type : valid ? *types : json::array()) full += type == "full_attention" ? 1 : 0;
-  if (!valid) bad_input("{}: layer_types should be a list with an entry per layer", fields.where());
-  return full;
+/// The layers for which `chosen(layer)` holds.
+template <typename Chosen>
+std::vector<int32_t> layers_where(const ModelConfig& config, Chosen&& chosen) {
+  std::vector<int32_t> layers;
+  for (int32_t layer = 0; layer < config.layers; ++layer) {
+    if (chosen(layer)) layers.push_back(layer);
+  }
+  return layers;
 }
 
-int32_t parse_sliding_window(const JsonFields& fields, const ModelConfig& config) {
+/// Reads the kind of attention of each layer, a list in newer files: whether the layer has a window. Nothing
+/// if there is no such list.
+std::optional<std::vector<bool>> parse_layer_types(const JsonFields& fields, const ModelConfig& config) {
+  const json* const types = fields.find("layer_types");
+  if (types == nullptr) return std::nullopt;
+  if (!types->is_array() || types->size() != static_cast<size_t>(config.layers)) {
+    bad_input("{}: layer_types should be a list with an entry per layer", fields.where());
+  }
+  std::vector<bool> windows;
+  for (const json& type : *types) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      bad_input("{}: layer_types has {}; full_attention and sliding_attention are supported", fields.where(),
+                printable(type.dump()));
+    }
+    windows.push_back(type == "sliding_attention");
+  }
+  return windows;
+}
+
+/// Sets the window, and the layers without it. `windowed(layer)` says what Transformers assumes of a layer
+/// where the file does not list the kinds of its layers.
+template <typename Windowed>
+void set_windows(const JsonFields& fields, int32_t window, Windowed&& windowed, ModelConfig& config) {
+  const std::optional<std::vector<bool>> listed = parse_layer_types(fields, config);
+  if (window == 0) return;
+  config.windowless_layers = layers_where(config, [&](int32_t layer) {
+    return listed ? !(*listed)[static_cast<size_t>(layer)] : !windowed(layer);
+  });
+  config.sliding_window = window;
+  if (std::ssize(config.windowless_layers) < config.layers) return;
+  config.windowless_layers.clear();
+  config.sliding_window = 0;
+}
+
+/// Reads the window in which positions see others. Needs the unrotated layers.
+void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
   const bool stated = fields.has("sliding_window");
-  const int32_t window =
-      stated ? fields.integer("sliding_window").value_or(0) : 4096;  // as Transformers assumes
+  const int32_t usual = config.architecture == Architecture::kSmolLm3 ? 0 : 4096;  // as Transformers assumes
+  const int32_t window = stated ? fields.integer("sliding_window").value_or(0) : usual;
   if (stated && window < 0) bad_input("{}: sliding_window is {}", fields.where(), window);
+  const bool used = fields.boolean("use_sliding_window").value_or(false);
   switch (config.architecture) {
     case Architecture::kLlama:
-      return 0;
+      return;
     case Architecture::kMistral:
-      return window;
+      config.sliding_window = window;
+      return;
     case Architecture::kQwen2:
-    case Architecture::kQwen3:
-      break;
+    case Architecture::kQwen3: {
+      constexpr int32_t kFirstWindow = 28;  // what Transformers assumes
+      const int32_t first = fields.integer("max_window_layers").value_or(kFirstWindow);
+      return set_windows(
+          fields, used ? window : 0, [first](int32_t layer) { return layer >= first; }, config);
+    }
+    case Architecture::kSmolLm3: {
+      const std::vector<int32_t>& unrotated = config.unrotated_layers;
+      return set_windows(
+          fields, used ? window : 0,
+          [&](int32_t layer) { return std::binary_search(unrotated.begin(), unrotated.end(), layer); },
+          config);
+    }
   }
-  if (!fields.boolean("use_sliding_window").value_or(false)) return 0;
-  const int32_t full = full_attention_layers(fields, config);
-  if (full >= config.layers) return 0;
-  if (full <= 0) return window;
-  bad_input("{}: a sliding window in some layers only ({} of {} without) is not supported", fields.where(),
-            full, config.layers);
+}
+
+/// Reads the layers of a SmolLM3 that do not rotate: a list with 0 for each, or every so many layers.
+std::vector<int32_t> parse_unrotated_layers(const JsonFields& fields, const ModelConfig& config) {
+  constexpr int32_t kUsualInterval = 4;  // what Transformers assumes
+  const int32_t interval = fields.integer("no_rope_layer_interval").value_or(kUsualInterval);
+  if (interval < 1) bad_input("{}: no_rope_layer_interval is {}", fields.where(), interval);
+  const json* const rotates = fields.find("no_rope_layers");  // in spite of its name
+  if (rotates == nullptr) {
+    return layers_where(config, [&](int32_t layer) { return (layer + 1) % interval == 0; });
+  }
+  if (!rotates->is_array() || rotates->size() != static_cast<size_t>(config.layers) ||
+      !std::all_of(rotates->begin(), rotates->end(),
+                   [](const json& value) { return value == 0 || value == 1; })) {
+    bad_input("{}: no_rope_layers should be a list with 0 or 1 for each layer", fields.where());
+  }
+  return layers_where(config, [&](int32_t layer) { return (*rotates)[static_cast<size_t>(layer)] == 0; });
 }
 
 std::vector<int32_t> parse_token_ids(const JsonFields& fields, const char* key) {
@@ -248,12 +305,14 @@ ModelConfig parse_hf_config(std::string_view config_json,
   config.hidden_size = fields.required_integer("hidden_size");
   config.intermediate_size = fields.required_integer("intermediate_size");
   config.layers = fields.required_integer("num_hidden_layers");
+  validate_layers(config.layers, file);
   config.heads = fields.required_integer("num_attention_heads");
   config.kv_heads = fields.integer("num_key_value_heads").value_or(config.heads);
   config.vocab_size = fields.required_integer("vocab_size");
   config.context = fields.required_integer("max_position_embeddings");
   config.rms_norm_epsilon = fields.number("rms_norm_eps").value_or(1e-6f);  // as Transformers assumes
-  config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(false);
+  const bool smollm3 = config.architecture == Architecture::kSmolLm3;
+  config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(smollm3);
   config.qkv_bias = config.architecture == Architecture::kQwen2;
   if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
   if (const std::optional<int32_t> head_dim = fields.integer("head_dim")) {
@@ -266,8 +325,12 @@ ModelConfig parse_hf_config(std::string_view config_json,
     bad_input("{}: head_dim is missing, and hidden_size {} is no multiple of num_attention_heads {}", file,
               config.hidden_size, config.heads);
   }
+  if (smollm3) {
+    config.rope_theta = 2000000.0f;  // unless stated, as Transformers assumes
+    config.unrotated_layers = parse_unrotated_layers(fields, config);
+  }
   parse_rope(fields, config);
-  config.sliding_window = parse_sliding_window(fields, config);
+  parse_sliding_window(fields, config);
   parse_special_tokens(fields, config);
   config.origin = parse_origin(fields);
 

@@ -62,18 +62,39 @@ void check_rope(const ModelConfig& config, const std::string& where) {
   for (const float factor : factors) check_positive("RoPE frequency factor", factor, where);
 }
 
+void check_layers(const char* what, const std::vector<int32_t>& layers, const ModelConfig& config,
+                  const std::string& where) {
+  int32_t least = 0;
+  for (const int32_t layer : layers) {
+    if (layer < least || layer >= config.layers) {
+      bad_input("{}: the {} should be ascending numbers below {}, but {} is among them", where, what,
+                config.layers, layer);
+    }
+    least = layer + 1;
+  }
+}
+
 }  // namespace
+
+void validate_layers(int32_t layers, const std::string& where) {
+  check_range("number of layers", layers, 1, 1024, where);
+}
 
 void validate(const ModelConfig& config, const std::string& where) {
   check_range("hidden size", config.hidden_size, 1, 1 << 16, where);
   check_range("intermediate size", config.intermediate_size, 1, 1 << 20, where);
-  check_range("number of layers", config.layers, 1, 1024, where);
+  validate_layers(config.layers, where);
   check_range("number of heads", config.heads, 1, 1024, where);
   check_range("number of key-value heads", config.kv_heads, 1, config.heads, where);
   check_range("head size", config.head_dim, 2, 1024, where);
   check_range("vocabulary size", config.vocab_size, 1, 1 << 22, where);
   check_range("context", config.context, 1, 1 << 24, where);
   check_range("sliding window", config.sliding_window, 0, 1 << 24, where);
+  check_layers("layers without a window", config.windowless_layers, config, where);
+  check_layers("layers without rotation", config.unrotated_layers, config, where);
+  if (config.sliding_window == 0 && !config.windowless_layers.empty()) {
+    bad_input("{}: there is no window that some layers could be without", where);
+  }
   if (config.heads % config.kv_heads != 0) {
     bad_input("{}: {} heads cannot share {} key-value heads evenly", where, config.heads, config.kv_heads);
   }
@@ -98,6 +119,8 @@ std::string architecture_name(Architecture architecture) {
       return "qwen2";
     case Architecture::kQwen3:
       return "qwen3";
+    case Architecture::kSmolLm3:
+      return "smollm3";
   }
   return "unknown";
 }

@@ -10,7 +10,7 @@ namespace verbatim {
 
 /// The families of decoders that the engine knows. They share one implementation; the config states their
 /// differences.
-enum class Architecture { kLlama, kMistral, kQwen2, kQwen3 };
+enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kSmolLm3 };
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
 enum class Origin {
@@ -85,6 +85,10 @@ struct ModelConfig {
   bool rope_interleaved = false;
   int32_t sliding_window =
       0;  ///< the number of positions that a position sees, itself included; 0: all up to itself
+  /// The layers, ascending, whose positions see all up to themselves although there is a window.
+  std::vector<int32_t> windowless_layers;
+  /// The layers, ascending, that do not rotate queries and keys.
+  std::vector<int32_t> unrotated_layers;
   bool tied_embeddings = false;  ///< the output matrix is the embedding
   bool qkv_bias = false;
   HeadNorm head_norm = HeadNorm::kNone;
@@ -98,11 +102,14 @@ struct ModelConfig {
 /// Checks a config. Throws Error(kBadInput), naming `where`, unless every size is positive, sensible and
 /// consistent with the others (heads divisible by kv_heads, an even head_dim, nothing absurdly large).
 void validate(const ModelConfig& config, const std::string& where);
+/// Checks the number of layers as validate() does, for readers that make lists with entries of layers.
+void validate_layers(int32_t layers, const std::string& where);
 
 /// All architectures.
 inline constexpr Architecture kArchitectures[] = {Architecture::kLlama, Architecture::kMistral,
-                                                  Architecture::kQwen2, Architecture::kQwen3};
-/// "llama", "mistral", "qwen2" or "qwen3".
+                                                  Architecture::kQwen2, Architecture::kQwen3,
+                                                  Architecture::kSmolLm3};
+/// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3" or "smollm3".
 std::string architecture_name(Architecture architecture);
 
 /// All kinds of norms of queries and keys.

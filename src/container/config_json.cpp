@@ -48,7 +48,8 @@ template <typename Config, typename Visit>
 void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
          rms_norm_epsilon, rope_theta, rope_scaling, rope_frequency_factors, rope_interleaved, sliding_window,
-         tied_embeddings, qkv_bias, head_norm, bos_token, eos_tokens, origin, quantization] = config;
+         windowless_layers, unrotated_layers, tied_embeddings, qkv_bias, head_norm, bos_token, eos_tokens,
+         origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -64,6 +65,8 @@ void visit_config(Config& config, Visit&& visit) {
   visit("rope_frequency_factors", rope_frequency_factors);
   visit("rope_interleaved", rope_interleaved);
   visit("sliding_window", sliding_window);
+  visit.layers("windowless_layers", windowless_layers);
+  visit.layers("unrotated_layers", unrotated_layers);
   visit("tied_embeddings", tied_embeddings);
   visit("qkv_bias", qkv_bias);
   visit("head_norm", head_norm);
@@ -90,6 +93,10 @@ struct Writer {
   /// Writes the norm of queries and keys, unless there is none.
   void operator()(const char* name, HeadNorm value) {
     if (value != HeadNorm::kNone) out[name] = head_norm_name(value);
+  }
+  /// Writes a list of layers, unless it is empty.
+  void layers(const char* name, const std::vector<int32_t>& value) {
+    if (!value.empty()) out[name] = value;
   }
   /// Writes the scheme, unless there is none.
   void operator()(const char* name, QuantizationScheme value) {
@@ -182,6 +189,9 @@ class Reader {
     if (!fields_.has(name)) missing(name);
     value = fields_.integer(name);
     ++seen_;
+  }
+  void layers(const char* name, std::vector<int32_t>& value) {
+    if (fields_.has(name)) (*this)(name, value);
   }
   void operator()(const char* name, std::vector<int32_t>& value) {
     for (const json& element : array(name)) {

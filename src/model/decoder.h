@@ -50,6 +50,14 @@ struct RowBlock {
   int64_t count;
 };
 
+/// What a layer does otherwise than other layers of its model.
+struct LayerKind {
+  int64_t window = 0;   ///< the number of positions that a position sees, itself included; 0: all
+  bool rotates = true;  ///< whether queries and keys are rotated
+};
+/// The kinds of all layers of a model.
+std::vector<LayerKind> layer_kinds(const ModelConfig& config);
+
 /// The buffers of a pass. They are kept from one pass to the next, so that decoding does not allocate. Each
 /// thread that runs passes has its own.
 struct DecoderWorkspace {
@@ -80,7 +88,7 @@ struct DecoderWorkspace {
   }
 };
 
-/// A decoder-only transformer (Llama, Mistral, Qwen2, Qwen3) as a list of operations over rows.
+/// A decoder-only transformer (Llama, Mistral, Qwen2, Qwen3, SmolLM3) as a list of operations over rows.
 class Decoder {
  public:
   Decoder(const ModelConfig& config, DecoderWeights weights);
@@ -118,6 +126,7 @@ class Decoder {
   ModelConfig config_;
   DecoderWeights weights_;
   RotaryEmbedding rope_;
+  std::vector<LayerKind> kinds_;  // by layer
   // The transforms of QuaRot: across the heads, and of the input of `down`.
   std::optional<Hadamard> head_transform_;
   std::optional<Hadamard> inner_transform_;

@@ -59,6 +59,8 @@ ModelReport report_checkpoint(const Checkpoint& checkpoint) {
   report.rope_scaling_factor = config.rope_scaling.factor;
   report.rope_scaling_context = config.rope_scaling.original_context;
   if (config.sliding_window > 0) report.sliding_window = config.sliding_window;
+  report.windowless_layers = config.windowless_layers;
+  report.unrotated_layers = config.unrotated_layers;
   report.tied_embeddings = config.tied_embeddings;
   report.qkv_bias = config.qkv_bias;
   report.head_norm = head_norm_name(config.head_norm);

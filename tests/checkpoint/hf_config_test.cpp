@@ -121,12 +121,17 @@ TEST(HfConfig, ReadsTheWindowAndBiasesOfAQwen2) {
   EXPECT_EQ(parse(config).sliding_window, 0);
   config["max_window_layers"] = 0;
   EXPECT_EQ(parse(config).sliding_window, 64);
+  EXPECT_TRUE(parse(config).windowless_layers.empty());
   config["max_window_layers"] = 2;
-  expect_refused(config, {"sliding window in some layers only"});
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  EXPECT_EQ(parse(config).windowless_layers, (std::vector<int32_t>{0, 1}));
   config["layer_types"] = std::vector<std::string>(4, "sliding_attention");
   EXPECT_EQ(parse(config).sliding_window, 64);
-  config["layer_types"][0] = "full_attention";
-  expect_refused(config, {"sliding window in some layers only"});
+  EXPECT_TRUE(parse(config).windowless_layers.empty());
+  config["layer_types"][1] = "full_attention";
+  EXPECT_EQ(parse(config).windowless_layers, (std::vector<int32_t>{1}));
+  config["layer_types"][1] = "chunked_attention";
+  expect_refused(config, {"layer_types", "chunked_attention"});
   config["layer_types"] = "full_attention";
   expect_refused(config, {"layer_types"});
 }
@@ -144,6 +149,31 @@ TEST(HfConfig, ReadsAQwen3) {
   EXPECT_EQ(parse(config).sliding_window, 64);
   config["attention_bias"] = true;
   expect_refused(config, {"attention_bias"});
+}
+
+TEST(HfConfig, ReadsWhichLayersOfASmolLm3DoNotRotate) {
+  json config = base_config("smollm3");
+  EXPECT_EQ(parse(config).architecture, Architecture::kSmolLm3);
+  EXPECT_EQ(parse(config).unrotated_layers, std::vector<int32_t>{3});
+  EXPECT_TRUE(parse(config).tied_embeddings);
+  EXPECT_EQ(parse(config).sliding_window, 0);
+  config["no_rope_layer_interval"] = 2;
+  EXPECT_EQ(parse(config).unrotated_layers, (std::vector<int32_t>{1, 3}));
+  config["no_rope_layers"] = {0, 1, 1, 0};
+  EXPECT_EQ(parse(config).unrotated_layers, (std::vector<int32_t>{0, 3}));
+  config.update({{"sliding_window", 64}, {"use_sliding_window", true}});
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  EXPECT_EQ(parse(config).windowless_layers, (std::vector<int32_t>{1, 2}));
+  config["no_rope_layers"] = {0, 1};
+  expect_refused(config, {"no_rope_layers"});
+  config["no_rope_layers"] = {0, 1, 2, 3};
+  expect_refused(config, {"no_rope_layers"});
+  config.erase("no_rope_layers");
+  config["no_rope_layer_interval"] = 0;
+  expect_refused(config, {"no_rope_layer_interval"});
+  config = base_config("smollm3");
+  config.erase("rope_theta");
+  EXPECT_EQ(parse(config).rope_theta, 2000000.0f);
 }
 
 TEST(HfConfig, RefusesFeaturesTheEngineLacks) {

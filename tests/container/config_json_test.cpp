@@ -34,6 +34,8 @@ ModelConfig unusual_config() {
   config.rope_frequency_factors = {1.0f, 1.1f, 1.2f, 1.3f, 1.4f, 1.5f, 1.6f, 1.7f};
   config.rope_interleaved = true;
   config.sliding_window = 77;
+  config.windowless_layers = {0, 2};
+  config.unrotated_layers = {1};
   config.tied_embeddings = true;
   config.qkv_bias = true;
   config.head_norm = HeadNorm::kPerHead;
@@ -52,13 +54,13 @@ json stored(const ModelConfig& config) {
 TEST(ConfigJson, HoldsEveryField) {
   const ModelConfig config = unusual_config();
   // Whoever adds a field has to add it here, to unusual_config() and to the serialisation.
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, z, zz, zy] = config;
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, z, zz, zy, zx, zw] = config;
   const ModelConfig usual;
-  const auto& [a0, b0, c0, d0, e0, f0, g0, h0, i0, j0, k0, l0, m0, n0, o0, p0, q0, r0, s0, z0, zz0, zy0] =
-      usual;
+  const auto& [a0, b0, c0, d0, e0, f0, g0, h0, i0, j0, k0, l0, m0, n0, o0, p0, q0, r0, s0, z0, zz0, zy0, zx0,
+               zw0] = usual;
   EXPECT_TRUE(a != a0 && b != b0 && c != c0 && d != d0 && e != e0 && f != f0 && g != g0 && h != h0 &&
               i != i0 && j != j0 && k != k0 && l != l0 && m != m0 && n != n0 && o != o0 && p != p0 &&
-              q != q0 && r != r0 && s != s0 && z != z0 && zz != zz0 && zy != zy0);
+              q != q0 && r != r0 && s != s0 && z != z0 && zz != zz0 && zy != zy0 && zx != zx0 && zw != zw0);
   const auto& [t, u, v, w, x, y] = l;
   const auto& [t0, u0, v0, w0, x0, y0] = l0;
   EXPECT_TRUE(t != t0 && u != u0 && v != v0 && w != w0 && x != x0);
@@ -89,7 +91,8 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
   for (const auto& [name, value] : whole.items()) {
     json changed = whole;
     changed.erase(name);
-    const bool optional = name == "origin" || name == "quantization" || name == "head_norm";
+    const bool optional =
+        name == "origin" || name == "quantization" || name == "head_norm" || name.ends_with("_layers");
     if (!optional) expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
     changed[name] = json::object({{"a", 1}});
     expect_bad_input([&] { parse_config(changed, "where"); }, {"where"});
@@ -154,6 +157,11 @@ TEST(ConfigJson, IsValidated) {
   expect_bad_input([&] { parse_config(changed, "where"); }, {"where", "5 heads"});
   changed["heads"] = 1e30;
   expect_bad_input([&] { parse_config(changed, "where"); }, {"heads"});
+  for (const json& layers : {json{1, 0}, json{3}, json{-1}, json{0, 0}}) {
+    changed = stored(unusual_config());
+    changed["unrotated_layers"] = layers;
+    expect_bad_input([&] { parse_config(changed, "where"); }, {"where", "layers without rotation"});
+  }
   changed = stored(unusual_config());
   changed["architecture"] = "mamba";
   expect_bad_input([&] { parse_config(changed, "where"); }, {"mamba"});

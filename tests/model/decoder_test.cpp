@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "kv/dense.h"
@@ -50,6 +51,10 @@ TinyModelOptions variant(const std::string& name) {
   } else if (name == "qwen3") {  // norms of heads that are no whole number of steps of the kernels
     options.model_type = "qwen3";
     options.head_dim = 40;
+  } else if (name == "smollm3") {  // its one layer without rotation has a window
+    options.model_type = "smollm3";
+    options.layers = 4;
+    options.sliding_window = 20;
   } else if (name == "f16") {
     options.dtype = DType::kF16;
   } else if (name == "dynamic") {  // most rows lie beyond the original context
@@ -77,7 +82,7 @@ class DecoderRows : public testing::TestWithParam<std::tuple<MachinePath, std::s
 INSTANTIATE_TEST_SUITE_P(, DecoderRows,
                          testing::Combine(testing::ValuesIn(machine_paths()),
                                           testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3",
-                                                          "f16", "dynamic", "yarn")),
+                                                          "smollm3", "f16", "dynamic", "yarn")),
                          [](const auto& info) {
                            return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
                          });
@@ -308,9 +313,10 @@ TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
 TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
-  for (const char* family : {"llama", "qwen2", "qwen3"}) {
+  for (const char* family : {"llama", "qwen2", "qwen3", "smollm3"}) {
     TinyModelOptions options;
     options.model_type = family;
+    options.layers = 5;
     options.dtype = DType::kF32;  // GGUF keeps norms in F32; so must the twin, to have the same ones
     test::write_tiny_llama(folder.path() / family, options);
     test::write_tiny_gguf(folder.path() / (std::string(family) + ".gguf"), options);
@@ -375,6 +381,36 @@ void scale_tensor(std::vector<test::NamedTensor>& tensors, const std::string& na
   for (test::NamedTensor& tensor : tensors) {
     if (tensor.name != name) continue;
     for (float& value : tensor.values) value *= factor;
+  }
+}
+
+// Without rotation, and with all positions in view, the order of the positions before the last means nothing.
+TEST(Decoder, ALayerThatDoesNotRotateSeesNoOrder) {
+  const test::TemporaryFolder folder;
+  for (const bool rotates : {false, true}) {
+    TinyModelOptions options;
+    options.model_type = "smollm3";
+    options.layers = 1;
+    const std::string name = rotates ? "rotates" : "does_not";
+    test::write_tiny_llama(folder.path() / name, options);
+    nlohmann::json config = nlohmann::json::parse(test::read_file(folder.path() / name / "config.json"));
+    config["no_rope_layers"] = {rotates ? 1 : 0};
+    folder.write(name + "/config.json", config.dump());
+    const Decoder decoder = test::load_decoder(folder.path() / name);
+    ThreadTeam team(1);
+    const auto last = [&](const std::vector<int32_t>& tokens) {
+      const std::vector<float> all = test::all_logits(decoder, tokens, 512, Reading::kFull, team);
+      return std::vector<float>(all.end() - 256, all.end());
+    };
+    const std::vector<float> one = last({5, 80, 7, 200, 9});
+    const std::vector<float> other = last({200, 7, 5, 80, 9});
+    float difference = 0.0f;
+    for (size_t i = 0; i < one.size(); ++i) difference = std::max(difference, std::abs(one[i] - other[i]));
+    if (rotates) {
+      EXPECT_GT(difference, 0.3f);
+    } else {
+      EXPECT_LT(difference, 0.1f);
+    }
   }
 }
 

@@ -78,6 +78,13 @@ json tiny_config(const TinyModelOptions& options) {
   };
   if (!options.rope_scaling.empty()) config["rope_scaling"] = json::parse(options.rope_scaling);
   config["sliding_window"] = options.sliding_window ? json(*options.sliding_window) : json();
+  if (options.model_type == "smollm3") {
+    config["no_rope_layers"] = json::array();
+    for (int32_t layer = 0; layer < options.layers; ++layer) {
+      config["no_rope_layers"].push_back((layer + 1) % 4 == 0 ? 0 : 1);
+    }
+    config["use_sliding_window"] = options.sliding_window.has_value();
+  }
   if (options.model_type == "qwen2" || options.model_type == "qwen3") {
     config["use_sliding_window"] = options.sliding_window.has_value();
     config["max_window_layers"] = options.sliding_window ? 0 : options.layers;
@@ -297,8 +304,9 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;
     const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : options.dtype;
-    const auto values =
-        rotates && architecture == "llama" ? interleave_rows(tensor, options.head_dim) : tensor.values;
+    const auto values = rotates && (architecture == "llama" || architecture == "smollm3")
+                            ? interleave_rows(tensor, options.head_dim)
+                            : tensor.values;
     builder.tensor(gguf_tensor_name(tensor.name), tensor.shape, dtype, encode(dtype, values));
   }
   write_file(file, builder.build());

@@ -16,9 +16,10 @@ namespace verbatim::test {
 /// What write_tiny_llama makes. Weights are drawn from the seed alone: the same for every dtype, up to
 /// rounding.
 struct TinyModelOptions {
-  std::string model_type = "llama";  ///< or "mistral", "qwen2", which has biases on queries, keys and values,
-                                     ///< or "qwen3", which has norms of queries and keys
-  DType dtype = DType::kBF16;        ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
+  /// "llama", or "mistral", "qwen2", which has biases on queries, keys and values, "qwen3", which has norms
+  /// of queries and keys, or "smollm3", which does not rotate in every fourth layer.
+  std::string model_type = "llama";
+  DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
   int32_t hidden_size = 128;
   int32_t intermediate_size = 256;
   int32_t layers = 2;

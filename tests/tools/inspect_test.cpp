@@ -55,6 +55,8 @@ TEST(InspectModel, SaysWhatSetsAFamilyApart) {
   };
   EXPECT_EQ(inspected("llama").head_norm, "none");
   EXPECT_EQ(inspected("qwen3").head_norm, "per head");
+  EXPECT_EQ(inspected("llama").unrotated_layers, std::vector<int32_t>());
+  EXPECT_EQ(inspected("smollm3").unrotated_layers, std::vector<int32_t>{3});
 }
 
 TEST(InspectModel, DescribesAModelWithoutAVocabulary) {
