@@ -75,6 +75,13 @@ std::string except_text(const std::vector<int32_t>& layers) {
   return fmt::format(", except in the layer{} {}", layers.size() == 1 ? "" : "s", fmt::join(layers, ", "));
 }
 
+/// "attention 0.4, embedding 12"
+std::string scales_text(const std::map<std::string, float>& scales) {
+  std::vector<std::string> parts;
+  for (const auto& [name, factor] : scales) parts.push_back(fmt::format("{} {}", name, factor));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 /// "512 x 1408"
 std::string shape_text(const std::vector<int64_t>& shape) {
   return shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, " x "));
@@ -96,6 +103,7 @@ void add_model_section(std::string& out, const ModelReport& report) {
   section.line("attention", "{} heads of {}, {} for keys and values{}{}", report.heads, report.head_dim,
                report.kv_heads, report.qkv_bias ? ", with biases" : "",
                report.head_norm == "none" ? "" : ", queries and keys normed " + report.head_norm);
+  if (!report.scales.empty()) section.line("factors", "{}", scales_text(report.scales));
   section.line("feed-forward size", "{}", report.intermediate_size);
   section.line("vocabulary", "{}, {}", report.vocab_size,
                report.tied_embeddings ? "embedding and output matrix tied" : "output matrix of its own");
@@ -212,7 +220,8 @@ ordered_json model_json(const ModelReport& report) {
           {"unrotated_layers", report.unrotated_layers},
           {"tied_embeddings", report.tied_embeddings},
           {"qkv_bias", report.qkv_bias},
-          {"head_norm", report.head_norm}};
+          {"head_norm", report.head_norm},
+          {"scales", report.scales}};
 }
 
 ordered_json vocabulary_json(const std::optional<VocabularyReport>& vocabulary) {

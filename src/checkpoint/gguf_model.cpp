@@ -48,6 +48,8 @@ class Fields {
     return static_cast<float>(*value);
   }
 
+  std::optional<bool> boolean(const std::string& name) const { return gguf_bool(gguf_, asked(name)); }
+
   std::optional<std::string> text(const std::string& name) const { return gguf_string(gguf_, asked(name)); }
 
   /// Refuses metadata under the prefix that was never asked for and is not among `harmless`: it may change
@@ -124,8 +126,10 @@ Architecture parse_architecture(const GgufFile& gguf, const std::string& where) 
   if (*name == "qwen2") return Architecture::kQwen2;
   if (*name == "qwen3") return Architecture::kQwen3;
   if (*name == "smollm3") return Architecture::kSmolLm3;
+  if (*name == "granite") return Architecture::kGranite;
   bad_input(
-      "{}: the architecture {} is not supported; llama (Mistral included), qwen2, qwen3 and smollm3 are",
+      "{}: the architecture {} is not supported; llama (Mistral included), qwen2, qwen3, smollm3 and granite "
+      "are",
       where, printable(*name));
 }
 
@@ -229,6 +233,18 @@ std::vector<float> read_rope_factors(const GgufFile& gguf, const ModelConfig& co
   return factors;
 }
 
+/// Reads the four factors of a Granite as llama.cpp does: each that is absent or 0 has no effect.
+Scales parse_granite_scales(const Fields& fields) {
+  const auto factor = [&fields](const char* key, float usual) {
+    const float value = fields.number(key).value_or(0.0f);
+    return value == 0.0f ? usual : value;
+  };
+  return {.embedding = factor("embedding_scale", 1.0f),
+          .residual = factor("residual_scale", 1.0f),
+          .attention = factor("attention.scale", 0.0f),
+          .logits = 1.0f / factor("logit_scale", 1.0f)};
+}
+
 ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   ModelConfig config;
   config.architecture = parse_architecture(gguf, where);
@@ -246,18 +262,28 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   config.vocab_size = vocabulary_size(gguf, where);
   config.context = fields.required_integer("context_length");
   const bool smollm3 = config.architecture == Architecture::kSmolLm3;
-  if (!smollm3) config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
+  const bool granite = config.architecture == Architecture::kGranite;
+  if (!smollm3 && !granite) {
+    config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
+  }
   const std::optional<float> epsilon = fields.number("attention.layer_norm_rms_epsilon");
   if (!epsilon) bad_input("{}: the metadata attention.layer_norm_rms_epsilon is missing", where);
   config.rms_norm_epsilon = *epsilon;
   config.rope_theta = fields.number("rope.freq_base").value_or(config.rope_theta);
   config.rope_scaling = parse_rope_scaling(fields, config.context);
-  config.rope_interleaved = config.architecture == Architecture::kLlama || smollm3;
+  config.rope_interleaved = config.architecture == Architecture::kLlama || smollm3 || granite;
   if (smollm3) {
     for (int32_t layer = 3; layer < config.layers; layer += 4) config.unrotated_layers.push_back(layer);
   }
   config.tied_embeddings = !gguf.tensors.contains("output.weight");
   config.qkv_bias = gguf.tensors.contains("blk.0.attn_q.bias") || config.architecture == Architecture::kQwen2;
+  if (granite) {
+    config.scales = parse_granite_scales(fields);
+    // Of these models llama.cpp takes it for a switch of the rotation.
+    if (!fields.boolean("rope.scaling.finetuned").value_or(true)) {
+      for (int32_t layer = 0; layer < config.layers; ++layer) config.unrotated_layers.push_back(layer);
+    }
+  }
   if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
   parse_special_tokens(fields, config);
   validate(config, where);

@@ -32,6 +32,7 @@ constexpr Family kFamilies[] = {
     {Architecture::kQwen2, "qwen2", "Qwen2ForCausalLM"},
     {Architecture::kQwen3, "qwen3", "Qwen3ForCausalLM"},
     {Architecture::kSmolLm3, "smollm3", "SmolLM3ForCausalLM"},
+    {Architecture::kGranite, "granite", "GraniteForCausalLM"},
 };
 
 Architecture parse_architecture(const JsonFields& fields) {
@@ -218,6 +219,7 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
   const bool used = fields.boolean("use_sliding_window").value_or(false);
   switch (config.architecture) {
     case Architecture::kLlama:
+    case Architecture::kGranite:
       return;
     case Architecture::kMistral:
       config.sliding_window = window;
@@ -237,6 +239,19 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
           config);
     }
   }
+}
+
+/// Reads the four factors of a Granite, each of which is 1 where it is not stated.
+Scales parse_granite_scales(const JsonFields& fields) {
+  const auto factor = [&fields](const char* key) {
+    const float value = fields.number(key).value_or(1.0f);
+    if (!(value > 0.0f)) bad_input("{}: {} is {}; it should be positive", fields.where(), key, value);
+    return value;
+  };
+  return {.embedding = factor("embedding_multiplier"),
+          .residual = factor("residual_multiplier"),
+          .attention = factor("attention_multiplier"),
+          .logits = 1.0f / factor("logits_scaling")};
 }
 
 /// Reads the layers of a SmolLM3 that do not rotate: a list with 0 for each, or every so many layers.
@@ -325,6 +340,7 @@ ModelConfig parse_hf_config(std::string_view config_json,
     bad_input("{}: head_dim is missing, and hidden_size {} is no multiple of num_attention_heads {}", file,
               config.hidden_size, config.heads);
   }
+  if (config.architecture == Architecture::kGranite) config.scales = parse_granite_scales(fields);
   if (smollm3) {
     config.rope_theta = 2000000.0f;  // unless stated, as Transformers assumes
     config.unrotated_layers = parse_unrotated_layers(fields, config);

@@ -103,6 +103,10 @@ void validate(const ModelConfig& config, const std::string& where) {
   }
   check_positive("RMS norm epsilon", config.rms_norm_epsilon, where);
   check_rope(config, where);
+  check_positive("factor on the embedding", config.scales.embedding, where);
+  check_positive("factor on what layers add", config.scales.residual, where);
+  if (config.scales.attention != 0.0f) check_positive("factor on the scores", config.scales.attention, where);
+  check_positive("factor on the logits", config.scales.logits, where);
   if (config.bos_token) check_range("BOS token", *config.bos_token, 0, config.vocab_size - 1, where);
   for (const int32_t token : config.eos_tokens) {
     check_range("EOS token", token, 0, config.vocab_size - 1, where);
@@ -121,6 +125,8 @@ std::string architecture_name(Architecture architecture) {
       return "qwen3";
     case Architecture::kSmolLm3:
       return "smollm3";
+    case Architecture::kGranite:
+      return "granite";
   }
   return "unknown";
 }

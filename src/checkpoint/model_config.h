@@ -10,7 +10,7 @@ namespace verbatim {
 
 /// The families of decoders that the engine knows. They share one implementation; the config states their
 /// differences.
-enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kSmolLm3 };
+enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kSmolLm3, kGranite };
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
 enum class Origin {
@@ -61,6 +61,15 @@ struct RopeScaling {
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
+/// The factors that some families put on numbers of a pass.
+struct Scales {
+  float embedding = 1.0f;  ///< on the rows of the embedding
+  float residual = 1.0f;   ///< on what attention and the feed-forward part add to the residual stream
+  float attention = 0.0f;  ///< on the scores of attention; 0: one over the square root of the head's size
+  float logits = 1.0f;     ///< on the logits
+  friend bool operator==(const Scales&, const Scales&) = default;
+};
+
 /// The sizes and settings of a decoder-only transformer, whatever file they come from.
 struct ModelConfig {
   Architecture architecture = Architecture::kLlama;
@@ -92,6 +101,7 @@ struct ModelConfig {
   bool tied_embeddings = false;  ///< the output matrix is the embedding
   bool qkv_bias = false;
   HeadNorm head_norm = HeadNorm::kNone;
+  Scales scales;
   std::optional<int32_t> bos_token;
   std::vector<int32_t> eos_tokens;  ///< generation ends with any of these
   Origin origin = Origin::kTrained;
@@ -106,10 +116,11 @@ void validate(const ModelConfig& config, const std::string& where);
 void validate_layers(int32_t layers, const std::string& where);
 
 /// All architectures.
-inline constexpr Architecture kArchitectures[] = {Architecture::kLlama, Architecture::kMistral,
-                                                  Architecture::kQwen2, Architecture::kQwen3,
-                                                  Architecture::kSmolLm3};
-/// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3" or "smollm3".
+inline constexpr Architecture kArchitectures[] = {Architecture::kLlama,   Architecture::kMistral,
+                                                  Architecture::kQwen2,   Architecture::kQwen3,
+                                                  Architecture::kSmolLm3, Architecture::kGranite};
+/// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3", "smollm3" or
+/// "granite".
 std::string architecture_name(Architecture architecture);
 
 /// All kinds of norms of queries and keys.

@@ -33,6 +33,15 @@ void visit_yarn(Yarn& yarn, Visit&& visit) {
   visit("truncate", truncate);
 }
 
+template <typename Factors, typename Visit>
+void visit_scales(Factors& scales, Visit&& visit) {
+  auto& [embedding, residual, attention, logits] = scales;
+  visit("embedding", embedding);
+  visit("residual", residual);
+  visit("attention", attention);
+  visit("logits", logits);
+}
+
 template <typename Scaling, typename Visit>
 void visit_scaling(Scaling& scaling, Visit&& visit) {
   auto& [kind, factor, low_frequency_factor, high_frequency_factor, original_context, yarn] = scaling;
@@ -48,8 +57,8 @@ template <typename Config, typename Visit>
 void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
          rms_norm_epsilon, rope_theta, rope_scaling, rope_frequency_factors, rope_interleaved, sliding_window,
-         windowless_layers, unrotated_layers, tied_embeddings, qkv_bias, head_norm, bos_token, eos_tokens,
-         origin, quantization] = config;
+         windowless_layers, unrotated_layers, tied_embeddings, qkv_bias, head_norm, scales, bos_token,
+         eos_tokens, origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -70,6 +79,7 @@ void visit_config(Config& config, Visit&& visit) {
   visit("tied_embeddings", tied_embeddings);
   visit("qkv_bias", qkv_bias);
   visit("head_norm", head_norm);
+  visit("scales", scales);
   visit("bos_token", bos_token);
   visit("eos_tokens", eos_tokens);
   visit("origin", origin);
@@ -93,6 +103,12 @@ struct Writer {
   /// Writes the norm of queries and keys, unless there is none.
   void operator()(const char* name, HeadNorm value) {
     if (value != HeadNorm::kNone) out[name] = head_norm_name(value);
+  }
+  /// Writes the factors, unless all are the usual ones.
+  void operator()(const char* name, const Scales& value) {
+    if (value == Scales()) return;
+    ordered_json& inner = out[name] = ordered_json::object();
+    visit_scales(value, Writer{inner});
   }
   /// Writes a list of layers, unless it is empty.
   void layers(const char* name, const std::vector<int32_t>& value) {
@@ -174,6 +190,12 @@ class Reader {
   void operator()(const char* name, RopeScaling& value) {
     Reader inner(*required(name, fields_.find(name)), fields_.where());
     visit_scaling(value, inner);
+    inner.refuse_others();
+  }
+  void operator()(const char* name, Scales& value) {
+    if (!fields_.has(name)) return;
+    Reader inner(*required(name, fields_.find(name)), fields_.where());
+    visit_scales(value, inner);
     inner.refuse_others();
   }
   void operator()(const char* name, YarnScaling& value) {

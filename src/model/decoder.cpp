@@ -54,6 +54,7 @@ void Decoder::ForwardPass::embed() {
     // The padding behind the row must be zero: numbers that an earlier pass left there would enter the
     // norm.
     std::fill(hidden.row(r) + config.hidden_size, hidden.row(r) + hidden_width, 0.0f);
+    if (config.scales.embedding != 1.0f) kernel.scale(hidden.row(r), hidden_width, config.scales.embedding);
     work.positions[static_cast<size_t>(r)] = row.position;
   });
 }
@@ -65,9 +66,12 @@ void Decoder::ForwardPass::norm(const Buffer<float>& weight) {
   });
 }
 
-void Decoder::ForwardPass::add_to_hidden(Matrix<const float> y) {
-  each_row(
-      [&](int64_t r) { kernel.add(hidden.row(r), y.row(r), round_up<int64_t>(config.hidden_size, 16)); });
+void Decoder::ForwardPass::add_to_hidden(Matrix<float> y) {
+  const int64_t width = round_up<int64_t>(config.hidden_size, 16);
+  each_row([&](int64_t r) {
+    if (config.scales.residual != 1.0f) kernel.scale(y.row(r), width, config.scales.residual);
+    kernel.add(hidden.row(r), y.row(r), width);
+  });
 }
 
 void Decoder::ForwardPass::layer(int64_t index) {
@@ -112,6 +116,9 @@ Matrix<const float> Decoder::ForwardPass::logits(std::span<const int32_t> wanted
   const Matrix<const float> x = arranged(decoder.weights_.head_order, read);
   const Matrix<float> y(work.logits.data(), x.rows, head.padded_columns());
   linear(head, kind.reading, x, y, work.linear, team);
+  if (config.scales.logits != 1.0f) {
+    each_of(size, [&](int64_t i) { kernel.scale(y.row(i), y.columns, config.scales.logits); });
+  }
   return {y.data, y.rows, std::min<int64_t>(config.vocab_size, head.columns), y.stride};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <span>
 
@@ -32,6 +33,8 @@ struct Decoder::ForwardPass {
   int64_t kv_columns = int64_t{config.kv_heads} * config.head_dim;
   Matrix<float> hidden{work.hidden.data(), count, hidden_width};
   Matrix<float> normed{work.normed.data(), count, hidden_width};
+  float score_scale = config.scales.attention != 0.0f ? config.scales.attention
+                                                      : 1.0f / std::sqrt(static_cast<float>(config.head_dim));
 
   template <typename Work>
   void each_of(int64_t number, Work&& work_on) {
@@ -56,7 +59,7 @@ struct Decoder::ForwardPass {
   void transform(const std::optional<Hadamard>& transform, Matrix<float> x, int64_t width);
   void embed();
   void norm(const Buffer<float>& weight);
-  void add_to_hidden(Matrix<const float> y);
+  void add_to_hidden(Matrix<float> y);
   void layer(int64_t index);
   void activate(float* gate_up, float* out) const;
   Matrix<const float> logits(std::span<const int32_t> wanted);

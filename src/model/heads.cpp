@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "model/forward_pass.h"
@@ -115,7 +114,7 @@ AttentionBlock Decoder::ForwardPass::attention_block(int64_t layer_index, int64_
           .head_dim = config.head_dim,
           .width = head_width,
           .window = decoder.kinds_[static_cast<size_t>(layer_index)].window,
-          .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim)),
+          .scale = score_scale,
           .cache = cache_of(block).head(layer_index, head, kind.cache),
           .view = view(layer_index, head, block.first),
           .out = nullptr,

@@ -64,6 +64,12 @@ ModelReport report_checkpoint(const Checkpoint& checkpoint) {
   report.tied_embeddings = config.tied_embeddings;
   report.qkv_bias = config.qkv_bias;
   report.head_norm = head_norm_name(config.head_norm);
+  report.scales = {{"embedding", config.scales.embedding},
+                   {"residual", config.scales.residual},
+                   {"attention", config.scales.attention},
+                   {"logits", config.scales.logits}};
+  std::erase_if(report.scales,
+                [](const auto& scale) { return scale.second == (scale.first == "attention" ? 0.0f : 1.0f); });
   if (checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone) {
     report.vocabulary = report_vocabulary(checkpoint.tokenizer);
   }

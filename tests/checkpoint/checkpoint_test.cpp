@@ -67,7 +67,7 @@ void edit_tensors(const fs::path& folder, const TinyModelOptions& options, Chang
 }
 
 TEST(Checkpoint, OpensEveryFamilyAndDtype) {
-  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3"}) {
+  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite"}) {
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -96,7 +96,7 @@ TEST(Checkpoint, OpensTiedWindowedAndShardedModels) {
 }
 
 TEST(Checkpoint, OpensTheSameModelAsGguf) {
-  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3"}) {
+  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite"}) {
     for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -104,8 +104,9 @@ TEST(Checkpoint, OpensTheSameModelAsGguf) {
       const Checkpoint checkpoint = open_checkpoint(folder.path() / "tiny.gguf");
       EXPECT_EQ(checkpoint.format, "gguf");
       const Architecture architecture = checkpoint.config.architecture;
-      EXPECT_EQ(checkpoint.config.rope_interleaved,
-                architecture == Architecture::kLlama || architecture == Architecture::kSmolLm3);
+      EXPECT_EQ(checkpoint.config.rope_interleaved, architecture == Architecture::kLlama ||
+                                                        architecture == Architecture::kSmolLm3 ||
+                                                        architecture == Architecture::kGranite);
       for (const NamedTensor& tensor : test::tiny_tensors(options)) {
         const std::vector<float> row = row_of(checkpoint, tensor.name, 0);  // row 0 stays where it is
         for (size_t c = 0; c < row.size(); ++c) {

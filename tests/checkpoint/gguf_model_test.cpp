@@ -204,6 +204,48 @@ TEST(GgufModel, ScalesPositionsByAFactorWithoutAType) {
   EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kNone);
 }
 
+/// The file of another architecture: keys under its name.
+TinyGguf as_architecture(const std::string& name) {
+  TinyGguf file;
+  TinyGguf result;
+  result.metadata.clear();
+  for (const auto& [key, write] : file.metadata) {
+    if (key == "general.architecture") continue;
+    result.metadata[name + key.substr(key.find('.'))] = write;
+  }
+  result.text("general.architecture", name);
+  return result;
+}
+
+TEST(GgufModel, ReadsTheFactorsOfAGranite) {
+  TinyGguf file = as_architecture("granite");
+  EXPECT_EQ(file.open().config.architecture, Architecture::kGranite);
+  EXPECT_EQ(file.open().config.scales, Scales());
+  file.number("granite.embedding_scale", 12.0f);
+  file.number("granite.residual_scale", 0.25f);
+  file.number("granite.attention.scale", 0.5f);
+  file.number("granite.logit_scale", 8.0f);
+  EXPECT_EQ(file.open().config.scales, (Scales{12.0f, 0.25f, 0.5f, 0.125f}));
+  EXPECT_TRUE(file.open().config.rope_interleaved);
+  EXPECT_TRUE(file.open().config.unrotated_layers.empty());
+  file.metadata["granite.rope.scaling.finetuned"] = [](GgufBuilder& builder, const std::string& name) {
+    builder.boolean(name, false);
+  };
+  EXPECT_EQ(file.open().config.unrotated_layers, std::vector<int32_t>{0});
+  TinyGguf other;
+  other.number("llama.logit_scale", 8.0f);
+  other.expect_refused({"some.gguf", "llama.logit_scale"});
+}
+
+TEST(GgufModel, KnowsWhichLayersOfASmolLm3DoNotRotate) {
+  TinyGguf file = as_architecture("smollm3");
+  file.number("smollm3.block_count", 9u);
+  EXPECT_EQ(file.open().config.unrotated_layers, (std::vector<int32_t>{3, 7}));
+  EXPECT_TRUE(file.open().config.rope_interleaved);
+  file.number("smollm3.attention.sliding_window", 64u);
+  file.expect_refused({"some.gguf", "smollm3.attention.sliding_window"});
+}
+
 TEST(GgufModel, RefusesMissingAndMistypedMetadata) {
   for (const auto& entry : TinyGguf().metadata) {
     const std::string& key = entry.first;

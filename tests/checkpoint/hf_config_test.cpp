@@ -176,6 +176,19 @@ TEST(HfConfig, ReadsWhichLayersOfASmolLm3DoNotRotate) {
   EXPECT_EQ(parse(config).rope_theta, 2000000.0f);
 }
 
+TEST(HfConfig, ReadsTheFactorsOfAGranite) {
+  json config = base_config("granite");
+  EXPECT_EQ(parse(config).scales, (Scales{1.0f, 1.0f, 1.0f, 1.0f}));  // as Transformers assumes
+  config.update({{"embedding_multiplier", 12.0},
+                 {"residual_multiplier", 0.25},
+                 {"attention_multiplier", 0.5},
+                 {"logits_scaling", 8.0}});
+  EXPECT_EQ(parse(config).scales, (Scales{12.0f, 0.25f, 0.5f, 0.125f}));
+  EXPECT_EQ(parse(base_config()).scales, Scales());
+  config["logits_scaling"] = 0;
+  expect_refused(config, {"logits_scaling"});
+}
+
 TEST(HfConfig, RefusesFeaturesTheEngineLacks) {
   expect_refused(with("attention_bias", true), {"attention_bias"});
   expect_refused(with("mlp_bias", true), {"mlp_bias"});

@@ -39,6 +39,7 @@ ModelConfig unusual_config() {
   config.tied_embeddings = true;
   config.qkv_bias = true;
   config.head_norm = HeadNorm::kPerHead;
+  config.scales = {.embedding = 12.0f, .residual = 0.22f, .attention = 0.015625f, .logits = 0.125f};
   config.bos_token = 7;
   config.eos_tokens = {8, 9};
   config.origin = Origin::kInflated;
@@ -54,13 +55,14 @@ json stored(const ModelConfig& config) {
 TEST(ConfigJson, HoldsEveryField) {
   const ModelConfig config = unusual_config();
   // Whoever adds a field has to add it here, to unusual_config() and to the serialisation.
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, z, zz, zy, zx, zw] = config;
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, z, zz, zy, zx, zw, zv] = config;
   const ModelConfig usual;
   const auto& [a0, b0, c0, d0, e0, f0, g0, h0, i0, j0, k0, l0, m0, n0, o0, p0, q0, r0, s0, z0, zz0, zy0, zx0,
-               zw0] = usual;
+               zw0, zv0] = usual;
   EXPECT_TRUE(a != a0 && b != b0 && c != c0 && d != d0 && e != e0 && f != f0 && g != g0 && h != h0 &&
               i != i0 && j != j0 && k != k0 && l != l0 && m != m0 && n != n0 && o != o0 && p != p0 &&
-              q != q0 && r != r0 && s != s0 && z != z0 && zz != zz0 && zy != zy0 && zx != zx0 && zw != zw0);
+              q != q0 && r != r0 && s != s0 && z != z0 && zz != zz0 && zy != zy0 && zx != zx0 && zw != zw0 &&
+              zv != zv0);
   const auto& [t, u, v, w, x, y] = l;
   const auto& [t0, u0, v0, w0, x0, y0] = l0;
   EXPECT_TRUE(t != t0 && u != u0 && v != v0 && w != w0 && x != x0);
@@ -91,8 +93,8 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
   for (const auto& [name, value] : whole.items()) {
     json changed = whole;
     changed.erase(name);
-    const bool optional =
-        name == "origin" || name == "quantization" || name == "head_norm" || name.ends_with("_layers");
+    const bool optional = name == "origin" || name == "quantization" || name == "head_norm" ||
+                          name == "scales" || name.ends_with("_layers");
     if (!optional) expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
     changed[name] = json::object({{"a", 1}});
     expect_bad_input([&] { parse_config(changed, "where"); }, {"where"});
@@ -109,6 +111,9 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
   }
   json more = whole;
   more["experts"] = 8;
+  expect_bad_input([&] { parse_config(more, "where"); }, {"newer"});
+  more = whole;
+  more["scales"]["beta"] = 1;
   expect_bad_input([&] { parse_config(more, "where"); }, {"newer"});
   more = whole;
   more["rope_scaling"]["beta"] = 1;
@@ -157,6 +162,9 @@ TEST(ConfigJson, IsValidated) {
   expect_bad_input([&] { parse_config(changed, "where"); }, {"where", "5 heads"});
   changed["heads"] = 1e30;
   expect_bad_input([&] { parse_config(changed, "where"); }, {"heads"});
+  changed = stored(unusual_config());
+  changed["scales"]["residual"] = -1;
+  expect_bad_input([&] { parse_config(changed, "where"); }, {"where", "factor on what layers add"});
   for (const json& layers : {json{1, 0}, json{3}, json{-1}, json{0, 0}}) {
     changed = stored(unusual_config());
     changed["unrotated_layers"] = layers;

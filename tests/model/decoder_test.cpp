@@ -55,6 +55,8 @@ TinyModelOptions variant(const std::string& name) {
     options.model_type = "smollm3";
     options.layers = 4;
     options.sliding_window = 20;
+  } else if (name == "granite") {
+    options.model_type = "granite";
   } else if (name == "f16") {
     options.dtype = DType::kF16;
   } else if (name == "dynamic") {  // most rows lie beyond the original context
@@ -82,7 +84,7 @@ class DecoderRows : public testing::TestWithParam<std::tuple<MachinePath, std::s
 INSTANTIATE_TEST_SUITE_P(, DecoderRows,
                          testing::Combine(testing::ValuesIn(machine_paths()),
                                           testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3",
-                                                          "smollm3", "f16", "dynamic", "yarn")),
+                                                          "smollm3", "granite", "f16", "dynamic", "yarn")),
                          [](const auto& info) {
                            return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
                          });
@@ -313,7 +315,7 @@ TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
 TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
-  for (const char* family : {"llama", "qwen2", "qwen3", "smollm3"}) {
+  for (const char* family : {"llama", "qwen2", "qwen3", "smollm3", "granite"}) {
     TinyModelOptions options;
     options.model_type = family;
     options.layers = 5;
@@ -382,6 +384,35 @@ void scale_tensor(std::vector<test::NamedTensor>& tensors, const std::string& na
     if (tensor.name != name) continue;
     for (float& value : tensor.values) value *= factor;
   }
+}
+
+// Each factor can be put on weights in its place, up to rounding.
+TEST(Decoder, FactorsAreThoseOfScaledWeights) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  TinyModelOptions options;
+  options.model_type = "granite";
+  options.dtype = DType::kF32;
+  test::write_tiny_llama(folder.path() / "factors", options);
+  TinyModelOptions plain = options;
+  plain.model_type = "llama";
+  test::write_tiny_llama(folder.path() / "weights", plain);
+  std::vector<test::NamedTensor> tensors = test::tiny_tensors(options);
+  scale_tensor(tensors, "model.embed_tokens.weight", 2.5f);
+  for (int layer = 0; layer < options.layers; ++layer) {
+    const std::string prefix = fmt::format("model.layers.{}.", layer);
+    scale_tensor(tensors, prefix + "self_attn.q_proj.weight", 0.25f * std::sqrt(32.0f));
+    scale_tensor(tensors, prefix + "self_attn.o_proj.weight", 0.4f);
+    scale_tensor(tensors, prefix + "mlp.down_proj.weight", 0.4f);
+  }
+  scale_tensor(tensors, "lm_head.weight", 2.0f);
+  folder.write("weights/model.safetensors", test::safetensors_file(tensors, options.dtype));
+  const std::vector<int32_t> tokens = some_tokens(30, 256, 6);
+  const auto factors =
+      test::all_logits(test::load_decoder(folder.path() / "factors"), tokens, 512, Reading::kFull, team);
+  const auto weights =
+      test::all_logits(test::load_decoder(folder.path() / "weights"), tokens, 512, Reading::kFull, team);
+  for (size_t i = 0; i < factors.size(); ++i) ASSERT_NEAR(factors[i], weights[i], 0.1f) << i;
 }
 
 // Without rotation, and with all positions in view, the order of the positions before the last means nothing.

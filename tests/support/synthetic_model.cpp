@@ -78,6 +78,12 @@ json tiny_config(const TinyModelOptions& options) {
   };
   if (!options.rope_scaling.empty()) config["rope_scaling"] = json::parse(options.rope_scaling);
   config["sliding_window"] = options.sliding_window ? json(*options.sliding_window) : json();
+  if (options.model_type == "granite") {
+    config["embedding_multiplier"] = 2.5;
+    config["residual_multiplier"] = 0.4;
+    config["attention_multiplier"] = 0.25;
+    config["logits_scaling"] = 0.5;
+  }
   if (options.model_type == "smollm3") {
     config["no_rope_layers"] = json::array();
     for (int32_t layer = 0; layer < options.layers; ++layer) {
@@ -299,14 +305,21 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   if (options.sliding_window) {
     builder.number(prefix + "attention.sliding_window", static_cast<uint32_t>(*options.sliding_window));
   }
+  if (architecture == "granite") {
+    builder.number(prefix + "embedding_scale", 2.5f)
+        .number(prefix + "residual_scale", 0.4f)
+        .number(prefix + "attention.scale", 0.25f)
+        .number(prefix + "logit_scale", 0.5f);
+  }
   if (options.byte_vocabulary) add_byte_vocabulary(builder);
   for (const NamedTensor& tensor : tiny_tensors(options)) {
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;
     const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : options.dtype;
-    const auto values = rotates && (architecture == "llama" || architecture == "smollm3")
-                            ? interleave_rows(tensor, options.head_dim)
-                            : tensor.values;
+    const auto values =
+        rotates && (architecture == "llama" || architecture == "smollm3" || architecture == "granite")
+            ? interleave_rows(tensor, options.head_dim)
+            : tensor.values;
     builder.tensor(gguf_tensor_name(tensor.name), tensor.shape, dtype, encode(dtype, values));
   }
   write_file(file, builder.build());

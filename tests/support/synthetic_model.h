@@ -16,8 +16,8 @@ namespace verbatim::test {
 /// What write_tiny_llama makes. Weights are drawn from the seed alone: the same for every dtype, up to
 /// rounding.
 struct TinyModelOptions {
-  /// "llama", or "mistral", "qwen2", which has biases on queries, keys and values, "qwen3", which has norms
-  /// of queries and keys, or "smollm3", which does not rotate in every fourth layer.
+  /// "llama" or "mistral"; "qwen2", which has biases on queries, keys and values; "qwen3", which has norms of
+  /// queries and keys; "smollm3", which does not rotate in every fourth layer; "granite", which has factors.
   std::string model_type = "llama";
   DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
   int32_t hidden_size = 128;

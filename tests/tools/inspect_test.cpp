@@ -57,6 +57,8 @@ TEST(InspectModel, SaysWhatSetsAFamilyApart) {
   EXPECT_EQ(inspected("qwen3").head_norm, "per head");
   EXPECT_EQ(inspected("llama").unrotated_layers, std::vector<int32_t>());
   EXPECT_EQ(inspected("smollm3").unrotated_layers, std::vector<int32_t>{3});
+  EXPECT_THAT(inspected("llama").scales, SizeIs(0));
+  EXPECT_EQ(inspected("granite").scales.at("logits"), 2.0f);
 }
 
 TEST(InspectModel, DescribesAModelWithoutAVocabulary) {
