@@ -103,6 +103,7 @@ void add_model_section(std::string& out, const ModelReport& report) {
   section.line("attention", "{} heads of {}, {} for keys and values{}{}", report.heads, report.head_dim,
                report.kv_heads, report.qkv_bias ? ", with biases" : "",
                report.head_norm == "none" ? "" : ", queries and keys normed " + report.head_norm);
+  if (report.block_norms != "before") section.line("norms", "{} the parts of a layer", report.block_norms);
   if (!report.scales.empty()) section.line("factors", "{}", scales_text(report.scales));
   section.line("feed-forward size", "{}", report.intermediate_size);
   section.line("vocabulary", "{}, {}", report.vocab_size,
@@ -221,6 +222,7 @@ ordered_json model_json(const ModelReport& report) {
           {"tied_embeddings", report.tied_embeddings},
           {"qkv_bias", report.qkv_bias},
           {"head_norm", report.head_norm},
+          {"block_norms", report.block_norms},
           {"scales", report.scales}};
 }
 

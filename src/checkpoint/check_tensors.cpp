@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "checkpoint/block_norms.h"
 
 namespace verbatim {
 
@@ -42,7 +43,11 @@ void check_layer(Checker& checker, const ModelConfig& config, const std::string&
   const int64_t intermediate = config.intermediate_size;
   const int64_t query = int64_t{config.heads} * config.head_dim;
   const int64_t key = int64_t{config.kv_heads} * config.head_dim;
-  checker.expect(prefix + "input_layernorm.weight", {hidden});
+  const BlockNormNames norms = block_norm_names(config.block_norms);
+  for (const std::string_view norm :
+       {norms.before_attention, norms.after_attention, norms.before_mlp, norms.after_mlp}) {
+    if (!norm.empty()) checker.expect(fmt::format("{}{}.weight", prefix, norm), {hidden});
+  }
   checker.expect(prefix + "self_attn.q_proj.weight", {query, hidden});
   checker.expect(prefix + "self_attn.k_proj.weight", {key, hidden});
   checker.expect(prefix + "self_attn.v_proj.weight", {key, hidden});
@@ -57,7 +62,6 @@ void check_layer(Checker& checker, const ModelConfig& config, const std::string&
     checker.expect(prefix + "self_attn.q_norm.weight", {whole ? query : config.head_dim});
     checker.expect(prefix + "self_attn.k_norm.weight", {whole ? key : config.head_dim});
   }
-  checker.expect(prefix + "post_attention_layernorm.weight", {hidden});
   checker.expect(prefix + "mlp.gate_proj.weight", {intermediate, hidden});
   checker.expect(prefix + "mlp.up_proj.weight", {intermediate, hidden});
   checker.expect(prefix + "mlp.down_proj.weight", {hidden, intermediate});

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "checkpoint/block_norms.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/rope_scaling.h"
 
@@ -90,9 +91,8 @@ constexpr NamePair kModelNames[] = {
 };
 
 constexpr NamePair kLayerNames[] = {
-    {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
-    {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
-    {"attn_output", "self_attn.o_proj"}, {"ffn_norm", "post_attention_layernorm"},
+    {"attn_q", "self_attn.q_proj"},      {"attn_k", "self_attn.k_proj"},
+    {"attn_v", "self_attn.v_proj"},      {"attn_output", "self_attn.o_proj"},
     {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
     {"ffn_down", "mlp.down_proj"},       {"attn_q_norm", "self_attn.q_norm"},
     {"attn_k_norm", "self_attn.k_norm"},
@@ -100,7 +100,7 @@ constexpr NamePair kLayerNames[] = {
 
 /// The Hugging Face name of a tensor. A name without a counterpart stays recognizable, and is refused later
 /// if it belongs to a layer.
-std::string hugging_face_name(const std::string& name) {
+std::string hugging_face_name(const std::string& name, const ModelConfig& config) {
   for (const NamePair& pair : kModelNames) {
     if (name == pair.gguf) return std::string(pair.hugging_face);
   }
@@ -111,8 +111,16 @@ std::string hugging_face_name(const std::string& name) {
   const std::string layer = name.substr(kLayerPrefix.size(), number_end - kLayerPrefix.size());
   const std::string rest = name.substr(number_end + 1);
   const size_t kind = rest.rfind('.');  // .weight or .bias
-  for (const NamePair& pair : kLayerNames) {
-    if (kind != std::string::npos && rest.compare(0, kind, pair.gguf) == 0) {
+  const BlockNormNames norms = block_norm_names(config.block_norms);
+  const NamePair norm_names[] = {{"attn_norm", norms.before_attention},
+                                 {"post_attention_norm", norms.after_attention},
+                                 {"ffn_norm", norms.before_mlp},
+                                 {"post_ffw_norm", norms.after_mlp}};
+  for (const std::span<const NamePair> pairs :
+       {std::span<const NamePair>(kLayerNames), std::span<const NamePair>(norm_names)}) {
+    for (const NamePair& pair : pairs) {
+      if (kind == std::string::npos || rest.compare(0, kind, pair.gguf) != 0) continue;
+      if (pair.hugging_face.empty()) continue;
       return fmt::format("model.layers.{}.{}{}", layer, pair.hugging_face, rest.substr(kind));
     }
   }
@@ -122,15 +130,15 @@ std::string hugging_face_name(const std::string& name) {
 Architecture parse_architecture(const GgufFile& gguf, const std::string& where) {
   const std::optional<std::string> name = gguf_string(gguf, "general.architecture");
   if (!name) bad_input("{}: the metadata general.architecture is missing", where);
-  if (*name == "llama") return Architecture::kLlama;
-  if (*name == "qwen2") return Architecture::kQwen2;
-  if (*name == "qwen3") return Architecture::kQwen3;
-  if (*name == "smollm3") return Architecture::kSmolLm3;
-  if (*name == "granite") return Architecture::kGranite;
-  bad_input(
-      "{}: the architecture {} is not supported; llama (Mistral included), qwen2, qwen3, smollm3 and granite "
-      "are",
-      where, printable(*name));
+  // A Mistral is a llama here.
+  std::string known;
+  for (const Architecture architecture : kArchitectures) {
+    if (architecture == Architecture::kMistral) continue;
+    if (*name == architecture_name(architecture)) return architecture;
+    known += (known.empty() ? "" : ", ") + architecture_name(architecture);
+  }
+  bad_input("{}: the architecture {} is not supported; these are: {} (Mistral is a llama)", where,
+            printable(*name), known);
 }
 
 /// Reads the YaRN scaling as llama.cpp does for these architectures, which always rounds the bounds of the
@@ -263,7 +271,8 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   config.context = fields.required_integer("context_length");
   const bool smollm3 = config.architecture == Architecture::kSmolLm3;
   const bool granite = config.architecture == Architecture::kGranite;
-  if (!smollm3 && !granite) {
+  const bool olmo2 = config.architecture == Architecture::kOlmo2;
+  if (!smollm3 && !granite && !olmo2) {
     config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
   }
   const std::optional<float> epsilon = fields.number("attention.layer_norm_rms_epsilon");
@@ -285,6 +294,10 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
     }
   }
   if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
+  if (olmo2) {
+    config.head_norm = HeadNorm::kWhole;
+    config.block_norms = BlockNorms::kAfter;
+  }
   parse_special_tokens(fields, config);
   validate(config, where);
   check_rope_dimensions(fields, config);
@@ -311,7 +324,7 @@ Checkpoint gguf_checkpoint(const GgufFile& gguf, const std::filesystem::path& pa
   if (gguf.file) checkpoint.files.push_back(gguf.file);
   for (const auto& entry : gguf.tensors) {
     if (entry.first == "rope_freqs.weight") continue;  // is in the config
-    if (!checkpoint.tensors.emplace(hugging_face_name(entry.first), entry.second).second) {
+    if (!checkpoint.tensors.emplace(hugging_face_name(entry.first, checkpoint.config), entry.second).second) {
       bad_input("{}: tensor {} is there under two names", where, printable(entry.first));
     }
   }

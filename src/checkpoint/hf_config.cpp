@@ -33,6 +33,7 @@ constexpr Family kFamilies[] = {
     {Architecture::kQwen3, "qwen3", "Qwen3ForCausalLM"},
     {Architecture::kSmolLm3, "smollm3", "SmolLM3ForCausalLM"},
     {Architecture::kGranite, "granite", "GraniteForCausalLM"},
+    {Architecture::kOlmo2, "olmo2", "Olmo2ForCausalLM"},
 };
 
 Architecture parse_architecture(const JsonFields& fields) {
@@ -220,6 +221,7 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
   switch (config.architecture) {
     case Architecture::kLlama:
     case Architecture::kGranite:
+    case Architecture::kOlmo2:
       return;
     case Architecture::kMistral:
       config.sliding_window = window;
@@ -325,11 +327,17 @@ ModelConfig parse_hf_config(std::string_view config_json,
   config.kv_heads = fields.integer("num_key_value_heads").value_or(config.heads);
   config.vocab_size = fields.required_integer("vocab_size");
   config.context = fields.required_integer("max_position_embeddings");
-  config.rms_norm_epsilon = fields.number("rms_norm_eps").value_or(1e-6f);  // as Transformers assumes
+  const bool olmo2 = config.architecture == Architecture::kOlmo2;
+  config.rms_norm_epsilon =
+      fields.number("rms_norm_eps").value_or(olmo2 ? 1e-5f : 1e-6f);  // as Transformers assumes
   const bool smollm3 = config.architecture == Architecture::kSmolLm3;
   config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(smollm3);
   config.qkv_bias = config.architecture == Architecture::kQwen2;
   if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
+  if (olmo2) {
+    config.head_norm = HeadNorm::kWhole;
+    config.block_norms = BlockNorms::kAfter;
+  }
   if (const std::optional<int32_t> head_dim = fields.integer("head_dim")) {
     config.head_dim = *head_dim;
   } else if (config.architecture == Architecture::kQwen3 && !fields.has("head_dim")) {

@@ -127,6 +127,8 @@ std::string architecture_name(Architecture architecture) {
       return "smollm3";
     case Architecture::kGranite:
       return "granite";
+    case Architecture::kOlmo2:
+      return "olmo2";
   }
   return "unknown";
 }
@@ -139,6 +141,16 @@ std::string_view head_norm_name(HeadNorm norm) {
       return "per head";
     case HeadNorm::kWhole:
       return "whole";
+  }
+  return "unknown";
+}
+
+std::string_view block_norms_name(BlockNorms norms) {
+  switch (norms) {
+    case BlockNorms::kBefore:
+      return "before";
+    case BlockNorms::kAfter:
+      return "after";
   }
   return "unknown";
 }

@@ -10,7 +10,7 @@ namespace verbatim {
 
 /// The families of decoders that the engine knows. They share one implementation; the config states their
 /// differences.
-enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kSmolLm3, kGranite };
+enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kSmolLm3, kGranite, kOlmo2 };
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
 enum class Origin {
@@ -61,6 +61,12 @@ struct RopeScaling {
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
+/// The place of the RMS norms of a layer's two parts, attention and the feed-forward part.
+enum class BlockNorms {
+  kBefore,  ///< on what a part reads of the residual stream
+  kAfter,   ///< on what a part adds to it
+};
+
 /// The factors that some families put on numbers of a pass.
 struct Scales {
   float embedding = 1.0f;  ///< on the rows of the embedding
@@ -101,6 +107,7 @@ struct ModelConfig {
   bool tied_embeddings = false;  ///< the output matrix is the embedding
   bool qkv_bias = false;
   HeadNorm head_norm = HeadNorm::kNone;
+  BlockNorms block_norms = BlockNorms::kBefore;
   Scales scales;
   std::optional<int32_t> bos_token;
   std::vector<int32_t> eos_tokens;  ///< generation ends with any of these
@@ -116,17 +123,22 @@ void validate(const ModelConfig& config, const std::string& where);
 void validate_layers(int32_t layers, const std::string& where);
 
 /// All architectures.
-inline constexpr Architecture kArchitectures[] = {Architecture::kLlama,   Architecture::kMistral,
-                                                  Architecture::kQwen2,   Architecture::kQwen3,
-                                                  Architecture::kSmolLm3, Architecture::kGranite};
-/// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3", "smollm3" or
-/// "granite".
+inline constexpr Architecture kArchitectures[] = {
+    Architecture::kLlama,   Architecture::kMistral, Architecture::kQwen2, Architecture::kQwen3,
+    Architecture::kSmolLm3, Architecture::kGranite, Architecture::kOlmo2};
+/// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3", "smollm3",
+/// "granite" or "olmo2".
 std::string architecture_name(Architecture architecture);
 
 /// All kinds of norms of queries and keys.
 inline constexpr HeadNorm kHeadNorms[] = {HeadNorm::kNone, HeadNorm::kPerHead, HeadNorm::kWhole};
 /// "none", "per head" or "whole".
 std::string_view head_norm_name(HeadNorm norm);
+
+/// All places of norms.
+inline constexpr BlockNorms kBlockNorms[] = {BlockNorms::kBefore, BlockNorms::kAfter};
+/// "before" or "after".
+std::string_view block_norms_name(BlockNorms norms);
 
 /// All origins.
 inline constexpr Origin kOrigins[] = {Origin::kTrained, Origin::kInflated, Origin::kRandom};

@@ -57,8 +57,8 @@ template <typename Config, typename Visit>
 void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
          rms_norm_epsilon, rope_theta, rope_scaling, rope_frequency_factors, rope_interleaved, sliding_window,
-         windowless_layers, unrotated_layers, tied_embeddings, qkv_bias, head_norm, scales, bos_token,
-         eos_tokens, origin, quantization] = config;
+         windowless_layers, unrotated_layers, tied_embeddings, qkv_bias, head_norm, block_norms, scales,
+         bos_token, eos_tokens, origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -79,6 +79,7 @@ void visit_config(Config& config, Visit&& visit) {
   visit("tied_embeddings", tied_embeddings);
   visit("qkv_bias", qkv_bias);
   visit("head_norm", head_norm);
+  visit("block_norms", block_norms);
   visit("scales", scales);
   visit("bos_token", bos_token);
   visit("eos_tokens", eos_tokens);
@@ -103,6 +104,10 @@ struct Writer {
   /// Writes the norm of queries and keys, unless there is none.
   void operator()(const char* name, HeadNorm value) {
     if (value != HeadNorm::kNone) out[name] = head_norm_name(value);
+  }
+  /// Writes the place of the norms, unless it is the usual one.
+  void operator()(const char* name, BlockNorms value) {
+    if (value != BlockNorms::kBefore) out[name] = block_norms_name(value);
   }
   /// Writes the factors, unless all are the usual ones.
   void operator()(const char* name, const Scales& value) {
@@ -191,6 +196,16 @@ class Reader {
     Reader inner(*required(name, fields_.find(name)), fields_.where());
     visit_scaling(value, inner);
     inner.refuse_others();
+  }
+  void operator()(const char* name, BlockNorms& value) {
+    if (!fields_.has(name)) return;
+    const std::string text = required(name, fields_.text(name));
+    for (const BlockNorms candidate : kBlockNorms) {
+      if (block_norms_name(candidate) != text) continue;
+      value = candidate;
+      return;
+    }
+    bad_input("{}: the place {} of norms is not known", fields_.where(), printable(text));
   }
   void operator()(const char* name, Scales& value) {
     if (!fields_.has(name)) return;

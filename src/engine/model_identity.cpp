@@ -41,8 +41,9 @@ ReadWeights read_weights(const DecoderWeights& weights, Reading reading) {
   });
   for (const LayerWeights& layer : weights.layers) {
     for (const Buffer<float>* const vector :
-         {&layer.attention_norm, &layer.qkv_bias, &layer.query_norm, &layer.key_norm, &layer.mlp_norm,
-          &layer.qkv_order, &layer.output_order, &layer.gate_up_order, &layer.down_order}) {
+         {&layer.attention_norm, &layer.attention_end_norm, &layer.mlp_end_norm, &layer.qkv_bias,
+          &layer.query_norm, &layer.key_norm, &layer.mlp_norm, &layer.qkv_order, &layer.output_order,
+          &layer.gate_up_order, &layer.down_order}) {
       read.add("vector", *vector);
     }
   }

@@ -59,16 +59,24 @@ void Decoder::ForwardPass::embed() {
   });
 }
 
-void Decoder::ForwardPass::norm(const Buffer<float>& weight) {
+/// What a part of a layer reads: the residual stream, normed if there is a norm.
+Matrix<const float> Decoder::ForwardPass::read_stream(const Buffer<float>& norm) {
+  if (norm.size() == 0) return hidden;
   each_row([&](int64_t r) {
-    kernel.rms_norm(hidden.row(r), weight.data(), hidden_width, config.hidden_size, config.rms_norm_epsilon,
+    kernel.rms_norm(hidden.row(r), norm.data(), hidden_width, config.hidden_size, config.rms_norm_epsilon,
                     normed.row(r));
   });
+  return normed;
 }
 
-void Decoder::ForwardPass::add_to_hidden(Matrix<float> y) {
+/// Adds what a part of a layer has computed to the residual stream, normed if there is a norm. The columns of
+/// y behind those of the stream are zero, as the weights that made them are.
+void Decoder::ForwardPass::add_to_stream(Matrix<float> y, const Buffer<float>& norm) {
   const int64_t width = round_up<int64_t>(config.hidden_size, 16);
   each_row([&](int64_t r) {
+    if (norm.size() > 0) {
+      kernel.rms_norm(y.row(r), norm.data(), width, config.hidden_size, config.rms_norm_epsilon, y.row(r));
+    }
     if (config.scales.residual != 1.0f) kernel.scale(y.row(r), width, config.scales.residual);
     kernel.add(hidden.row(r), y.row(r), width);
   });
@@ -76,24 +84,23 @@ void Decoder::ForwardPass::add_to_hidden(Matrix<float> y) {
 
 void Decoder::ForwardPass::layer(int64_t index) {
   const LayerWeights& weights = decoder.weights_.layers[static_cast<size_t>(index)];
-  norm(weights.attention_norm);
-  place_heads(weights, index, multiply(weights.qkv, weights.qkv_order, normed));
+  place_heads(weights, index, multiply(weights.qkv, weights.qkv_order, read_stream(weights.attention_norm)));
   const Matrix<float> heads(work.gathered.data(), count, round_up<int64_t>(query_columns, kInnerStep));
   clear_padding(heads, query_columns);
   settle_caches(index);
   if (kind.observer != nullptr) show(index);
   attention(index, heads);
   transform(decoder.head_transform_, heads, config.head_dim);
-  add_to_hidden(multiply(weights.output, weights.output_order, heads));
+  add_to_stream(multiply(weights.output, weights.output_order, heads), weights.attention_end_norm);
 
-  norm(weights.mlp_norm);
-  const Matrix<float> gate_up = multiply(weights.gate_up, weights.gate_up_order, normed);
+  const Matrix<float> gate_up =
+      multiply(weights.gate_up, weights.gate_up_order, read_stream(weights.mlp_norm));
   const int64_t inner_width = round_up<int64_t>(config.intermediate_size, kInnerStep);
   const Matrix<float> activated(work.gathered.data(), count, inner_width);
   each_row([&](int64_t r) { activate(gate_up.row(r), activated.row(r)); });
   clear_padding(activated, config.intermediate_size);
   transform(decoder.inner_transform_, activated, 1);
-  add_to_hidden(multiply(weights.down, weights.down_order, activated));
+  add_to_stream(multiply(weights.down, weights.down_order, activated), weights.mlp_end_norm);
 }
 
 /// Computes out = silu(gate) · up. Gate and up lie side by side, so the last step may read beyond one into

@@ -88,8 +88,8 @@ struct DecoderWorkspace {
   }
 };
 
-/// A decoder-only transformer (Llama, Mistral, Qwen2, Qwen3, SmolLM3, Granite) as a list of operations over
-/// rows.
+/// A decoder-only transformer (Llama, Mistral, Qwen2, Qwen3, SmolLM3, Granite, OLMo 2) as a list of
+/// operations over rows.
 class Decoder {
  public:
   Decoder(const ModelConfig& config, DecoderWeights weights);

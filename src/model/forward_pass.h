@@ -58,8 +58,8 @@ struct Decoder::ForwardPass {
   Matrix<float> multiply(const LinearWeight& weight, const Buffer<float>& order, Matrix<const float> x);
   void transform(const std::optional<Hadamard>& transform, Matrix<float> x, int64_t width);
   void embed();
-  void norm(const Buffer<float>& weight);
-  void add_to_hidden(Matrix<float> y);
+  Matrix<const float> read_stream(const Buffer<float>& norm);
+  void add_to_stream(Matrix<float> y, const Buffer<float>& norm);
   void layer(int64_t index);
   void activate(float* gate_up, float* out) const;
   Matrix<const float> logits(std::span<const int32_t> wanted);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "checkpoint/block_norms.h"
 #include "formats/pack_linear.h"
 #include "formats/tile_codes.h"
 
@@ -192,11 +193,17 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
   const int64_t query_rows = int64_t{config.heads} * config.head_dim;
   const int64_t kv_rows = int64_t{config.kv_heads} * config.head_dim;
   const bool interleaved = config.rope_interleaved;
+  const BlockNormNames norms = block_norm_names(config.block_norms);
   std::vector<VectorSpec> specs;
   for (int32_t i = 0; i < config.layers; ++i) {
     const LayerNames name = names_of(i);
-    specs.push_back(
-        {name.engine + "attention_norm", {{name.layer + "input_layernorm.weight", hidden, false}}});
+    const auto add_norm = [&](const char* engine, std::string_view norm) {
+      if (norm.empty()) return;
+      specs.push_back(
+          {name.engine + engine, {{fmt::format("{}{}.weight", name.layer, norm), hidden, false}}});
+    };
+    add_norm("attention_norm", norms.before_attention);
+    add_norm("attention_end_norm", norms.after_attention);
     if (config.qkv_bias) {
       specs.push_back({name.engine + "qkv_bias",
                        {{name.attention + "q_proj.bias", query_rows, interleaved},
@@ -211,8 +218,8 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
       specs.push_back({name.engine + "key_norm",
                        {{name.attention + "k_norm.weight", whole ? kv_rows : config.head_dim, interleaved}}});
     }
-    specs.push_back(
-        {name.engine + "mlp_norm", {{name.layer + "post_attention_layernorm.weight", hidden, false}}});
+    add_norm("mlp_norm", norms.before_mlp);
+    add_norm("mlp_end_norm", norms.after_mlp);
   }
   specs.push_back({"final_norm", {{"model.norm.weight", hidden, false}}});
   if (config.quantization == QuantizationScheme::kAtom) {
@@ -250,6 +257,8 @@ Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
   std::string member;
   if (LayerWeights* const layer = layer_of(weights, name, member)) {
     if (member == "attention_norm") return layer->attention_norm;
+    if (member == "attention_end_norm") return layer->attention_end_norm;
+    if (member == "mlp_end_norm") return layer->mlp_end_norm;
     if (member == "qkv_bias") return layer->qkv_bias;
     if (member == "query_norm") return layer->query_norm;
     if (member == "key_norm") return layer->key_norm;

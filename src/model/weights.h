@@ -17,14 +17,18 @@ namespace verbatim {
 
 /// The weights of one transformer layer. Matrices that read the same input are packed as one.
 struct LayerWeights {
+  // The norms before and after the two parts of the layer; those that the model does not have are empty
+  // (ModelConfig::block_norms).
   Buffer<float> attention_norm;
+  Buffer<float> attention_end_norm;
+  Buffer<float> mlp_norm;
+  Buffer<float> mlp_end_norm;
   LinearWeight qkv;        ///< the query, key and value matrices, one below the other
   Buffer<float> qkv_bias;  ///< empty without biases
   Buffer<float>
       query_norm;  ///< the norm of queries before rotation; empty without one (ModelConfig::head_norm)
   Buffer<float> key_norm;  ///< the norm of keys before rotation; empty without one
   LinearWeight output;
-  Buffer<float> mlp_norm;
   LinearWeight gate_up;  ///< the gate matrix and the up matrix, one below the other
   LinearWeight down;
   // The order of each matrix's inputs, in models prepared with Atom: see packed_inputs().

@@ -11,6 +11,7 @@
 #include "base/float16.h"
 #include "base/memory_map.h"
 #include "base/new_folder.h"
+#include "checkpoint/block_norms.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/safetensors_writer.h"
@@ -85,7 +86,11 @@ class Planner {
     const Change vector = {.column_copies = width_};
     const Change inner = {.row_copies = width_, .column_copies = width_, .divide = true};
     const Change last = {.row_copies = width_, .column_copies = width_, .divide = true, .zero = adds_nothing};
-    add_part("input_layernorm.weight", vector);
+    const BlockNormNames norms = block_norm_names(checkpoint_.config.block_norms);
+    for (const std::string_view norm :
+         {norms.before_attention, norms.after_attention, norms.before_mlp, norms.after_mlp}) {
+      if (!norm.empty()) add_part(fmt::format("{}.weight", norm), vector);
+    }
     for (const char* which : {"q", "k", "v"}) {
       add_part(fmt::format("self_attn.{}_proj.weight", which), inner);
       if (checkpoint_.config.qkv_bias) add_part(fmt::format("self_attn.{}_proj.bias", which), vector);
@@ -98,7 +103,6 @@ class Planner {
       }
     }
     add_part("self_attn.o_proj.weight", last);
-    add_part("post_attention_layernorm.weight", vector);
     add_part("mlp.gate_proj.weight", inner);
     add_part("mlp.up_proj.weight", inner);
     add_part("mlp.down_proj.weight", last);

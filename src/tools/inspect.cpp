@@ -64,6 +64,7 @@ ModelReport report_checkpoint(const Checkpoint& checkpoint) {
   report.tied_embeddings = config.tied_embeddings;
   report.qkv_bias = config.qkv_bias;
   report.head_norm = head_norm_name(config.head_norm);
+  report.block_norms = block_norms_name(config.block_norms);
   report.scales = {{"embedding", config.scales.embedding},
                    {"residual", config.scales.residual},
                    {"attention", config.scales.attention},

@@ -246,6 +246,23 @@ TEST(GgufModel, KnowsWhichLayersOfASmolLm3DoNotRotate) {
   file.expect_refused({"some.gguf", "smollm3.attention.sliding_window"});
 }
 
+TEST(GgufModel, NamesTheNormsOfAnOlmo2AsHuggingFaceDoes) {
+  TinyGguf file = as_architecture("olmo2");
+  const std::pair<const char*, const char*> names[] = {
+      {"blk.0.post_attention_norm.weight", "model.layers.0.post_attention_layernorm.weight"},
+      {"blk.0.post_ffw_norm.weight", "model.layers.0.post_feedforward_layernorm.weight"},
+      {"blk.0.ffn_norm.weight", "model.layers.0.ffn_norm.weight"},  // has no place, and is refused later
+  };
+  for (const auto& pair : names) file.tensor(pair.first, {2});
+  const Checkpoint checkpoint = file.open();
+  EXPECT_EQ(checkpoint.config.block_norms, BlockNorms::kAfter);
+  EXPECT_EQ(checkpoint.config.head_norm, HeadNorm::kWhole);
+  EXPECT_FALSE(checkpoint.config.rope_interleaved);
+  for (const auto& pair : names) EXPECT_TRUE(checkpoint.has(pair.second)) << pair.first;
+  file.number("olmo2.attention.sliding_window", 64u);
+  file.expect_refused({"some.gguf", "olmo2.attention.sliding_window"});
+}
+
 TEST(GgufModel, RefusesMissingAndMistypedMetadata) {
   for (const auto& entry : TinyGguf().metadata) {
     const std::string& key = entry.first;

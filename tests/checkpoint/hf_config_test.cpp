@@ -189,6 +189,18 @@ TEST(HfConfig, ReadsTheFactorsOfAGranite) {
   expect_refused(config, {"logits_scaling"});
 }
 
+TEST(HfConfig, ReadsAnOlmo2) {
+  json config = base_config("olmo2");
+  EXPECT_EQ(parse(config).architecture, Architecture::kOlmo2);
+  EXPECT_EQ(parse(config).head_norm, HeadNorm::kWhole);
+  EXPECT_EQ(parse(config).block_norms, BlockNorms::kAfter);
+  EXPECT_EQ(parse(base_config()).block_norms, BlockNorms::kBefore);
+  config.erase("rms_norm_eps");
+  EXPECT_EQ(parse(config).rms_norm_epsilon, 1e-5f);
+  config["attention_bias"] = true;
+  expect_refused(config, {"attention_bias"});
+}
+
 TEST(HfConfig, RefusesFeaturesTheEngineLacks) {
   expect_refused(with("attention_bias", true), {"attention_bias"});
   expect_refused(with("mlp_bias", true), {"mlp_bias"});

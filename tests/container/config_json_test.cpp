@@ -39,6 +39,7 @@ ModelConfig unusual_config() {
   config.tied_embeddings = true;
   config.qkv_bias = true;
   config.head_norm = HeadNorm::kPerHead;
+  config.block_norms = BlockNorms::kAfter;
   config.scales = {.embedding = 12.0f, .residual = 0.22f, .attention = 0.015625f, .logits = 0.125f};
   config.bos_token = 7;
   config.eos_tokens = {8, 9};
@@ -55,14 +56,14 @@ json stored(const ModelConfig& config) {
 TEST(ConfigJson, HoldsEveryField) {
   const ModelConfig config = unusual_config();
   // Whoever adds a field has to add it here, to unusual_config() and to the serialisation.
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, z, zz, zy, zx, zw, zv] = config;
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, z, zz, zy, zx, zw, zv, zu] = config;
   const ModelConfig usual;
   const auto& [a0, b0, c0, d0, e0, f0, g0, h0, i0, j0, k0, l0, m0, n0, o0, p0, q0, r0, s0, z0, zz0, zy0, zx0,
-               zw0, zv0] = usual;
+               zw0, zv0, zu0] = usual;
   EXPECT_TRUE(a != a0 && b != b0 && c != c0 && d != d0 && e != e0 && f != f0 && g != g0 && h != h0 &&
               i != i0 && j != j0 && k != k0 && l != l0 && m != m0 && n != n0 && o != o0 && p != p0 &&
               q != q0 && r != r0 && s != s0 && z != z0 && zz != zz0 && zy != zy0 && zx != zx0 && zw != zw0 &&
-              zv != zv0);
+              zv != zv0 && zu != zu0);
   const auto& [t, u, v, w, x, y] = l;
   const auto& [t0, u0, v0, w0, x0, y0] = l0;
   EXPECT_TRUE(t != t0 && u != u0 && v != v0 && w != w0 && x != x0);
@@ -94,7 +95,7 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
     json changed = whole;
     changed.erase(name);
     const bool optional = name == "origin" || name == "quantization" || name == "head_norm" ||
-                          name == "scales" || name.ends_with("_layers");
+                          name == "block_norms" || name == "scales" || name.ends_with("_layers");
     if (!optional) expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
     changed[name] = json::object({{"a", 1}});
     expect_bad_input([&] { parse_config(changed, "where"); }, {"where"});
@@ -130,7 +131,15 @@ TEST(ConfigJson, SpeaksOfNormsOfHeadsOnlyWhereThereAreSome) {
     EXPECT_EQ(stored(config).contains("head_norm"), norm != HeadNorm::kNone);
     EXPECT_EQ(parse_config(stored(config), "x"), config);
   }
+  for (const BlockNorms norms : kBlockNorms) {
+    config.block_norms = norms;
+    EXPECT_EQ(stored(config).contains("block_norms"), norms != BlockNorms::kBefore);
+    EXPECT_EQ(parse_config(stored(config), "x"), config);
+  }
   json changed = stored(config);
+  changed["block_norms"] = "within";
+  expect_bad_input([&] { parse_config(changed, "where"); }, {"where", "within"});
+  changed = stored(config);
   changed["head_norm"] = "half";
   expect_bad_input([&] { parse_config(changed, "where"); }, {"where", "half"});
 }

@@ -55,6 +55,11 @@ TinyModelOptions variant(const std::string& name) {
     options.model_type = "smollm3";
     options.layers = 4;
     options.sliding_window = 20;
+  } else if (name == "olmo2") {  // norms that are no whole number of steps of the kernels
+    options.model_type = "olmo2";
+    options.hidden_size = 72;
+    options.head_dim = 12;
+    options.heads = 6;
   } else if (name == "granite") {
     options.model_type = "granite";
   } else if (name == "f16") {
@@ -81,13 +86,12 @@ class DecoderRows : public testing::TestWithParam<std::tuple<MachinePath, std::s
   std::optional<Decoder> decoder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(, DecoderRows,
-                         testing::Combine(testing::ValuesIn(machine_paths()),
-                                          testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3",
-                                                          "smollm3", "granite", "f16", "dynamic", "yarn")),
-                         [](const auto& info) {
-                           return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , DecoderRows,
+    testing::Combine(testing::ValuesIn(machine_paths()),
+                     testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3", "smollm3", "granite",
+                                     "olmo2", "f16", "dynamic", "yarn")),
+    [](const auto& info) { return std::get<0>(info.param).name + "_" + std::get<1>(info.param); });
 
 TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
   const std::vector<int32_t> tokens = some_tokens(150, decoder_->config().vocab_size, 1);
@@ -315,7 +319,7 @@ TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
 TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
-  for (const char* family : {"llama", "qwen2", "qwen3", "smollm3", "granite"}) {
+  for (const char* family : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2"}) {
     TinyModelOptions options;
     options.model_type = family;
     options.layers = 5;
@@ -413,6 +417,35 @@ TEST(Decoder, FactorsAreThoseOfScaledWeights) {
   const auto weights =
       test::all_logits(test::load_decoder(folder.path() / "weights"), tokens, 512, Reading::kFull, team);
   for (size_t i = 0; i < factors.size(); ++i) ASSERT_NEAR(factors[i], weights[i], 0.1f) << i;
+}
+
+// The part's outputs are normed, so a factor on the matrix that makes them means nothing.
+TEST(Decoder, NormsAfterThePartsOfALayerUndoTheSizeOfWhatTheyAdd) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  TinyModelOptions options;
+  options.model_type = "olmo2";
+  options.dtype = DType::kF32;
+  const std::vector<int32_t> tokens = some_tokens(30, 256, 6);
+  const auto logits_with = [&](const std::string& tensor) {
+    test::write_tiny_llama(folder.path() / "model", options);
+    std::vector<test::NamedTensor> tensors = test::tiny_tensors(options);
+    scale_tensor(tensors, tensor, 8.0f);
+    folder.write("model/model.safetensors", test::safetensors_file(tensors, options.dtype));
+    return test::all_logits(test::load_decoder(folder.path() / "model"), tokens, 512, Reading::kFull, team);
+  };
+  const std::vector<float> plain = logits_with("none");
+  for (const char* name : {"self_attn.o_proj.weight", "mlp.down_proj.weight"}) {
+    const std::vector<float> scaled = logits_with(std::string("model.layers.0.") + name);
+    for (size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(scaled[i], plain[i], 0.05f) << name;
+  }
+  for (const char* name : {"post_attention_layernorm.weight", "post_feedforward_layernorm.weight"}) {
+    const std::vector<float> scaled = logits_with(std::string("model.layers.0.") + name);
+    float difference = 0.0f;
+    for (size_t i = 0; i < plain.size(); ++i)
+      difference = std::max(difference, std::abs(scaled[i] - plain[i]));
+    EXPECT_GT(difference, 0.5f) << name;
+  }
 }
 
 // Without rotation, and with all positions in view, the order of the positions before the last means nothing.

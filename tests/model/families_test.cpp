@@ -37,7 +37,7 @@ class PublicFamilies : public testing::TestWithParam<std::tuple<std::string, std
 };
 
 INSTANTIATE_TEST_SUITE_P(, PublicFamilies,
-                         testing::Combine(testing::Values("qwen2", "qwen3", "smollm3", "granite",
+                         testing::Combine(testing::Values("qwen2", "qwen3", "smollm3", "granite", "olmo2",
                                                           "llama-rope-llama3", "llama-rope-yarn"),
                                           testing::Values("hf", "model.gguf")),
                          [](const auto& info) {

@@ -162,7 +162,7 @@ std::string encode_q8_0(const std::vector<float>& values) {
 
 }  // namespace
 
-std::string gguf_tensor_name(std::string name) {
+std::string gguf_tensor_name(std::string name, const std::string& model_type) {
   const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens", "token_embd"},
                                                        {"model.norm", "output_norm"},
                                                        {"lm_head", "output"},
@@ -178,6 +178,13 @@ std::string gguf_tensor_name(std::string name) {
                                                        {"mlp.down_proj", "ffn_down"},
                                                        {"self_attn.q_norm", "attn_q_norm"},
                                                        {"self_attn.k_norm", "attn_k_norm"}};
+  if (model_type == "olmo2") {
+    for (const auto& [from, to] : {std::pair("post_attention_layernorm", "post_attention_norm"),
+                                   std::pair("post_feedforward_layernorm", "post_ffw_norm")}) {
+      const size_t at = name.find(from);
+      if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+    }
+  }
   for (const auto& [from, to] : parts) {
     const size_t at = name.find(from);
     if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
@@ -206,7 +213,8 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
   maker.matrix("model.embed_tokens.weight", options.vocab_size, hidden);
   for (int32_t layer = 0; layer < options.layers; ++layer) {
     const std::string prefix = "model.layers." + std::to_string(layer) + ".";
-    maker.norm(prefix + "input_layernorm.weight", hidden);
+    const bool olmo2 = options.model_type == "olmo2";  // has norms after the parts of a layer alone
+    if (!olmo2) maker.norm(prefix + "input_layernorm.weight", hidden);
     maker.matrix(prefix + "self_attn.q_proj.weight", query, hidden);
     maker.matrix(prefix + "self_attn.k_proj.weight", key, hidden);
     maker.matrix(prefix + "self_attn.v_proj.weight", key, hidden);
@@ -219,6 +227,11 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
     if (options.model_type == "qwen3") {
       maker.norm(prefix + "self_attn.q_norm.weight", options.head_dim);
       maker.norm(prefix + "self_attn.k_norm.weight", options.head_dim);
+    }
+    if (olmo2) {
+      maker.norm(prefix + "self_attn.q_norm.weight", query);
+      maker.norm(prefix + "self_attn.k_norm.weight", key);
+      maker.norm(prefix + "post_feedforward_layernorm.weight", hidden);
     }
     maker.norm(prefix + "post_attention_layernorm.weight", hidden);
     maker.matrix(prefix + "mlp.gate_proj.weight", options.intermediate_size, hidden);
@@ -320,7 +333,8 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
         rotates && (architecture == "llama" || architecture == "smollm3" || architecture == "granite")
             ? interleave_rows(tensor, options.head_dim)
             : tensor.values;
-    builder.tensor(gguf_tensor_name(tensor.name), tensor.shape, dtype, encode(dtype, values));
+    builder.tensor(gguf_tensor_name(tensor.name, options.model_type), tensor.shape, dtype,
+                   encode(dtype, values));
   }
   write_file(file, builder.build());
 }

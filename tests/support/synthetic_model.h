@@ -17,7 +17,8 @@ namespace verbatim::test {
 /// rounding.
 struct TinyModelOptions {
   /// "llama" or "mistral"; "qwen2", which has biases on queries, keys and values; "qwen3", which has norms of
-  /// queries and keys; "smollm3", which does not rotate in every fourth layer; "granite", which has factors.
+  /// queries and keys; "smollm3", which does not rotate in every fourth layer; "granite", which has factors;
+  /// "olmo2", which has norms after the parts of a layer, and of whole queries and keys.
   std::string model_type = "llama";
   DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
   int32_t hidden_size = 128;
@@ -56,8 +57,8 @@ struct NamedTensor {
 /// The weights that both of the above store, under their Hugging Face names.
 std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options);
 
-/// The GGUF name of a tensor with this Hugging Face name.
-std::string gguf_tensor_name(std::string name);
+/// The GGUF name of a tensor with this Hugging Face name in a model of a family.
+std::string gguf_tensor_name(std::string name, const std::string& model_type = "llama");
 
 /// The values of a query or key matrix whose heads rotate neighbouring pairs, as in GGUF files of Llama
 /// models, made from those of one whose heads rotate two halves: row i of a head's first half becomes row 2

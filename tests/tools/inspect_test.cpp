@@ -59,6 +59,8 @@ TEST(InspectModel, SaysWhatSetsAFamilyApart) {
   EXPECT_EQ(inspected("smollm3").unrotated_layers, std::vector<int32_t>{3});
   EXPECT_THAT(inspected("llama").scales, SizeIs(0));
   EXPECT_EQ(inspected("granite").scales.at("logits"), 2.0f);
+  EXPECT_EQ(inspected("llama").block_norms, "before");
+  EXPECT_EQ(inspected("olmo2").block_norms, "after");
 }
 
 TEST(InspectModel, DescribesAModelWithoutAVocabulary) {
