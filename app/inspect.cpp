@@ -62,6 +62,7 @@ std::string portable_text(const MachineReport& machine) {
 std::string rope_text(const ModelReport& report) {
   const std::string& name = report.rope_scaling;
   std::string text = fmt::format("theta {}, ", report.rope_theta);
+  if (report.rotary_dim < report.head_dim) text += fmt::format("{} channels of a head, ", report.rotary_dim);
   if (name == "none") return text + "no scaling";
   if (name == "factors") return text + "a factor per frequency";
   text += fmt::format("{} scaling by {}", name, report.rope_scaling_factor);
@@ -213,6 +214,7 @@ ordered_json model_json(const ModelReport& report) {
           {"intermediate_size", report.intermediate_size},
           {"vocab_size", report.vocab_size},
           {"context", report.context},
+          {"rotary_dim", report.rotary_dim},
           {"rope_theta", report.rope_theta},
           {"rope_scaling", report.rope_scaling},
           {"rope_scaling_factor", report.rope_scaling_factor},

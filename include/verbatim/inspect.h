@@ -99,9 +99,10 @@ struct ModelReport {
   int32_t intermediate_size = 0;  ///< channels of the feed-forward part
   int32_t vocab_size = 0;         ///< rows of the embedding
   int32_t context = 0;            ///< the longest sequence, in tokens
+  int32_t rotary_dim = 0;         ///< channels of a head that are rotated
   float rope_theta = 0;           ///< the base of the frequencies of rotary positions
-  /// How rotary positions are scaled: "none", "linear", "llama3", "dynamic" or "yarn"; or "factors" where the
-  /// file states one factor per frequency.
+  /// How rotary positions are scaled: "none", "linear", "llama3", "dynamic", "yarn" or "longrope"; or
+  /// "factors" where the file states one factor per frequency.
   std::string rope_scaling;
   float rope_scaling_factor = 1;           ///< how many times longer the scaling makes the context
   int32_t rope_scaling_context = 0;        ///< the context before scaling, where `rope_scaling` uses one

@@ -48,9 +48,16 @@ void check_layer(Checker& checker, const ModelConfig& config, const std::string&
        {norms.before_attention, norms.after_attention, norms.before_mlp, norms.after_mlp}) {
     if (!norm.empty()) checker.expect(fmt::format("{}{}.weight", prefix, norm), {hidden});
   }
-  checker.expect(prefix + "self_attn.q_proj.weight", {query, hidden});
-  checker.expect(prefix + "self_attn.k_proj.weight", {key, hidden});
-  checker.expect(prefix + "self_attn.v_proj.weight", {key, hidden});
+  if (config.fused_matrices) {
+    checker.expect(prefix + "self_attn.qkv_proj.weight", {query + 2 * key, hidden});
+    checker.expect(prefix + "mlp.gate_up_proj.weight", {2 * intermediate, hidden});
+  } else {
+    checker.expect(prefix + "self_attn.q_proj.weight", {query, hidden});
+    checker.expect(prefix + "self_attn.k_proj.weight", {key, hidden});
+    checker.expect(prefix + "self_attn.v_proj.weight", {key, hidden});
+    checker.expect(prefix + "mlp.gate_proj.weight", {intermediate, hidden});
+    checker.expect(prefix + "mlp.up_proj.weight", {intermediate, hidden});
+  }
   checker.expect(prefix + "self_attn.o_proj.weight", {hidden, query});
   if (config.qkv_bias) {
     checker.expect(prefix + "self_attn.q_proj.bias", {query});
@@ -62,8 +69,6 @@ void check_layer(Checker& checker, const ModelConfig& config, const std::string&
     checker.expect(prefix + "self_attn.q_norm.weight", {whole ? query : config.head_dim});
     checker.expect(prefix + "self_attn.k_norm.weight", {whole ? key : config.head_dim});
   }
-  checker.expect(prefix + "mlp.gate_proj.weight", {intermediate, hidden});
-  checker.expect(prefix + "mlp.up_proj.weight", {intermediate, hidden});
   checker.expect(prefix + "mlp.down_proj.weight", {hidden, intermediate});
 }
 

@@ -83,6 +83,11 @@ struct NamePair {
   std::string_view hugging_face;
 };
 
+// Tensors that are read into the config.
+constexpr const char* kRopeFactors = "rope_freqs.weight";
+constexpr const char* kShortFactors = "rope_factors_short.weight";
+constexpr const char* kLongFactors = "rope_factors_long.weight";
+
 constexpr NamePair kModelNames[] = {
     {"token_embd.weight", "model.embed_tokens.weight"},
     {"output_norm.weight", "model.norm.weight"},
@@ -94,8 +99,8 @@ constexpr NamePair kLayerNames[] = {
     {"attn_q", "self_attn.q_proj"},      {"attn_k", "self_attn.k_proj"},
     {"attn_v", "self_attn.v_proj"},      {"attn_output", "self_attn.o_proj"},
     {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
-    {"ffn_down", "mlp.down_proj"},       {"attn_q_norm", "self_attn.q_norm"},
-    {"attn_k_norm", "self_attn.k_norm"},
+    {"ffn_down", "mlp.down_proj"},       {"attn_qkv", "self_attn.qkv_proj"},
+    {"attn_q_norm", "self_attn.q_norm"}, {"attn_k_norm", "self_attn.k_norm"},
 };
 
 /// The Hugging Face name of a tensor. A name without a counterpart stays recognizable, and is refused later
@@ -116,6 +121,9 @@ std::string hugging_face_name(const std::string& name, const ModelConfig& config
                                  {"post_attention_norm", norms.after_attention},
                                  {"ffn_norm", norms.before_mlp},
                                  {"post_ffw_norm", norms.after_mlp}};
+  if (config.fused_matrices && rest == "ffn_up.weight") {
+    return fmt::format("model.layers.{}.mlp.gate_up_proj.weight", layer);
+  }
   for (const std::span<const NamePair> pairs :
        {std::span<const NamePair>(kLayerNames), std::span<const NamePair>(norm_names)}) {
     for (const NamePair& pair : pairs) {
@@ -182,12 +190,15 @@ RopeScaling parse_rope_scaling(const Fields& fields, int32_t& context) {
   return scaling;
 }
 
-void check_rope_dimensions(const Fields& fields, const ModelConfig& config) {
+/// The number of elements of a head that are rotated; 0 for all.
+int32_t rotary_elements(const Fields& fields, const ModelConfig& config) {
   const int32_t rotated = fields.integer("rope.dimension_count").value_or(config.head_dim);
-  if (rotated != config.head_dim) {
+  if (rotated == config.head_dim) return 0;
+  if (config.architecture != Architecture::kPhi3 || rotated < 2) {
     bad_input("{}: RoPE over {} of the {} elements of a head is not supported", fields.where(), rotated,
               config.head_dim);
   }
+  return rotated;
 }
 
 int32_t head_size(const Fields& fields, const ModelConfig& config) {
@@ -227,18 +238,35 @@ void parse_special_tokens(const Fields& fields, ModelConfig& config) {
   }
 }
 
-std::vector<float> read_rope_factors(const GgufFile& gguf, const ModelConfig& config,
+std::vector<float> read_rope_factors(const GgufFile& gguf, const char* name, const ModelConfig& config,
                                      const std::string& where) {
-  const auto found = gguf.tensors.find("rope_freqs.weight");
+  const auto found = gguf.tensors.find(name);
   if (found == gguf.tensors.end()) return {};
   const TensorView& tensor = found->second;
-  if (tensor.shape.size() != 1 || tensor.columns() != config.head_dim / 2) {
-    bad_input("{}: tensor rope_freqs.weight has the shape {} but should have [{}]", where,
-              shape_text(tensor.shape), config.head_dim / 2);
+  if (tensor.shape.size() != 1 || tensor.columns() != rotated_elements(config) / 2) {
+    bad_input("{}: tensor {} has the shape {} but should have [{}]", where, name, shape_text(tensor.shape),
+              rotated_elements(config) / 2);
   }
   std::vector<float> factors(static_cast<size_t>(tensor.columns()));
   tensor.read_row(0, factors);
   return factors;
+}
+
+/// Reads the LongRoPE scaling of a Phi-3, which has no type: the factors are tensors.
+void parse_long_rope(const GgufFile& gguf, const Fields& fields, ModelConfig& config) {
+  LongRope factors = {.short_factors = read_rope_factors(gguf, kShortFactors, config, fields.where()),
+                      .long_factors = read_rope_factors(gguf, kLongFactors, config, fields.where())};
+  if (factors.short_factors.empty() && factors.long_factors.empty()) return;
+  if (config.rope_scaling.kind != RopeScaling::Kind::kNone) {
+    bad_input("{}: RoPE scaling of two kinds is not supported", fields.where());
+  }
+  factors.attention_factor = fields.number("rope.scaling.attn_factor").value_or(1.0f);
+  config.rope_scaling.kind = RopeScaling::Kind::kLongRope;
+  config.rope_scaling.original_context =
+      fields.integer("rope.scaling.original_context_length").value_or(config.context);
+  config.rope_scaling.factor = static_cast<float>(config.context) /
+                               static_cast<float>(std::max(config.rope_scaling.original_context, 1));
+  config.rope_scaling.long_rope = std::move(factors);
 }
 
 /// Reads the four factors of a Granite as llama.cpp does: each that is absent or 0 has no effect.
@@ -300,11 +328,15 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   }
   parse_special_tokens(fields, config);
   validate(config, where);
-  check_rope_dimensions(fields, config);
+  config.rotary_dim = rotary_elements(fields, config);
+  if (config.architecture == Architecture::kPhi3) {
+    config.fused_matrices = true;
+    parse_long_rope(gguf, fields, config);
+  }
   // What converters add that changes nothing, or repeats what is read elsewhere.
   fields.refuse_others({"vocab_size", "tensor_data_layout", "expert_used_count", "rope.scaling.finetuned",
                         "rope.scaling.original_context_length"});
-  config.rope_frequency_factors = read_rope_factors(gguf, config, where);
+  config.rope_frequency_factors = read_rope_factors(gguf, kRopeFactors, config, where);
   validate(config, where);
   return config;
 }
@@ -323,7 +355,10 @@ Checkpoint gguf_checkpoint(const GgufFile& gguf, const std::filesystem::path& pa
   checkpoint.tokenizer = {TokenizerSource::Kind::kGguf, path};
   if (gguf.file) checkpoint.files.push_back(gguf.file);
   for (const auto& entry : gguf.tensors) {
-    if (entry.first == "rope_freqs.weight") continue;  // is in the config
+    const bool factors =
+        entry.first == kRopeFactors || (checkpoint.config.rope_scaling.kind == RopeScaling::Kind::kLongRope &&
+                                        (entry.first == kShortFactors || entry.first == kLongFactors));
+    if (factors) continue;
     if (!checkpoint.tensors.emplace(hugging_face_name(entry.first, checkpoint.config), entry.second).second) {
       bad_input("{}: tensor {} is there under two names", where, printable(entry.first));
     }

@@ -8,7 +8,7 @@
 #include "base/input_file.h"
 #include "base/json_fields.h"
 #include "base/printable.h"
-#include "checkpoint/rope_scaling.h"
+#include "checkpoint/hf_rope.h"
 
 namespace verbatim {
 
@@ -34,6 +34,7 @@ constexpr Family kFamilies[] = {
     {Architecture::kSmolLm3, "smollm3", "SmolLM3ForCausalLM"},
     {Architecture::kGranite, "granite", "GraniteForCausalLM"},
     {Architecture::kOlmo2, "olmo2", "Olmo2ForCausalLM"},
+    {Architecture::kPhi3, "phi3", "Phi3ForCausalLM"},
 };
 
 Architecture parse_architecture(const JsonFields& fields) {
@@ -63,107 +64,17 @@ void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
   if (activation != "silu") {
     bad_input("{}: hidden_act {} is not supported; silu is", where, printable(activation));
   }
-  // Qwen2 has biases of its own and ignores this field.
-  if (architecture != Architecture::kQwen2 && fields.boolean("attention_bias").value_or(false)) {
+  // Qwen2 has biases of its own and ignores this field. Phi-3 has none and ignores it, too.
+  const bool ignored = architecture == Architecture::kQwen2 || architecture == Architecture::kPhi3;
+  if (!ignored && fields.boolean("attention_bias").value_or(false)) {
     bad_input("{}: attention_bias true, which adds a bias to the attention's output, is not supported",
               where);
   }
   if (fields.boolean("mlp_bias").value_or(false)) bad_input("{}: mlp_bias true is not supported", where);
-  if (fields.number("partial_rotary_factor").value_or(1.0f) != 1.0f) {
-    bad_input("{}: a partial_rotary_factor other than 1 is not supported", where);
-  }
   if (fields.find("quantization_config") != nullptr) {
     bad_input(
         "{}: quantized checkpoints (quantization_config) are not supported; use the original in F16 or BF16",
         where);
-  }
-}
-
-/// Reads the settings of YaRN as Transformers does: one that is absent, null or 0 is derived or has its usual
-/// value.
-RopeScaling parse_yarn(const JsonFields& fields, int32_t context, std::optional<int32_t> original) {
-  constexpr YarnScaling kUsual;
-  const auto given = [&fields](const char* key, float usual) {
-    const float value = fields.number(key).value_or(0.0f);
-    return value != 0.0f ? value : usual;
-  };
-  RopeScaling scaling;
-  scaling.kind = RopeScaling::Kind::kYarn;
-  scaling.original_context = original.value_or(context);
-  std::optional<float> factor = fields.number("factor");
-  if (!factor && original && *original > 0) {
-    factor = static_cast<float>(static_cast<double>(context) / *original);
-  }
-  scaling.factor = factor ? *factor : fields.required_number("factor");
-  scaling.yarn = {
-      .attention_factor = fields.number("attention_factor")
-                              .value_or(yarn_attention_factor(scaling.factor, fields.number("mscale"),
-                                                              fields.number("mscale_all_dim"))),
-      .beta_fast = given("beta_fast", kUsual.beta_fast),
-      .beta_slow = given("beta_slow", kUsual.beta_slow),
-      .truncate = fields.boolean("truncate").value_or(kUsual.truncate)};
-  return scaling;
-}
-
-/// Reads the scaling of positions. `context` is the config's max_position_embeddings, `original` the context
-/// before scaling that the config states, if any.
-RopeScaling parse_rope_scaling(const JsonFields& fields, int32_t context, std::optional<int32_t> original) {
-  RopeScaling scaling;
-  std::optional<std::string> kind = fields.text("rope_type");
-  if (!kind) kind = fields.text("type");
-  if (!kind && fields.find("factor") != nullptr) {
-    bad_input("{}: rope_scaling has a factor but no rope_type", fields.where());
-  }
-  if (!kind || *kind == "default") return scaling;
-  if (*kind == "linear") {
-    scaling.kind = RopeScaling::Kind::kLinear;
-    scaling.factor = fields.required_number("factor");
-    return scaling;
-  }
-  if (*kind == "llama3") {
-    scaling.kind = RopeScaling::Kind::kLlama3;
-    scaling.factor = fields.required_number("factor");
-    scaling.low_frequency_factor = fields.required_number("low_freq_factor");
-    scaling.high_frequency_factor = fields.required_number("high_freq_factor");
-    scaling.original_context = fields.required_integer("original_max_position_embeddings");
-    return scaling;
-  }
-  if (*kind == "dynamic") {
-    scaling.kind = RopeScaling::Kind::kDynamic;
-    scaling.factor = fields.required_number("factor");
-    scaling.original_context = context;  // in Transformers too, whatever else the file states
-    return scaling;
-  }
-  if (*kind == "yarn") return parse_yarn(fields, context, original);
-  bad_input("{}: rope_scaling of type {} is not supported; default, linear, dynamic, yarn and llama3 are",
-            fields.where(), printable(*kind));
-}
-
-/// Whether the longest sequence follows from the scaling. Files with Llama 3's state the scaled one.
-bool extends_context(RopeScaling::Kind kind) {
-  using Kind = RopeScaling::Kind;
-  return kind == Kind::kLinear || kind == Kind::kDynamic || kind == Kind::kYarn;
-}
-
-/// Older files have rope_theta and rope_scaling, newer ones an object rope_parameters with both.
-void parse_rope(const JsonFields& fields, ModelConfig& config) {
-  constexpr const char* kOriginal = "original_max_position_embeddings";
-  const int32_t stated = config.context;
-  config.rope_theta = fields.number("rope_theta").value_or(config.rope_theta);
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    const json* value = fields.find(key);
-    if (value == nullptr) continue;
-    const JsonFields parameters(*value, fields.where(), key);
-    std::optional<int32_t> original = fields.integer(kOriginal);
-    if (!original) original = parameters.integer(kOriginal);
-    config.rope_scaling = parse_rope_scaling(parameters, stated, original);
-    config.context = extends_context(config.rope_scaling.kind)
-                         ? scaled_context(stated, original, config.rope_scaling.factor)
-                         : stated;
-    config.rope_theta = parameters.number("rope_theta").value_or(config.rope_theta);
-    if (parameters.number("partial_rotary_factor").value_or(1.0f) != 1.0f) {
-      bad_input("{}: a partial_rotary_factor other than 1 is not supported", fields.where());
-    }
   }
 }
 
@@ -214,7 +125,9 @@ void set_windows(const JsonFields& fields, int32_t window, Windowed&& windowed, 
 /// Reads the window in which positions see others. Needs the unrotated layers.
 void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
   const bool stated = fields.has("sliding_window");
-  const int32_t usual = config.architecture == Architecture::kSmolLm3 ? 0 : 4096;  // as Transformers assumes
+  const bool none =
+      config.architecture == Architecture::kSmolLm3 || config.architecture == Architecture::kPhi3;
+  const int32_t usual = none ? 0 : 4096;  // as Transformers assumes
   const int32_t window = stated ? fields.integer("sliding_window").value_or(0) : usual;
   if (stated && window < 0) bad_input("{}: sliding_window is {}", fields.where(), window);
   const bool used = fields.boolean("use_sliding_window").value_or(false);
@@ -224,6 +137,7 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
     case Architecture::kOlmo2:
       return;
     case Architecture::kMistral:
+    case Architecture::kPhi3:
       config.sliding_window = window;
       return;
     case Architecture::kQwen2:
@@ -328,8 +242,10 @@ ModelConfig parse_hf_config(std::string_view config_json,
   config.vocab_size = fields.required_integer("vocab_size");
   config.context = fields.required_integer("max_position_embeddings");
   const bool olmo2 = config.architecture == Architecture::kOlmo2;
+  const bool phi3 = config.architecture == Architecture::kPhi3;
+  config.fused_matrices = phi3;
   config.rms_norm_epsilon =
-      fields.number("rms_norm_eps").value_or(olmo2 ? 1e-5f : 1e-6f);  // as Transformers assumes
+      fields.number("rms_norm_eps").value_or(olmo2 || phi3 ? 1e-5f : 1e-6f);  // as Transformers assumes
   const bool smollm3 = config.architecture == Architecture::kSmolLm3;
   config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(smollm3);
   config.qkv_bias = config.architecture == Architecture::kQwen2;

@@ -34,6 +34,17 @@ void check_yarn(const ModelConfig& config, const std::string& where) {
   }
 }
 
+/// Checks divisors of the frequencies: none, or one for each rotated pair.
+void check_factors(const std::vector<float>& factors, const ModelConfig& config, const std::string& where) {
+  if (!factors.empty() && factors.size() != static_cast<size_t>(rotated_elements(config)) / 2) {
+    bad_input(
+        "{}: there are {} RoPE frequency factors for {} rotated elements of a head; it should be half as "
+        "many",
+        where, factors.size(), rotated_elements(config));
+  }
+  for (const float factor : factors) check_positive("RoPE frequency factor", factor, where);
+}
+
 void check_rope(const ModelConfig& config, const std::string& where) {
   check_positive("RoPE theta", config.rope_theta, where);
   const RopeScaling& scaling = config.rope_scaling;
@@ -47,19 +58,23 @@ void check_rope(const ModelConfig& config, const std::string& where) {
     }
   }
   using Kind = RopeScaling::Kind;
-  if (scaling.kind == Kind::kLlama3 || scaling.kind == Kind::kDynamic || scaling.kind == Kind::kYarn) {
+  if (scaling.kind == Kind::kLlama3 || scaling.kind == Kind::kDynamic || scaling.kind == Kind::kYarn ||
+      scaling.kind == Kind::kLongRope) {
     check_range("original context of the RoPE scaling", scaling.original_context, 1, 1 << 24, where);
   }
-  if (scaling.kind == Kind::kDynamic && config.head_dim < 4) {
-    bad_input("{}: dynamic RoPE scaling needs heads of at least 4, not {}", where, config.head_dim);
+  if (scaling.kind == Kind::kDynamic && rotated_elements(config) < 4) {
+    bad_input("{}: dynamic RoPE scaling needs heads of at least 4, not {}", where, rotated_elements(config));
   }
   if (scaling.kind == Kind::kYarn) check_yarn(config, where);
-  const std::vector<float>& factors = config.rope_frequency_factors;
-  if (!factors.empty() && factors.size() != static_cast<size_t>(config.head_dim) / 2) {
-    bad_input("{}: there are {} RoPE frequency factors for a head of {}; it should be half as many", where,
-              factors.size(), config.head_dim);
+  if (scaling.kind == Kind::kLongRope) {
+    check_positive("attention factor of the RoPE scaling", scaling.long_rope.attention_factor, where);
+    if (scaling.long_rope.short_factors.empty() || scaling.long_rope.long_factors.empty()) {
+      bad_input("{}: the short or the long factors of the RoPE scaling are missing", where);
+    }
   }
-  for (const float factor : factors) check_positive("RoPE frequency factor", factor, where);
+  check_factors(scaling.long_rope.short_factors, config, where);
+  check_factors(scaling.long_rope.long_factors, config, where);
+  check_factors(config.rope_frequency_factors, config, where);
 }
 
 void check_layers(const char* what, const std::vector<int32_t>& layers, const ModelConfig& config,
@@ -101,6 +116,11 @@ void validate(const ModelConfig& config, const std::string& where) {
   if (config.head_dim % 2 != 0) {
     bad_input("{}: the head size {} is odd, but RoPE rotates pairs", where, config.head_dim);
   }
+  check_range("number of rotated elements of a head", config.rotary_dim, 0, config.head_dim, where);
+  if (config.rotary_dim % 2 != 0) {
+    bad_input("{}: the number {} of rotated elements of a head is odd, but RoPE rotates pairs", where,
+              config.rotary_dim);
+  }
   check_positive("RMS norm epsilon", config.rms_norm_epsilon, where);
   check_rope(config, where);
   check_positive("factor on the embedding", config.scales.embedding, where);
@@ -129,6 +149,8 @@ std::string architecture_name(Architecture architecture) {
       return "granite";
     case Architecture::kOlmo2:
       return "olmo2";
+    case Architecture::kPhi3:
+      return "phi3";
   }
   return "unknown";
 }

@@ -10,7 +10,7 @@ namespace verbatim {
 
 /// The families of decoders that the engine knows. They share one implementation; the config states their
 /// differences.
-enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kSmolLm3, kGranite, kOlmo2 };
+enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kSmolLm3, kGranite, kOlmo2, kPhi3 };
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
 enum class Origin {
@@ -47,17 +47,27 @@ struct YarnScaling {
   friend bool operator==(const YarnScaling&, const YarnScaling&) = default;
 };
 
+/// The settings of LongRoPE (Ding et al., arXiv:2402.13753): divisors of the frequencies of the rotated
+/// pairs, one list for contexts up to the original one, one for longer ones.
+struct LongRope {
+  std::vector<float> short_factors;
+  std::vector<float> long_factors;
+  float attention_factor = 1.0f;  ///< the factor on the cosines and sines, for queries and keys
+  friend bool operator==(const LongRope&, const LongRope&) = default;
+};
+
 /// How positions are scaled, so that a context longer than the trained one can be used.
 struct RopeScaling {
-  enum class Kind { kNone, kLinear, kLlama3, kDynamic, kYarn };
+  enum class Kind { kNone, kLinear, kLlama3, kDynamic, kYarn, kLongRope };
   Kind kind = Kind::kNone;
   float factor = 1.0f;
   // Llama 3 only:
   float low_frequency_factor = 1.0f;
   float high_frequency_factor = 4.0f;
-  /// The length of the context before scaling; for Llama 3, dynamic and YaRN only.
+  /// The length of the context before scaling; for Llama 3, dynamic, YaRN and LongRoPE only.
   int32_t original_context = 8192;
-  YarnScaling yarn = {};  ///< for YaRN only
+  YarnScaling yarn = {};    ///< for YaRN only
+  LongRope long_rope = {};  ///< for LongRoPE only
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
@@ -92,12 +102,16 @@ struct ModelConfig {
   float rms_norm_epsilon = 1e-5f;
   float rope_theta = 10000.0f;
   RopeScaling rope_scaling;
-  /// The divisors of the frequencies of the rotated pairs (head_dim / 2 of them), or none. GGUF files state
+  /// The number of elements of a head that are rotated, its first ones; 0: all.
+  int32_t rotary_dim = 0;
+  /// The divisors of the frequencies of the rotated pairs, one for each pair, or none. GGUF files state
   /// the scaling of Llama 3 in this way ("rope_freqs.weight").
   std::vector<float> rope_frequency_factors;
   /// Whether the query and key matrices are stored so that neighbouring elements of a head rotate as a pair
   /// (GGUF's Llama layout). Otherwise elements of the head's two halves do (Hugging Face's layout).
   bool rope_interleaved = false;
+  /// Whether the checkpoint stores queries, keys and values as one matrix, and gate and up as one.
+  bool fused_matrices = false;
   int32_t sliding_window =
       0;  ///< the number of positions that a position sees, itself included; 0: all up to itself
   /// The layers, ascending, whose positions see all up to themselves although there is a window.
@@ -116,6 +130,11 @@ struct ModelConfig {
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
+/// The number of elements of a head that are rotated.
+inline int32_t rotated_elements(const ModelConfig& config) {
+  return config.rotary_dim > 0 ? config.rotary_dim : config.head_dim;
+}
+
 /// Checks a config. Throws Error(kBadInput), naming `where`, unless every size is positive, sensible and
 /// consistent with the others (heads divisible by kv_heads, an even head_dim, nothing absurdly large).
 void validate(const ModelConfig& config, const std::string& where);
@@ -125,9 +144,9 @@ void validate_layers(int32_t layers, const std::string& where);
 /// All architectures.
 inline constexpr Architecture kArchitectures[] = {
     Architecture::kLlama,   Architecture::kMistral, Architecture::kQwen2, Architecture::kQwen3,
-    Architecture::kSmolLm3, Architecture::kGranite, Architecture::kOlmo2};
+    Architecture::kSmolLm3, Architecture::kGranite, Architecture::kOlmo2, Architecture::kPhi3};
 /// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3", "smollm3",
-/// "granite" or "olmo2".
+/// "granite", "olmo2" or "phi3".
 std::string architecture_name(Architecture architecture);
 
 /// All kinds of norms of queries and keys.

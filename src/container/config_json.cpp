@@ -16,11 +16,9 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::pair<RopeScaling::Kind, std::string_view> kScalingKinds[] = {
-    {RopeScaling::Kind::kNone, "none"},
-    {RopeScaling::Kind::kLinear, "linear"},
-    {RopeScaling::Kind::kLlama3, "llama3"},
-    {RopeScaling::Kind::kDynamic, "dynamic"},
-    {RopeScaling::Kind::kYarn, "yarn"}};
+    {RopeScaling::Kind::kNone, "none"},     {RopeScaling::Kind::kLinear, "linear"},
+    {RopeScaling::Kind::kLlama3, "llama3"}, {RopeScaling::Kind::kDynamic, "dynamic"},
+    {RopeScaling::Kind::kYarn, "yarn"},     {RopeScaling::Kind::kLongRope, "longrope"}};
 
 /// Calls visit(name, field) for every field. The bindings name all of them: one that is added to the struct
 /// does not compile until it is added here.
@@ -34,6 +32,14 @@ void visit_yarn(Yarn& yarn, Visit&& visit) {
 }
 
 template <typename Factors, typename Visit>
+void visit_long_rope(Factors& factors, Visit&& visit) {
+  auto& [short_factors, long_factors, attention_factor] = factors;
+  visit("short_factors", short_factors);
+  visit("long_factors", long_factors);
+  visit("attention_factor", attention_factor);
+}
+
+template <typename Factors, typename Visit>
 void visit_scales(Factors& scales, Visit&& visit) {
   auto& [embedding, residual, attention, logits] = scales;
   visit("embedding", embedding);
@@ -44,21 +50,23 @@ void visit_scales(Factors& scales, Visit&& visit) {
 
 template <typename Scaling, typename Visit>
 void visit_scaling(Scaling& scaling, Visit&& visit) {
-  auto& [kind, factor, low_frequency_factor, high_frequency_factor, original_context, yarn] = scaling;
+  auto& [kind, factor, low_frequency_factor, high_frequency_factor, original_context, yarn, long_rope] =
+      scaling;
   visit("kind", kind);
   visit("factor", factor);
   visit("low_frequency_factor", low_frequency_factor);
   visit("high_frequency_factor", high_frequency_factor);
   visit("original_context", original_context);
   visit("yarn", yarn);
+  visit("long_rope", long_rope);
 }
 
 template <typename Config, typename Visit>
 void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
-         rms_norm_epsilon, rope_theta, rope_scaling, rope_frequency_factors, rope_interleaved, sliding_window,
-         windowless_layers, unrotated_layers, tied_embeddings, qkv_bias, head_norm, block_norms, scales,
-         bos_token, eos_tokens, origin, quantization] = config;
+         rms_norm_epsilon, rope_theta, rope_scaling, rotary_dim, rope_frequency_factors, rope_interleaved,
+         fused_matrices, sliding_window, windowless_layers, unrotated_layers, tied_embeddings, qkv_bias,
+         head_norm, block_norms, scales, bos_token, eos_tokens, origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -71,8 +79,10 @@ void visit_config(Config& config, Visit&& visit) {
   visit("rms_norm_epsilon", rms_norm_epsilon);
   visit("rope_theta", rope_theta);
   visit("rope_scaling", rope_scaling);
+  visit.unless_usual("rotary_dim", rotary_dim, 0);
   visit("rope_frequency_factors", rope_frequency_factors);
   visit("rope_interleaved", rope_interleaved);
+  visit.unless_usual("fused_matrices", fused_matrices, false);
   visit("sliding_window", sliding_window);
   visit.layers("windowless_layers", windowless_layers);
   visit.layers("unrotated_layers", unrotated_layers);
@@ -114,6 +124,17 @@ struct Writer {
     if (value == Scales()) return;
     ordered_json& inner = out[name] = ordered_json::object();
     visit_scales(value, Writer{inner});
+  }
+  /// Writes the settings of LongRoPE, unless all are the usual ones.
+  void operator()(const char* name, const LongRope& value) {
+    if (value == LongRope()) return;
+    ordered_json& inner = out[name] = ordered_json::object();
+    visit_long_rope(value, Writer{inner});
+  }
+  /// Writes a value, unless it is the usual one.
+  template <typename T>
+  void unless_usual(const char* name, const T& value, const T& usual) {
+    if (value != usual) (*this)(name, value);
   }
   /// Writes a list of layers, unless it is empty.
   void layers(const char* name, const std::vector<int32_t>& value) {
@@ -226,6 +247,16 @@ class Reader {
     if (!fields_.has(name)) missing(name);
     value = fields_.integer(name);
     ++seen_;
+  }
+  void operator()(const char* name, LongRope& value) {
+    if (!fields_.has(name)) return;
+    Reader inner(*required(name, fields_.find(name)), fields_.where());
+    visit_long_rope(value, inner);
+    inner.refuse_others();
+  }
+  template <typename T>
+  void unless_usual(const char* name, T& value, const T&) {
+    if (fields_.has(name)) (*this)(name, value);
   }
   void layers(const char* name, std::vector<int32_t>& value) {
     if (fields_.has(name)) (*this)(name, value);

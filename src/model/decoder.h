@@ -88,7 +88,7 @@ struct DecoderWorkspace {
   }
 };
 
-/// A decoder-only transformer (Llama, Mistral, Qwen2, Qwen3, SmolLM3, Granite, OLMo 2) as a list of
+/// A decoder-only transformer (Llama, Mistral, Qwen2, Qwen3, SmolLM3, Granite, OLMo 2, Phi-3) as a list of
 /// operations over rows.
 class Decoder {
  public:

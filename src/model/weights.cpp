@@ -25,6 +25,11 @@ int64_t source_row(const WeightPart& part, int64_t head_dim, int64_t column) {
   return column / head_dim * head_dim + within % half * 2 + within / half;
 }
 
+/// The number of rows of the tensor that a part is in.
+int64_t rows_in_file(const WeightPart& part) {
+  return part.tensor_rows > 0 ? part.tensor_rows : part.rows;
+}
+
 /// The rows of a matrix that is made of several tensors.
 class StackedTensors {
  public:
@@ -35,7 +40,7 @@ class StackedTensors {
   void read(int64_t column, int64_t head_dim, bool reorder, std::span<float> row) const {
     for (const auto& [part, tensor] : tensors_) {
       if (column < part->rows) {
-        tensor->read_row(reorder ? source_row(*part, head_dim, column) : column, row);
+        tensor->read_row(part->first + (reorder ? source_row(*part, head_dim, column) : column), row);
         return;
       }
       column -= part->rows;
@@ -46,10 +51,10 @@ class StackedTensors {
   void find_not_finite(std::vector<std::string>& names) const {
     for (const auto& [part, tensor] : tensors_) {
       std::vector<float> row(static_cast<size_t>(tensor->columns()));
-      for (int64_t r = 0; r < tensor->rows(); ++r) {
-        tensor->read_row(r, row);
+      for (int64_t r = 0; r < part->rows; ++r) {
+        tensor->read_row(part->first + r, row);
         if (all_finite(row)) continue;
-        names.push_back(part->tensor);
+        if (names.empty() || names.back() != part->tensor) names.push_back(part->tensor);
         break;
       }
     }
@@ -68,7 +73,7 @@ class StackedTensors {
 StackedTensors stacked(const Checkpoint& checkpoint, const MatrixSpec& spec) {
   StackedTensors tensors;
   for (const WeightPart& part : spec.parts) {
-    tensors.add(&part, checkpoint.tensor(part.tensor, {part.rows, spec.k}));
+    tensors.add(&part, checkpoint.tensor(part.tensor, {rows_in_file(part), spec.k}));
   }
   return tensors;
 }
@@ -120,6 +125,31 @@ LayerNames names_of(int32_t index) {
   return {layer + "self_attn.", layer, fmt::format("layers.{}.", index)};
 }
 
+std::vector<WeightPart> qkv_parts(const ModelConfig& config, const std::string& prefix) {
+  const int64_t query = int64_t{config.heads} * config.head_dim;
+  const int64_t key = int64_t{config.kv_heads} * config.head_dim;
+  const bool interleaved = config.rope_interleaved;
+  if (config.fused_matrices) {
+    const std::string tensor = prefix + "qkv_proj.weight";
+    const int64_t all = query + 2 * key;
+    return {{tensor, query, interleaved, 0, all},
+            {tensor, key, interleaved, query, all},
+            {tensor, key, false, query + key, all}};
+  }
+  return {{prefix + "q_proj.weight", query, interleaved},
+          {prefix + "k_proj.weight", key, interleaved},
+          {prefix + "v_proj.weight", key, false}};
+}
+
+std::vector<WeightPart> gate_up_parts(const ModelConfig& config, const std::string& prefix) {
+  const int64_t inner = config.intermediate_size;
+  if (config.fused_matrices) {
+    const std::string tensor = prefix + "gate_up_proj.weight";
+    return {{tensor, inner, false, 0, 2 * inner}, {tensor, inner, false, inner, 2 * inner}};
+  }
+  return {{prefix + "gate_proj.weight", inner, false}, {prefix + "up_proj.weight", inner, false}};
+}
+
 /// Splits a name "layers.<index>.<rest>" into the layer and the rest.
 LayerWeights* layer_of(DecoderWeights& weights, const std::string& name, std::string& member) {
   constexpr std::string_view kPrefix = "layers.";
@@ -162,22 +192,13 @@ std::vector<MatrixSpec> matrix_specs(const ModelConfig& config) {
   const int64_t hidden = config.hidden_size;
   const int64_t inner = config.intermediate_size;
   const int64_t query_rows = int64_t{config.heads} * config.head_dim;
-  const int64_t kv_rows = int64_t{config.kv_heads} * config.head_dim;
-  const bool interleaved = config.rope_interleaved;
   std::vector<MatrixSpec> specs;
   for (int32_t i = 0; i < config.layers; ++i) {
     const LayerNames name = names_of(i);
-    specs.push_back({name.engine + "qkv",
-                     hidden,
-                     {{name.attention + "q_proj.weight", query_rows, interleaved},
-                      {name.attention + "k_proj.weight", kv_rows, interleaved},
-                      {name.attention + "v_proj.weight", kv_rows, false}}});
+    specs.push_back({name.engine + "qkv", hidden, qkv_parts(config, name.attention)});
     specs.push_back(
         {name.engine + "output", query_rows, {{name.attention + "o_proj.weight", hidden, false}}});
-    specs.push_back({name.engine + "gate_up",
-                     hidden,
-                     {{name.layer + "mlp.gate_proj.weight", inner, false},
-                      {name.layer + "mlp.up_proj.weight", inner, false}}});
+    specs.push_back({name.engine + "gate_up", hidden, gate_up_parts(config, name.layer + "mlp.")});
     specs.push_back({name.engine + "down", inner, {{name.layer + "mlp.down_proj.weight", hidden, false}}});
   }
   specs.push_back({"head",
@@ -283,7 +304,7 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
   StackedTensors sensitivities;
   if (options.sensitivities != nullptr) {
     for (const WeightPart& part : spec.parts) {
-      const int64_t shape[] = {part.rows, spec.k};
+      const int64_t shape[] = {rows_in_file(part), spec.k};
       sensitivities.add(&part, options.sensitivities->tensor(part.tensor, shape));
     }
   }

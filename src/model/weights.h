@@ -66,6 +66,8 @@ struct WeightPart {
   std::string tensor;
   int64_t rows = 0;
   bool interleaved = false;  ///< rotated pairs of a head are neighbours, and must be brought into two halves
+  int64_t first = 0;         ///< the first of these rows in the tensor
+  int64_t tensor_rows = 0;   ///< the number of rows of the tensor; 0: those of the part
 };
 
 /// A matrix of the decoder: its name, its number of inputs and the tensors that it is made of.

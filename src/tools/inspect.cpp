@@ -33,6 +33,8 @@ std::string rope_scaling_name(const ModelConfig& config) {
       return "dynamic";
     case RopeScaling::Kind::kYarn:
       return "yarn";
+    case RopeScaling::Kind::kLongRope:
+      return "longrope";
   }
   return "none";
 }
@@ -59,6 +61,7 @@ ModelReport report_checkpoint(const Checkpoint& checkpoint) {
   report.rope_scaling_factor = config.rope_scaling.factor;
   report.rope_scaling_context = config.rope_scaling.original_context;
   if (config.sliding_window > 0) report.sliding_window = config.sliding_window;
+  report.rotary_dim = rotated_elements(config);
   report.windowless_layers = config.windowless_layers;
   report.unrotated_layers = config.unrotated_layers;
   report.tied_embeddings = config.tied_embeddings;

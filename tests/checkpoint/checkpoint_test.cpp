@@ -46,7 +46,7 @@ TinyModelOptions very_small(const std::string& model_type = "llama") {
   options.model_type = model_type;
   options.hidden_size = 8;
   options.intermediate_size = 16;
-  options.head_dim = 4;
+  options.head_dim = 8;
   options.vocab_size = 16;
   return options;
 }
@@ -67,7 +67,7 @@ void edit_tensors(const fs::path& folder, const TinyModelOptions& options, Chang
 }
 
 TEST(Checkpoint, OpensEveryFamilyAndDtype) {
-  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2"}) {
+  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -96,7 +96,7 @@ TEST(Checkpoint, OpensTiedWindowedAndShardedModels) {
 }
 
 TEST(Checkpoint, OpensTheSameModelAsGguf) {
-  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2"}) {
+  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
     for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -152,7 +152,7 @@ TEST(Checkpoint, RefusesAModelTruncatedAnywhere) {
 
 TEST(Checkpoint, NamesAMissingTensor) {
   const TemporaryFolder folder;
-  for (const char* type : {"qwen2", "qwen3", "olmo2"}) {
+  for (const char* type : {"qwen2", "qwen3", "olmo2", "phi3"}) {
     const TinyModelOptions options = very_small(type);
     test::write_tiny_llama(folder.path(), options);
     for (const NamedTensor& tensor : test::tiny_tensors(options)) {

@@ -263,6 +263,31 @@ TEST(GgufModel, NamesTheNormsOfAnOlmo2AsHuggingFaceDoes) {
   file.expect_refused({"some.gguf", "olmo2.attention.sliding_window"});
 }
 
+TEST(GgufModel, ReadsAPhi3) {
+  TinyGguf file = as_architecture("phi3");
+  file.number("phi3.rope.dimension_count", 12u);
+  file.number("phi3.attention.sliding_window", 64u);
+  file.number("phi3.rope.scaling.original_context_length", 128u);
+  EXPECT_EQ(file.open().config.rotary_dim, 12);
+  EXPECT_EQ(file.open().config.sliding_window, 64);
+  EXPECT_TRUE(file.open().config.fused_matrices);
+  EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kNone);
+  file.tensor("rope_factors_short.weight", {6}, 2.0f);
+  file.expect_refused({"some.gguf", "long factors"});
+  file.tensor("rope_factors_long.weight", {6}, 3.0f);
+  file.tensor("blk.0.attn_qkv.weight", {2});
+  file.tensor("blk.0.ffn_up.weight", {2});
+  file.number("phi3.rope.scaling.attn_factor", 1.25f);
+  const Checkpoint checkpoint = file.open();
+  const RopeScaling& scaling = checkpoint.config.rope_scaling;
+  EXPECT_EQ(scaling.kind, RopeScaling::Kind::kLongRope);
+  EXPECT_EQ(scaling.original_context, 128);
+  EXPECT_EQ(scaling.long_rope, (LongRope{std::vector<float>(6, 2.0f), std::vector<float>(6, 3.0f), 1.25f}));
+  EXPECT_TRUE(checkpoint.has("model.layers.0.self_attn.qkv_proj.weight"));
+  EXPECT_TRUE(checkpoint.has("model.layers.0.mlp.gate_up_proj.weight"));
+  EXPECT_FALSE(checkpoint.has("rope_factors_long.weight"));
+}
+
 TEST(GgufModel, RefusesMissingAndMistypedMetadata) {
   for (const auto& entry : TinyGguf().metadata) {
     const std::string& key = entry.first;

@@ -201,6 +201,50 @@ TEST(HfConfig, ReadsAnOlmo2) {
   expect_refused(config, {"attention_bias"});
 }
 
+TEST(HfConfig, ReadsAPhi3) {
+  json config = base_config("phi3");
+  EXPECT_EQ(parse(config).architecture, Architecture::kPhi3);
+  EXPECT_TRUE(parse(config).fused_matrices);
+  EXPECT_EQ(parse(config).rotary_dim, 0);
+  EXPECT_EQ(parse(config).sliding_window, 0);
+  config["sliding_window"] = 64;
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  config["partial_rotary_factor"] = 0.75;
+  EXPECT_EQ(parse(config).rotary_dim, 12);
+  config["partial_rotary_factor"] = 0.01;
+  expect_refused(config, {"partial_rotary_factor"});
+}
+
+TEST(HfConfig, ReadsLongRope) {
+  json config = base_config("phi3");
+  config["original_max_position_embeddings"] = 128;
+  const json factors = {{"short_factor", {1, 1, 1, 1, 1, 1, 1, 2}},
+                        {"long_factor", {2, 2, 2, 2, 2, 2, 2, 4}}};
+  for (const char* type : {"longrope", "su", "yarn"}) {
+    config["rope_scaling"] = factors;
+    config["rope_scaling"]["type"] = type;
+    const ModelConfig parsed = parse(config);
+    EXPECT_EQ(parsed.rope_scaling.kind, RopeScaling::Kind::kLongRope);
+    EXPECT_EQ(parsed.rope_scaling.original_context, 128);
+    EXPECT_EQ(parsed.rope_scaling.factor, 4.0f);
+    EXPECT_EQ(parsed.context, 512);
+    EXPECT_EQ(parsed.rope_scaling.long_rope.short_factors.back(), 2.0f);
+    EXPECT_EQ(parsed.rope_scaling.long_rope.long_factors.back(), 4.0f);
+    EXPECT_FLOAT_EQ(parsed.rope_scaling.long_rope.attention_factor, 1.1338934f);  // √(1 + ln 4 / ln 128)
+  }
+  config["rope_scaling"]["attention_factor"] = 1.5;
+  EXPECT_EQ(parse(config).rope_scaling.long_rope.attention_factor, 1.5f);
+  config["rope_scaling"]["long_mscale"] = 1.5;
+  expect_refused(config, {"long_mscale"});
+  config["rope_scaling"].erase("long_mscale");
+  config["rope_scaling"]["long_factor"] = {1, 2};
+  expect_refused(config, {"2 RoPE frequency factors"});
+  config["rope_scaling"].erase("long_factor");
+  expect_refused(config, {"long_factor"});
+  config["rope_scaling"] = {{"type", "linear"}, {"factor", 2}};
+  expect_refused(config, {"linear", "phi3"});
+}
+
 TEST(HfConfig, RefusesFeaturesTheEngineLacks) {
   expect_refused(with("attention_bias", true), {"attention_bias"});
   expect_refused(with("mlp_bias", true), {"mlp_bias"});

@@ -30,9 +30,13 @@ ModelConfig unusual_config() {
       .low_frequency_factor = 1.1f,
       .high_frequency_factor = 3.9f,
       .original_context = 2048,
-      .yarn = {.attention_factor = 1.3f, .beta_fast = 31.5f, .beta_slow = 1.5f, .truncate = false}};
-  config.rope_frequency_factors = {1.0f, 1.1f, 1.2f, 1.3f, 1.4f, 1.5f, 1.6f, 1.7f};
+      .yarn = {.attention_factor = 1.3f, .beta_fast = 31.5f, .beta_slow = 1.5f, .truncate = false},
+      .long_rope = {
+          .short_factors = {1, 2, 3, 4, 5, 6}, .long_factors = {2, 3, 4, 5, 6, 7}, .attention_factor = 1.2f}};
+  config.rotary_dim = 12;
+  config.rope_frequency_factors = {1.0f, 1.1f, 1.2f, 1.3f, 1.4f, 1.5f};
   config.rope_interleaved = true;
+  config.fused_matrices = true;
   config.sliding_window = 77;
   config.windowless_layers = {0, 2};
   config.unrotated_layers = {1};
@@ -56,20 +60,24 @@ json stored(const ModelConfig& config) {
 TEST(ConfigJson, HoldsEveryField) {
   const ModelConfig config = unusual_config();
   // Whoever adds a field has to add it here, to unusual_config() and to the serialisation.
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, z, zz, zy, zx, zw, zv, zu] = config;
+  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, z, zz, zy, zx, zw, zv, zu, zt, zs] =
+      config;
   const ModelConfig usual;
   const auto& [a0, b0, c0, d0, e0, f0, g0, h0, i0, j0, k0, l0, m0, n0, o0, p0, q0, r0, s0, z0, zz0, zy0, zx0,
-               zw0, zv0, zu0] = usual;
+               zw0, zv0, zu0, zt0, zs0] = usual;
   EXPECT_TRUE(a != a0 && b != b0 && c != c0 && d != d0 && e != e0 && f != f0 && g != g0 && h != h0 &&
               i != i0 && j != j0 && k != k0 && l != l0 && m != m0 && n != n0 && o != o0 && p != p0 &&
               q != q0 && r != r0 && s != s0 && z != z0 && zz != zz0 && zy != zy0 && zx != zx0 && zw != zw0 &&
-              zv != zv0 && zu != zu0);
-  const auto& [t, u, v, w, x, y] = l;
-  const auto& [t0, u0, v0, w0, x0, y0] = l0;
+              zv != zv0 && zu != zu0 && zt != zt0 && zs != zs0);
+  const auto& [t, u, v, w, x, y, yy] = l;
+  const auto& [t0, u0, v0, w0, x0, y0, yy0] = l0;
   EXPECT_TRUE(t != t0 && u != u0 && v != v0 && w != w0 && x != x0);
   const auto& [y1, y2, y3, y4] = y;
   const auto& [z1, z2, z3, z4] = y0;
   EXPECT_TRUE(y1 != z1 && y2 != z2 && y3 != z3 && y4 != z4);
+  const auto& [x1, x2, x3] = yy;
+  const auto& [w1, w2, w3] = yy0;
+  EXPECT_TRUE(x1 != w1 && x2 != w2 && x3 != w3);
   EXPECT_EQ(parse_config(stored(config), "x"), config);
 }
 
@@ -80,7 +88,7 @@ TEST(ConfigJson, HoldsWhatIsAbsent) {
   config.rope_frequency_factors.clear();
   for (const RopeScaling::Kind kind :
        {RopeScaling::Kind::kNone, RopeScaling::Kind::kLinear, RopeScaling::Kind::kLlama3,
-        RopeScaling::Kind::kDynamic, RopeScaling::Kind::kYarn}) {
+        RopeScaling::Kind::kDynamic, RopeScaling::Kind::kYarn, RopeScaling::Kind::kLongRope}) {
     config.rope_scaling.kind = kind;
     for (const Architecture architecture : kArchitectures) {
       config.architecture = architecture;
@@ -95,7 +103,8 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
     json changed = whole;
     changed.erase(name);
     const bool optional = name == "origin" || name == "quantization" || name == "head_norm" ||
-                          name == "block_norms" || name == "scales" || name.ends_with("_layers");
+                          name == "block_norms" || name == "scales" || name == "rotary_dim" ||
+                          name == "fused_matrices" || name.ends_with("_layers");
     if (!optional) expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
     changed[name] = json::object({{"a", 1}});
     expect_bad_input([&] { parse_config(changed, "where"); }, {"where"});
@@ -103,11 +112,17 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
   for (const auto& [name, value] : whole["rope_scaling"].items()) {
     json changed = whole;
     changed["rope_scaling"].erase(name);
-    if (name != "yarn") expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
+    if (name != "yarn" && name != "long_rope")
+      expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
   }
   for (const auto& [name, value] : whole["rope_scaling"]["yarn"].items()) {
     json changed = whole;
     changed["rope_scaling"]["yarn"].erase(name);
+    expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
+  }
+  for (const auto& [name, value] : whole["rope_scaling"]["long_rope"].items()) {
+    json changed = whole;
+    changed["rope_scaling"]["long_rope"].erase(name);
     expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
   }
   json more = whole;
@@ -161,7 +176,9 @@ TEST(ConfigJson, SpeaksOfTheOriginOnlyWhereItIsUnusual) {
 TEST(ConfigJson, SpeaksOfYarnOnlyWhereItIsUnusual) {
   ModelConfig config = unusual_config();
   config.rope_scaling.yarn = {};
+  config.rope_scaling.long_rope = {};
   EXPECT_FALSE(stored(config)["rope_scaling"].contains("yarn"));
+  EXPECT_FALSE(stored(config)["rope_scaling"].contains("long_rope"));
   EXPECT_EQ(parse_config(stored(config), "x"), config);
 }
 

@@ -60,6 +60,10 @@ TinyModelOptions variant(const std::string& name) {
     options.hidden_size = 72;
     options.head_dim = 12;
     options.heads = 6;
+  } else if (name == "phi3") {
+    options.model_type = "phi3";
+    options.head_dim = 40;
+    options.sliding_window = 20;
   } else if (name == "granite") {
     options.model_type = "granite";
   } else if (name == "f16") {
@@ -90,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
     , DecoderRows,
     testing::Combine(testing::ValuesIn(machine_paths()),
                      testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3", "smollm3", "granite",
-                                     "olmo2", "f16", "dynamic", "yarn")),
+                                     "olmo2", "phi3", "f16", "dynamic", "yarn")),
     [](const auto& info) { return std::get<0>(info.param).name + "_" + std::get<1>(info.param); });
 
 TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
@@ -319,7 +323,7 @@ TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
 TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
-  for (const char* family : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2"}) {
+  for (const char* family : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
     TinyModelOptions options;
     options.model_type = family;
     options.layers = 5;
@@ -417,6 +421,49 @@ TEST(Decoder, FactorsAreThoseOfScaledWeights) {
   const auto weights =
       test::all_logits(test::load_decoder(folder.path() / "weights"), tokens, 512, Reading::kFull, team);
   for (size_t i = 0; i < factors.size(); ++i) ASSERT_NEAR(factors[i], weights[i], 0.1f) << i;
+}
+
+/// Some rows of a tensor as a tensor of their own.
+test::NamedTensor rows_of(const test::NamedTensor& tensor, const std::string& name, int64_t first,
+                          int64_t rows) {
+  const int64_t columns = tensor.shape.back();
+  const auto begin = tensor.values.begin() + first * columns;
+  return {name, {rows, columns}, {begin, begin + rows * columns}};
+}
+
+TEST(Decoder, MatricesStoredAsOneAreThoseStoredApart) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  TinyModelOptions options;
+  options.model_type = "phi3";
+  test::write_tiny_llama(folder.path() / "fused", options);
+  options.model_type = "llama";
+  test::write_tiny_llama(folder.path() / "apart", options);
+  options.model_type = "phi3";
+  std::vector<test::NamedTensor> tensors;
+  for (const test::NamedTensor& tensor : test::tiny_tensors(options)) {
+    const std::string prefix = tensor.name.substr(0, tensor.name.rfind("qkv_proj"));
+    const std::string mlp = tensor.name.substr(0, tensor.name.rfind("gate_up_proj"));
+    if (prefix != tensor.name) {
+      tensors.push_back(rows_of(tensor, prefix + "q_proj.weight", 0, 128));
+      tensors.push_back(rows_of(tensor, prefix + "k_proj.weight", 128, 64));
+      tensors.push_back(rows_of(tensor, prefix + "v_proj.weight", 192, 64));
+    } else if (mlp != tensor.name) {
+      tensors.push_back(rows_of(tensor, mlp + "gate_proj.weight", 0, options.intermediate_size));
+      tensors.push_back(
+          rows_of(tensor, mlp + "up_proj.weight", options.intermediate_size, options.intermediate_size));
+    } else {
+      tensors.push_back(tensor);
+    }
+  }
+  folder.write("apart/model.safetensors", test::safetensors_file(tensors, options.dtype));
+  // All of each head is rotated in both.
+  nlohmann::json config = nlohmann::json::parse(test::read_file(folder.path() / "fused/config.json"));
+  config.erase("partial_rotary_factor");
+  folder.write("fused/config.json", config.dump());
+  const std::vector<int32_t> tokens = some_tokens(30, 256, 6);
+  EXPECT_EQ(test::all_logits(test::load_decoder(folder.path() / "fused"), tokens, 512, Reading::kFull, team),
+            test::all_logits(test::load_decoder(folder.path() / "apart"), tokens, 512, Reading::kFull, team));
 }
 
 // The part's outputs are normed, so a factor on the matrix that makes them means nothing.

@@ -27,8 +27,12 @@ class PublicFamilies : public testing::TestWithParam<std::tuple<std::string, std
   static fs::path model() { return folder() / std::get<1>(GetParam()); }
 
   /// The model with its weights widened to F32, so that activations are not rounded before they meet them.
-  static Decoder widened(ThreadTeam& team) {
-    const Checkpoint checkpoint = open_checkpoint(model());
+  /// The reference chose its factors by the context of each sequence where a model has factors for short and
+  /// long contexts; `context` is that of the sequence.
+  static Decoder widened(int32_t context, ThreadTeam& team) {
+    Checkpoint checkpoint = open_checkpoint(model());
+    if (checkpoint.config.rope_scaling.kind == RopeScaling::Kind::kLongRope)
+      checkpoint.config.context = context;
     LoadOptions options;
     options.formats = {Format::kF32};
     std::vector<std::string> not_finite;
@@ -38,7 +42,8 @@ class PublicFamilies : public testing::TestWithParam<std::tuple<std::string, std
 
 INSTANTIATE_TEST_SUITE_P(, PublicFamilies,
                          testing::Combine(testing::Values("qwen2", "qwen3", "smollm3", "granite", "olmo2",
-                                                          "llama-rope-llama3", "llama-rope-yarn"),
+                                                          "phi3", "phi3-longrope", "llama-rope-llama3",
+                                                          "llama-rope-yarn"),
                                           testing::Values("hf", "model.gguf")),
                          [](const auto& info) {
                            std::string name = std::get<0>(info.param) + "_" + std::get<1>(info.param);
@@ -49,10 +54,10 @@ INSTANTIATE_TEST_SUITE_P(, PublicFamilies,
 // Keys, values and probabilities are in BF16 here and were not there.
 TEST_P(PublicFamilies, AgreesWithTheReference) {
   ThreadTeam team(2);
-  const Decoder decoder = widened(team);
-  const auto vocabulary = static_cast<size_t>(decoder.config().vocab_size);
   for (const json& sequence : json::parse(test::read_file(folder() / "expected.json"))["sequences"]) {
     const std::vector<int32_t> ids = sequence["ids"];
+    const Decoder decoder = widened(sequence["n_ctx"], team);
+    const auto vocabulary = static_cast<size_t>(decoder.config().vocab_size);
     const std::vector<float> logits = test::all_logits(decoder, ids, 512, Reading::kFull, team);
     ASSERT_EQ(logits.size(), ids.size() * vocabulary);
     float largest = 0.0f;

@@ -76,7 +76,7 @@ void expect_same_function(const TinyModelOptions& options, int32_t width, int32_
 }
 
 TEST(Inflate, ComputesTheSameInEveryFamily) {
-  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2"}) {
+  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
     for (const bool tied : {false, true}) {
       TinyModelOptions options;
       options.model_type = type;
@@ -109,7 +109,7 @@ TEST(Inflate, ComputesTheSameInF32AndOddSizes) {
 
 TEST(Inflate, AddedLayersChangeNoBit) {
   const TemporaryFolder folder;
-  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2"}) {
+  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
     const fs::path small = folder.path() / type;
     const fs::path large = folder.path() / (std::string(type) + "-deep");
     test::write_tiny_llama(small, {.model_type = type, .layers = 4});

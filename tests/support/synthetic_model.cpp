@@ -78,6 +78,7 @@ json tiny_config(const TinyModelOptions& options) {
   };
   if (!options.rope_scaling.empty()) config["rope_scaling"] = json::parse(options.rope_scaling);
   config["sliding_window"] = options.sliding_window ? json(*options.sliding_window) : json();
+  if (options.model_type == "phi3") config["partial_rotary_factor"] = 0.75;
   if (options.model_type == "granite") {
     config["embedding_multiplier"] = 2.5;
     config["residual_multiplier"] = 0.4;
@@ -178,6 +179,13 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type) {
                                                        {"mlp.down_proj", "ffn_down"},
                                                        {"self_attn.q_norm", "attn_q_norm"},
                                                        {"self_attn.k_norm", "attn_k_norm"}};
+  if (model_type == "phi3") {
+    for (const auto& [from, to] :
+         {std::pair("self_attn.qkv_proj", "attn_qkv"), std::pair("mlp.gate_up_proj", "ffn_up")}) {
+      const size_t at = name.find(from);
+      if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+    }
+  }
   if (model_type == "olmo2") {
     for (const auto& [from, to] : {std::pair("post_attention_layernorm", "post_attention_norm"),
                                    std::pair("post_feedforward_layernorm", "post_ffw_norm")}) {
@@ -215,9 +223,14 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
     const std::string prefix = "model.layers." + std::to_string(layer) + ".";
     const bool olmo2 = options.model_type == "olmo2";  // has norms after the parts of a layer alone
     if (!olmo2) maker.norm(prefix + "input_layernorm.weight", hidden);
-    maker.matrix(prefix + "self_attn.q_proj.weight", query, hidden);
-    maker.matrix(prefix + "self_attn.k_proj.weight", key, hidden);
-    maker.matrix(prefix + "self_attn.v_proj.weight", key, hidden);
+    const bool phi3 = options.model_type == "phi3";  // has one matrix for queries, keys and values
+    if (phi3) {
+      maker.matrix(prefix + "self_attn.qkv_proj.weight", query + 2 * key, hidden);
+    } else {
+      maker.matrix(prefix + "self_attn.q_proj.weight", query, hidden);
+      maker.matrix(prefix + "self_attn.k_proj.weight", key, hidden);
+      maker.matrix(prefix + "self_attn.v_proj.weight", key, hidden);
+    }
     maker.matrix(prefix + "self_attn.o_proj.weight", hidden, query);
     if (options.model_type == "qwen2") {
       maker.bias(prefix + "self_attn.q_proj.bias", query);
@@ -234,8 +247,12 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
       maker.norm(prefix + "post_feedforward_layernorm.weight", hidden);
     }
     maker.norm(prefix + "post_attention_layernorm.weight", hidden);
-    maker.matrix(prefix + "mlp.gate_proj.weight", options.intermediate_size, hidden);
-    maker.matrix(prefix + "mlp.up_proj.weight", options.intermediate_size, hidden);
+    if (phi3) {
+      maker.matrix(prefix + "mlp.gate_up_proj.weight", 2 * options.intermediate_size, hidden);
+    } else {
+      maker.matrix(prefix + "mlp.gate_proj.weight", options.intermediate_size, hidden);
+      maker.matrix(prefix + "mlp.up_proj.weight", options.intermediate_size, hidden);
+    }
     maker.matrix(prefix + "mlp.down_proj.weight", hidden, options.intermediate_size);
   }
   maker.norm("model.norm.weight", hidden);
@@ -317,6 +334,9 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
       .number("tokenizer.ggml.eos_token_id", 2u);
   if (options.sliding_window) {
     builder.number(prefix + "attention.sliding_window", static_cast<uint32_t>(*options.sliding_window));
+  }
+  if (architecture == "phi3") {
+    builder.number(prefix + "rope.dimension_count", static_cast<uint32_t>(options.head_dim * 3 / 4));
   }
   if (architecture == "granite") {
     builder.number(prefix + "embedding_scale", 2.5f)

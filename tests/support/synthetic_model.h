@@ -18,7 +18,8 @@ namespace verbatim::test {
 struct TinyModelOptions {
   /// "llama" or "mistral"; "qwen2", which has biases on queries, keys and values; "qwen3", which has norms of
   /// queries and keys; "smollm3", which does not rotate in every fourth layer; "granite", which has factors;
-  /// "olmo2", which has norms after the parts of a layer, and of whole queries and keys.
+  /// "olmo2", which has norms after the parts of a layer, and of whole queries and keys;
+  /// "phi3", which stores several matrices as one and rotates three quarters of each head.
   std::string model_type = "llama";
   DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
   int32_t hidden_size = 128;

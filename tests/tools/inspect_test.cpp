@@ -61,6 +61,8 @@ TEST(InspectModel, SaysWhatSetsAFamilyApart) {
   EXPECT_EQ(inspected("granite").scales.at("logits"), 2.0f);
   EXPECT_EQ(inspected("llama").block_norms, "before");
   EXPECT_EQ(inspected("olmo2").block_norms, "after");
+  EXPECT_EQ(inspected("llama").rotary_dim, 32);
+  EXPECT_EQ(inspected("phi3").rotary_dim, 24);
 }
 
 TEST(InspectModel, DescribesAModelWithoutAVocabulary) {
