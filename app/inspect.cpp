@@ -62,6 +62,8 @@ std::string portable_text(const MachineReport& machine) {
 std::string rope_text(const ModelReport& report) {
   const std::string& name = report.rope_scaling;
   std::string text = fmt::format("theta {}, ", report.rope_theta);
+  if (report.window_rope_theta > 0)
+    text += fmt::format("{} where there is a window, ", report.window_rope_theta);
   if (report.rotary_dim < report.head_dim) text += fmt::format("{} channels of a head, ", report.rotary_dim);
   if (name == "none") return text + "no scaling";
   if (name == "factors") return text + "a factor per frequency";
@@ -104,9 +106,14 @@ void add_model_section(std::string& out, const ModelReport& report) {
   section.line("attention", "{} heads of {}, {} for keys and values{}{}", report.heads, report.head_dim,
                report.kv_heads, report.qkv_bias ? ", with biases" : "",
                report.head_norm == "none" ? "" : ", queries and keys normed " + report.head_norm);
-  if (report.block_norms != "before") section.line("norms", "{} the parts of a layer", report.block_norms);
+  if (report.block_norms != "before")
+    section.line("norms", "{}the parts of a layer",
+                 report.block_norms == "both" ? "before and after " : "after ");
   if (!report.scales.empty()) section.line("factors", "{}", scales_text(report.scales));
-  section.line("feed-forward size", "{}", report.intermediate_size);
+  if (report.score_cap) section.line("soft cap of scores", "{}", *report.score_cap);
+  if (report.logit_cap) section.line("soft cap of logits", "{}", *report.logit_cap);
+  section.line("feed-forward size", "{}{}", report.intermediate_size,
+               report.activation == "silu" ? "" : ", " + report.activation);
   section.line("vocabulary", "{}, {}", report.vocab_size,
                report.tied_embeddings ? "embedding and output matrix tied" : "output matrix of its own");
   section.line("context", "{} tokens", report.context);
@@ -214,6 +221,10 @@ ordered_json model_json(const ModelReport& report) {
           {"intermediate_size", report.intermediate_size},
           {"vocab_size", report.vocab_size},
           {"context", report.context},
+          {"activation", report.activation},
+          {"score_cap", report.score_cap ? ordered_json(*report.score_cap) : ordered_json()},
+          {"logit_cap", report.logit_cap ? ordered_json(*report.logit_cap) : ordered_json()},
+          {"window_rope_theta", report.window_rope_theta},
           {"rotary_dim", report.rotary_dim},
           {"rope_theta", report.rope_theta},
           {"rope_scaling", report.rope_scaling},

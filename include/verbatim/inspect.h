@@ -113,7 +113,11 @@ struct ModelReport {
   bool qkv_bias = false;                   ///< whether queries, keys and values have biases
   /// The factors of the model that are not the usual ones: of "embedding", "residual", "attention", "logits".
   std::map<std::string, float> scales;
-  std::string block_norms;  ///< where the norms of a layer's parts are: "before" or "after" them
+  std::string block_norms;  ///< where the norms of a layer's parts are: "before" or "after" them, or "both"
+  std::string activation;   ///< the function on the gate: "silu" or "gelu_tanh"
+  std::optional<float> score_cap;  ///< the soft cap of the scores of attention
+  std::optional<float> logit_cap;  ///< the soft cap of the logits
+  float window_rope_theta = 0;     ///< the theta of layers with a window, if they have their own; otherwise 0
   std::string head_norm;  ///< how queries and keys are normed before rotation: "none", "per head" or "whole"
   std::map<std::string, TensorGroup> types;    ///< the tensors by their type; none of a packed file
   std::vector<TensorReport> tensors;           ///< all tensors, sorted by name; none of a packed file

@@ -21,6 +21,9 @@ inline BlockNormNames block_norm_names(BlockNorms norms) {
       break;
     case BlockNorms::kAfter:
       return {{}, "post_attention_layernorm", {}, "post_feedforward_layernorm"};
+    case BlockNorms::kBoth:
+      return {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm",
+              "post_feedforward_layernorm"};
   }
   return {"input_layernorm", {}, "post_attention_layernorm", {}};
 }

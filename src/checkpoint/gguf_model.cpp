@@ -135,6 +135,11 @@ std::string hugging_face_name(const std::string& name, const ModelConfig& config
   return fmt::format("model.layers.{}.{}", layer, rest);
 }
 
+/// The name of an architecture in GGUF files.
+std::string gguf_name(Architecture architecture) {
+  return architecture == Architecture::kGemma3 ? "gemma3" : architecture_name(architecture);
+}
+
 Architecture parse_architecture(const GgufFile& gguf, const std::string& where) {
   const std::optional<std::string> name = gguf_string(gguf, "general.architecture");
   if (!name) bad_input("{}: the metadata general.architecture is missing", where);
@@ -142,8 +147,8 @@ Architecture parse_architecture(const GgufFile& gguf, const std::string& where) 
   std::string known;
   for (const Architecture architecture : kArchitectures) {
     if (architecture == Architecture::kMistral) continue;
-    if (*name == architecture_name(architecture)) return architecture;
-    known += (known.empty() ? "" : ", ") + architecture_name(architecture);
+    if (*name == gguf_name(architecture)) return architecture;
+    known += (known.empty() ? "" : ", ") + gguf_name(architecture);
   }
   bad_input("{}: the architecture {} is not supported; these are: {} (Mistral is a llama)", where,
             printable(*name), known);
@@ -165,8 +170,8 @@ void parse_yarn(const Fields& fields, RopeScaling& scaling) {
   scaling.yarn.beta_slow = fields.number("rope.scaling.yarn_beta_slow").value_or(usual.beta_slow);
 }
 
-/// Reads the scaling of positions, and sets the context to the scaled one.
-RopeScaling parse_rope_scaling(const Fields& fields, int32_t& context) {
+/// Reads the scaling of positions, and sets the context to the scaled one if it is to be extended.
+RopeScaling parse_rope_scaling(const Fields& fields, bool extend, int32_t& context) {
   RopeScaling scaling;
   const std::optional<std::string> kind = fields.text("rope.scaling.type");
   const std::optional<float> new_factor = fields.number("rope.scaling.factor");
@@ -186,7 +191,7 @@ RopeScaling parse_rope_scaling(const Fields& fields, int32_t& context) {
     scaling.original_context = original.value_or(context);
     parse_yarn(fields, scaling);
   }
-  context = scaled_context(context, original, factor);
+  if (extend) context = scaled_context(context, original, factor);
   return scaling;
 }
 
@@ -269,6 +274,37 @@ void parse_long_rope(const GgufFile& gguf, const Fields& fields, ModelConfig& co
   config.rope_scaling.long_rope = std::move(factors);
 }
 
+/// Reads what sets a Gemma 2 or 3 apart as llama.cpp does.
+void parse_gemma(const Fields& fields, ModelConfig& config) {
+  const bool third = config.architecture == Architecture::kGemma3;
+  config.block_norms = BlockNorms::kBoth;
+  config.activation = Activation::kGeluTanh;
+  if (third) {
+    config.head_norm = HeadNorm::kPerHead;
+    config.window_rope_theta = fields.number("rope.freq_base_swa").value_or(1e4f);
+  }
+  if (!third) config.soft_caps.scores = fields.number("attn_logit_softcapping").value_or(50.0f);
+  config.soft_caps.logits = fields.number("final_logit_softcapping").value_or(third ? 0.0f : 30.0f);
+  // Files do not state the factor on scores. The largest models, known by their layers, have another one.
+  const bool largest = config.layers == (third ? 62 : 46);
+  const int32_t size = largest ? config.hidden_size / std::max(config.heads, 1) : config.head_dim;
+  config.scales = {.embedding = std::sqrt(static_cast<float>(config.hidden_size)),
+                   .attention = 1.0f / std::sqrt(static_cast<float>(size))};
+  const std::optional<int32_t> window = fields.integer("attention.sliding_window");
+  if (!window && third)
+    bad_input("{}: the metadata gemma3.attention.sliding_window is missing", fields.where());
+  config.sliding_window = window.value_or(4096);
+  const int32_t pattern = fields.integer("attention.sliding_window_pattern").value_or(third ? 6 : 2);
+  if (pattern < 1) bad_input("{}: attention.sliding_window_pattern is {}", fields.where(), pattern);
+  for (int32_t layer = pattern - 1; layer < config.layers && config.sliding_window > 0; layer += pattern) {
+    config.windowless_layers.push_back(layer);
+  }
+  if (std::ssize(config.windowless_layers) == config.layers) {
+    config.windowless_layers.clear();
+    config.sliding_window = 0;
+  }
+}
+
 /// Reads the four factors of a Granite as llama.cpp does: each that is absent or 0 has no effect.
 Scales parse_granite_scales(const Fields& fields) {
   const auto factor = [&fields](const char* key, float usual) {
@@ -284,7 +320,7 @@ Scales parse_granite_scales(const Fields& fields) {
 ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   ModelConfig config;
   config.architecture = parse_architecture(gguf, where);
-  const Fields fields(gguf, architecture_name(config.architecture) + ".", where);
+  const Fields fields(gguf, gguf_name(config.architecture) + ".", where);
   if (fields.integer("expert_count").value_or(0) > 0) {
     bad_input("{}: mixtures of experts are not supported", where);
   }
@@ -300,14 +336,18 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   const bool smollm3 = config.architecture == Architecture::kSmolLm3;
   const bool granite = config.architecture == Architecture::kGranite;
   const bool olmo2 = config.architecture == Architecture::kOlmo2;
-  if (!smollm3 && !granite && !olmo2) {
+  const bool gemma =
+      config.architecture == Architecture::kGemma2 || config.architecture == Architecture::kGemma3;
+  if (gemma) parse_gemma(fields, config);
+  if (!smollm3 && !granite && !olmo2 && !gemma) {
     config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
   }
   const std::optional<float> epsilon = fields.number("attention.layer_norm_rms_epsilon");
   if (!epsilon) bad_input("{}: the metadata attention.layer_norm_rms_epsilon is missing", where);
   config.rms_norm_epsilon = *epsilon;
   config.rope_theta = fields.number("rope.freq_base").value_or(config.rope_theta);
-  config.rope_scaling = parse_rope_scaling(fields, config.context);
+  config.rope_scaling =
+      parse_rope_scaling(fields, config.architecture != Architecture::kGemma3, config.context);
   config.rope_interleaved = config.architecture == Architecture::kLlama || smollm3 || granite;
   if (smollm3) {
     for (int32_t layer = 3; layer < config.layers; layer += 4) config.unrotated_layers.push_back(layer);

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/input_file.h"
@@ -35,6 +36,8 @@ constexpr Family kFamilies[] = {
     {Architecture::kGranite, "granite", "GraniteForCausalLM"},
     {Architecture::kOlmo2, "olmo2", "Olmo2ForCausalLM"},
     {Architecture::kPhi3, "phi3", "Phi3ForCausalLM"},
+    {Architecture::kGemma2, "gemma2", "Gemma2ForCausalLM"},
+    {Architecture::kGemma3, "gemma3_text", "Gemma3ForCausalLM"},
 };
 
 Architecture parse_architecture(const JsonFields& fields) {
@@ -58,11 +61,27 @@ Architecture parse_architecture(const JsonFields& fields) {
             fmt::join(known, ", "));
 }
 
+bool is_gemma(Architecture architecture) {
+  return architecture == Architecture::kGemma2 || architecture == Architecture::kGemma3;
+}
+
 void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
   const std::string& where = fields.where();
-  const std::string activation = fields.text("hidden_act").value_or("silu");
-  if (activation != "silu") {
-    bad_input("{}: hidden_act {} is not supported; silu is", where, printable(activation));
+  if (is_gemma(architecture)) {
+    // Of these models Transformers ignores hidden_act.
+    constexpr const char* kGelu = "gelu_pytorch_tanh";
+    const std::string activation = fields.text("hidden_activation").value_or(kGelu);
+    if (activation != kGelu) {
+      bad_input("{}: hidden_activation {} is not supported; {} is", where, printable(activation), kGelu);
+    }
+    if (fields.boolean("use_bidirectional_attention").value_or(false)) {
+      bad_input("{}: use_bidirectional_attention true is not supported", where);
+    }
+  } else {
+    const std::string activation = fields.text("hidden_act").value_or("silu");
+    if (activation != "silu") {
+      bad_input("{}: hidden_act {} is not supported; silu is", where, printable(activation));
+    }
   }
   // Qwen2 has biases of its own and ignores this field. Phi-3 has none and ignores it, too.
   const bool ignored = architecture == Architecture::kQwen2 || architecture == Architecture::kPhi3;
@@ -147,6 +166,18 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
       return set_windows(
           fields, used ? window : 0, [first](int32_t layer) { return layer >= first; }, config);
     }
+    case Architecture::kGemma2:
+      return set_windows(
+          fields, window, [](int32_t layer) { return layer % 2 == 0; }, config);
+    case Architecture::kGemma3: {
+      constexpr int32_t kUsualPattern = 6;  // what Transformers assumes
+      const int32_t pattern =
+          fields.integer("sliding_window_pattern")
+              .value_or(fields.integer("_sliding_window_pattern").value_or(kUsualPattern));
+      if (pattern < 1) bad_input("{}: sliding_window_pattern is {}", fields.where(), pattern);
+      return set_windows(
+          fields, window, [pattern](int32_t layer) { return (layer + 1) % pattern != 0; }, config);
+    }
     case Architecture::kSmolLm3: {
       const std::vector<int32_t>& unrotated = config.unrotated_layers;
       return set_windows(
@@ -155,6 +186,26 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
           config);
     }
   }
+}
+
+/// Reads what sets a Gemma 2 or 3 apart, with what Transformers assumes where nothing is stated.
+void parse_gemma(const JsonFields& fields, ModelConfig& config) {
+  const bool third = config.architecture == Architecture::kGemma3;
+  config.block_norms = BlockNorms::kBoth;
+  config.norms_less_one = true;
+  config.activation = Activation::kGeluTanh;
+  if (third) config.head_norm = HeadNorm::kPerHead;
+  config.rope_theta = third ? 1e6f : 1e4f;
+  if (third) config.window_rope_theta = fields.number("rope_local_base_freq").value_or(1e4f);
+  const auto cap = [&fields](const char* key, float usual) {
+    return fields.has(key) ? fields.number(key).value_or(0.0f) : usual;
+  };
+  config.soft_caps = {.scores = cap("attn_logit_softcapping", third ? 0.0f : 50.0f),
+                      .logits = cap("final_logit_softcapping", third ? 0.0f : 30.0f)};
+  const float scalar = fields.number("query_pre_attn_scalar").value_or(256.0f);
+  if (!(scalar > 0.0f)) bad_input("{}: query_pre_attn_scalar is {}", fields.where(), scalar);
+  config.scales = {.embedding = std::sqrt(static_cast<float>(config.hidden_size)),
+                   .attention = 1.0f / std::sqrt(scalar)};
 }
 
 /// Reads the four factors of a Granite, each of which is 1 where it is not stated.
@@ -247,7 +298,8 @@ ModelConfig parse_hf_config(std::string_view config_json,
   config.rms_norm_epsilon =
       fields.number("rms_norm_eps").value_or(olmo2 || phi3 ? 1e-5f : 1e-6f);  // as Transformers assumes
   const bool smollm3 = config.architecture == Architecture::kSmolLm3;
-  config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(smollm3);
+  const bool gemma = is_gemma(config.architecture);
+  config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(smollm3 || gemma);
   config.qkv_bias = config.architecture == Architecture::kQwen2;
   if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
   if (olmo2) {
@@ -256,14 +308,15 @@ ModelConfig parse_hf_config(std::string_view config_json,
   }
   if (const std::optional<int32_t> head_dim = fields.integer("head_dim")) {
     config.head_dim = *head_dim;
-  } else if (config.architecture == Architecture::kQwen3 && !fields.has("head_dim")) {
-    config.head_dim = 128;  // as Transformers assumes
+  } else if ((config.architecture == Architecture::kQwen3 || gemma) && !fields.has("head_dim")) {
+    config.head_dim = gemma ? 256 : 128;  // as Transformers assumes
   } else if (config.heads > 0 && config.hidden_size % config.heads == 0) {
     config.head_dim = config.hidden_size / config.heads;
   } else {
     bad_input("{}: head_dim is missing, and hidden_size {} is no multiple of num_attention_heads {}", file,
               config.hidden_size, config.heads);
   }
+  if (gemma) parse_gemma(fields, config);
   if (config.architecture == Architecture::kGranite) config.scales = parse_granite_scales(fields);
   if (smollm3) {
     config.rope_theta = 2000000.0f;  // unless stated, as Transformers assumes

@@ -115,6 +115,31 @@ bool extends_context(RopeScaling::Kind kind) {
   return kind == Kind::kLinear || kind == Kind::kDynamic || kind == Kind::kYarn;
 }
 
+/// Newer files of a Gemma 3 have parameters for each kind of layers. Returns whether these are such.
+bool parse_rope_by_kind(const json& value, const JsonFields& fields, ModelConfig& config) {
+  constexpr const char* kFull = "full_attention";
+  constexpr const char* kSliding = "sliding_attention";
+  if (!value.is_object() || (!value.contains(kFull) && !value.contains(kSliding))) return false;
+  if (config.architecture != Architecture::kGemma3) {
+    bad_input("{}: RoPE parameters by kind of layer are not supported for this model_type", fields.where());
+  }
+  const JsonFields by_kind(value, fields.where());
+  if (const json* const full = by_kind.find(kFull)) {
+    const JsonFields parameters(*full, fields.where(), kFull);
+    config.rope_scaling = parse_rope_scaling(parameters, config.architecture, config.context, std::nullopt);
+    config.rope_theta = parameters.number("rope_theta").value_or(config.rope_theta);
+  }
+  if (const json* const sliding = by_kind.find(kSliding)) {
+    const JsonFields parameters(*sliding, fields.where(), kSliding);
+    if (parse_rope_scaling(parameters, config.architecture, config.context, std::nullopt).kind !=
+        RopeScaling::Kind::kNone) {
+      bad_input("{}: RoPE scaling of layers with a window is not supported", fields.where());
+    }
+    config.window_rope_theta = parameters.number("rope_theta").value_or(config.window_rope_theta);
+  }
+  return true;
+}
+
 }  // namespace
 
 void parse_rope(const JsonFields& fields, ModelConfig& config) {
@@ -125,11 +150,13 @@ void parse_rope(const JsonFields& fields, ModelConfig& config) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const json* value = fields.find(key);
     if (value == nullptr) continue;
+    if (parse_rope_by_kind(*value, fields, config)) continue;
     const JsonFields parameters(*value, fields.where(), key);
     std::optional<int32_t> original = fields.integer(kOriginal);
     if (!original) original = parameters.integer(kOriginal);
     config.rope_scaling = parse_rope_scaling(parameters, config.architecture, stated, original);
-    config.context = extends_context(config.rope_scaling.kind)
+    // A Gemma 3 states the scaled context.
+    config.context = extends_context(config.rope_scaling.kind) && config.architecture != Architecture::kGemma3
                          ? scaled_context(stated, original, config.rope_scaling.factor)
                          : stated;
     config.rope_theta = parameters.number("rope_theta").value_or(config.rope_theta);

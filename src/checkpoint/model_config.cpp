@@ -127,6 +127,11 @@ void validate(const ModelConfig& config, const std::string& where) {
   check_positive("factor on what layers add", config.scales.residual, where);
   if (config.scales.attention != 0.0f) check_positive("factor on the scores", config.scales.attention, where);
   check_positive("factor on the logits", config.scales.logits, where);
+  if (config.soft_caps.scores != 0.0f) check_positive("soft cap of scores", config.soft_caps.scores, where);
+  if (config.soft_caps.logits != 0.0f) check_positive("soft cap of logits", config.soft_caps.logits, where);
+  if (config.window_rope_theta != 0.0f) {
+    check_positive("RoPE theta of layers with a window", config.window_rope_theta, where);
+  }
   if (config.bos_token) check_range("BOS token", *config.bos_token, 0, config.vocab_size - 1, where);
   for (const int32_t token : config.eos_tokens) {
     check_range("EOS token", token, 0, config.vocab_size - 1, where);
@@ -151,6 +156,10 @@ std::string architecture_name(Architecture architecture) {
       return "olmo2";
     case Architecture::kPhi3:
       return "phi3";
+    case Architecture::kGemma2:
+      return "gemma2";
+    case Architecture::kGemma3:
+      return "gemma3_text";
   }
   return "unknown";
 }
@@ -173,6 +182,18 @@ std::string_view block_norms_name(BlockNorms norms) {
       return "before";
     case BlockNorms::kAfter:
       return "after";
+    case BlockNorms::kBoth:
+      return "both";
+  }
+  return "unknown";
+}
+
+std::string_view activation_name(Activation activation) {
+  switch (activation) {
+    case Activation::kSilu:
+      return "silu";
+    case Activation::kGeluTanh:
+      return "gelu_tanh";
   }
   return "unknown";
 }

@@ -10,7 +10,18 @@ namespace verbatim {
 
 /// The families of decoders that the engine knows. They share one implementation; the config states their
 /// differences.
-enum class Architecture { kLlama, kMistral, kQwen2, kQwen3, kSmolLm3, kGranite, kOlmo2, kPhi3 };
+enum class Architecture {
+  kLlama,
+  kMistral,
+  kQwen2,
+  kQwen3,
+  kSmolLm3,
+  kGranite,
+  kOlmo2,
+  kPhi3,
+  kGemma2,
+  kGemma3
+};
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
 enum class Origin {
@@ -75,6 +86,20 @@ struct RopeScaling {
 enum class BlockNorms {
   kBefore,  ///< on what a part reads of the residual stream
   kAfter,   ///< on what a part adds to it
+  kBoth,
+};
+
+/// The function on the gate of the feed-forward part.
+enum class Activation {
+  kSilu,      ///< x / (1 + e^-x)
+  kGeluTanh,  ///< GELU as its makers approximate it: x / (1 + e^(-2 √(2/π) (x + 0.044715 x³)))
+};
+
+/// Soft caps: cap · tanh(x / cap) in place of x. 0: none.
+struct SoftCaps {
+  float scores = 0.0f;  ///< on the scores of attention, after their factor
+  float logits = 0.0f;
+  friend bool operator==(const SoftCaps&, const SoftCaps&) = default;
 };
 
 /// The factors that some families put on numbers of a pass.
@@ -101,6 +126,8 @@ struct ModelConfig {
   int32_t context = 0;
   float rms_norm_epsilon = 1e-5f;
   float rope_theta = 10000.0f;
+  /// The theta of the layers with a window, whose positions are not scaled then; 0: as in the other layers.
+  float window_rope_theta = 0.0f;
   RopeScaling rope_scaling;
   /// The number of elements of a head that are rotated, its first ones; 0: all.
   int32_t rotary_dim = 0;
@@ -122,7 +149,11 @@ struct ModelConfig {
   bool qkv_bias = false;
   HeadNorm head_norm = HeadNorm::kNone;
   BlockNorms block_norms = BlockNorms::kBefore;
+  /// Whether the checkpoint stores 1 less than the weights of all norms.
+  bool norms_less_one = false;
+  Activation activation = Activation::kSilu;
   Scales scales;
+  SoftCaps soft_caps;
   std::optional<int32_t> bos_token;
   std::vector<int32_t> eos_tokens;  ///< generation ends with any of these
   Origin origin = Origin::kTrained;
@@ -144,9 +175,10 @@ void validate_layers(int32_t layers, const std::string& where);
 /// All architectures.
 inline constexpr Architecture kArchitectures[] = {
     Architecture::kLlama,   Architecture::kMistral, Architecture::kQwen2, Architecture::kQwen3,
-    Architecture::kSmolLm3, Architecture::kGranite, Architecture::kOlmo2, Architecture::kPhi3};
+    Architecture::kSmolLm3, Architecture::kGranite, Architecture::kOlmo2, Architecture::kPhi3,
+    Architecture::kGemma2,  Architecture::kGemma3};
 /// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3", "smollm3",
-/// "granite", "olmo2" or "phi3".
+/// "granite", "olmo2", "phi3", "gemma2" or "gemma3_text".
 std::string architecture_name(Architecture architecture);
 
 /// All kinds of norms of queries and keys.
@@ -155,9 +187,14 @@ inline constexpr HeadNorm kHeadNorms[] = {HeadNorm::kNone, HeadNorm::kPerHead, H
 std::string_view head_norm_name(HeadNorm norm);
 
 /// All places of norms.
-inline constexpr BlockNorms kBlockNorms[] = {BlockNorms::kBefore, BlockNorms::kAfter};
-/// "before" or "after".
+inline constexpr BlockNorms kBlockNorms[] = {BlockNorms::kBefore, BlockNorms::kAfter, BlockNorms::kBoth};
+/// "before", "after" or "both".
 std::string_view block_norms_name(BlockNorms norms);
+
+/// All activations.
+inline constexpr Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh};
+/// "silu" or "gelu_tanh".
+std::string_view activation_name(Activation activation);
 
 /// All origins.
 inline constexpr Origin kOrigins[] = {Origin::kTrained, Origin::kInflated, Origin::kRandom};

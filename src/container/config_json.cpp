@@ -31,6 +31,13 @@ void visit_yarn(Yarn& yarn, Visit&& visit) {
   visit("truncate", truncate);
 }
 
+template <typename Caps, typename Visit>
+void visit_soft_caps(Caps& caps, Visit&& visit) {
+  auto& [scores, logits] = caps;
+  visit("scores", scores);
+  visit("logits", logits);
+}
+
 template <typename Factors, typename Visit>
 void visit_long_rope(Factors& factors, Visit&& visit) {
   auto& [short_factors, long_factors, attention_factor] = factors;
@@ -64,9 +71,10 @@ void visit_scaling(Scaling& scaling, Visit&& visit) {
 template <typename Config, typename Visit>
 void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
-         rms_norm_epsilon, rope_theta, rope_scaling, rotary_dim, rope_frequency_factors, rope_interleaved,
-         fused_matrices, sliding_window, windowless_layers, unrotated_layers, tied_embeddings, qkv_bias,
-         head_norm, block_norms, scales, bos_token, eos_tokens, origin, quantization] = config;
+         rms_norm_epsilon, rope_theta, window_rope_theta, rope_scaling, rotary_dim, rope_frequency_factors,
+         rope_interleaved, fused_matrices, sliding_window, windowless_layers, unrotated_layers,
+         tied_embeddings, qkv_bias, head_norm, block_norms, norms_less_one, activation, scales, soft_caps,
+         bos_token, eos_tokens, origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -78,6 +86,7 @@ void visit_config(Config& config, Visit&& visit) {
   visit("context", context);
   visit("rms_norm_epsilon", rms_norm_epsilon);
   visit("rope_theta", rope_theta);
+  visit.unless_usual("window_rope_theta", window_rope_theta, 0.0f);
   visit("rope_scaling", rope_scaling);
   visit.unless_usual("rotary_dim", rotary_dim, 0);
   visit("rope_frequency_factors", rope_frequency_factors);
@@ -90,7 +99,10 @@ void visit_config(Config& config, Visit&& visit) {
   visit("qkv_bias", qkv_bias);
   visit("head_norm", head_norm);
   visit("block_norms", block_norms);
+  visit.unless_usual("norms_less_one", norms_less_one, false);
+  visit("activation", activation);
   visit("scales", scales);
+  visit("soft_caps", soft_caps);
   visit("bos_token", bos_token);
   visit("eos_tokens", eos_tokens);
   visit("origin", origin);
@@ -118,6 +130,16 @@ struct Writer {
   /// Writes the place of the norms, unless it is the usual one.
   void operator()(const char* name, BlockNorms value) {
     if (value != BlockNorms::kBefore) out[name] = block_norms_name(value);
+  }
+  /// Writes the activation, unless it is the usual one.
+  void operator()(const char* name, Activation value) {
+    if (value != Activation::kSilu) out[name] = activation_name(value);
+  }
+  /// Writes the soft caps, unless there are none.
+  void operator()(const char* name, const SoftCaps& value) {
+    if (value == SoftCaps()) return;
+    ordered_json& inner = out[name] = ordered_json::object();
+    visit_soft_caps(value, Writer{inner});
   }
   /// Writes the factors, unless all are the usual ones.
   void operator()(const char* name, const Scales& value) {
@@ -227,6 +249,22 @@ class Reader {
       return;
     }
     bad_input("{}: the place {} of norms is not known", fields_.where(), printable(text));
+  }
+  void operator()(const char* name, Activation& value) {
+    if (!fields_.has(name)) return;
+    const std::string text = required(name, fields_.text(name));
+    for (const Activation candidate : kActivations) {
+      if (activation_name(candidate) != text) continue;
+      value = candidate;
+      return;
+    }
+    bad_input("{}: the activation {} is not known", fields_.where(), printable(text));
+  }
+  void operator()(const char* name, SoftCaps& value) {
+    if (!fields_.has(name)) return;
+    Reader inner(*required(name, fields_.find(name)), fields_.where());
+    visit_soft_caps(value, inner);
+    inner.refuse_others();
   }
   void operator()(const char* name, Scales& value) {
     if (!fields_.has(name)) return;

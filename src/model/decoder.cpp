@@ -49,8 +49,10 @@ void Decoder::ForwardPass::embed() {
   each_row([&](int64_t r) {
     const Row& row = rows[static_cast<size_t>(r)];
     decoder.weights_.embedding.read_row(row.token, {hidden.row(r), static_cast<size_t>(config.hidden_size)});
-    decoder.rope_.angles(row.position, work.cosine.data() + r * decoder.rope_.half(),
-                         work.sine.data() + r * decoder.rope_.half());
+    for (size_t i = 0; i < decoder.ropes_.size(); ++i) {
+      const int64_t at = angles_at(i, r);
+      decoder.ropes_[i].angles(row.position, work.cosine.data() + at, work.sine.data() + at);
+    }
     // The padding behind the row must be zero: numbers that an earlier pass left there would enter the
     // norm.
     std::fill(hidden.row(r) + config.hidden_size, hidden.row(r) + hidden_width, 0.0f);
@@ -103,11 +105,11 @@ void Decoder::ForwardPass::layer(int64_t index) {
   add_to_stream(multiply(weights.down, weights.down_order, activated), weights.mlp_end_norm);
 }
 
-/// Computes out = silu(gate) · up. Gate and up lie side by side, so the last step may read beyond one into
-/// the other; numbers that it writes beyond the end are cleared with the padding.
+/// Computes out = activation(gate) · up. Gate and up lie side by side, so the last step may read beyond one
+/// into the other; numbers that it writes beyond the end are cleared with the padding.
 void Decoder::ForwardPass::activate(float* gate_up, float* out) const {
-  kernel.silu_gate(gate_up, gate_up + config.intermediate_size,
-                   round_up<int64_t>(config.intermediate_size, 16), out);
+  const auto gate = config.activation == Activation::kSilu ? kernel.silu_gate : kernel.gelu_gate;
+  gate(gate_up, gate_up + config.intermediate_size, round_up<int64_t>(config.intermediate_size, 16), out);
 }
 
 Matrix<const float> Decoder::ForwardPass::logits(std::span<const int32_t> wanted) {
@@ -126,18 +128,27 @@ Matrix<const float> Decoder::ForwardPass::logits(std::span<const int32_t> wanted
   if (config.scales.logits != 1.0f) {
     each_of(size, [&](int64_t i) { kernel.scale(y.row(i), y.columns, config.scales.logits); });
   }
+  if (config.soft_caps.logits != 0.0f) {
+    each_of(size, [&](int64_t i) { kernel.soft_cap(y.row(i), y.columns, 1.0f, config.soft_caps.logits); });
+  }
   return {y.data, y.rows, std::min<int64_t>(config.vocab_size, head.columns), y.stride};
 }
 
 std::vector<LayerKind> layer_kinds(const ModelConfig& config) {
   std::vector<LayerKind> kinds(static_cast<size_t>(config.layers), {.window = config.sliding_window});
   for (const int32_t layer : config.windowless_layers) kinds[static_cast<size_t>(layer)].window = 0;
+  if (config.window_rope_theta != 0.0f) {
+    for (LayerKind& kind : kinds) kind.rope = kind.window > 0 ? 1 : 0;
+  }
   for (const int32_t layer : config.unrotated_layers) kinds[static_cast<size_t>(layer)].rotates = false;
   return kinds;
 }
 
 Decoder::Decoder(const ModelConfig& config, DecoderWeights weights)
-    : config_(config), weights_(std::move(weights)), rope_(config), kinds_(layer_kinds(config)) {
+    : config_(config),
+      weights_(std::move(weights)),
+      ropes_(RotaryEmbedding::all_of(config)),
+      kinds_(layer_kinds(config)) {
   if (config_.quantization != QuantizationScheme::kQuarot) return;
   head_transform_.emplace(config_.heads);
   inner_transform_.emplace(config_.intermediate_size);
@@ -165,8 +176,9 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
       work.arranged = Buffer<float>(static_cast<size_t>(rows * inputs));
     }
     work.queries = Buffer<BFloat16>(static_cast<size_t>(rows * config.heads * head_width));
-    work.cosine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));
-    work.sine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));
+    const int64_t ropes = config.window_rope_theta != 0.0f ? 2 : 1;
+    work.cosine = Buffer<float>(static_cast<size_t>(ropes * rows * config.head_dim / 2));
+    work.sine = Buffer<float>(static_cast<size_t>(ropes * rows * config.head_dim / 2));
     work.positions = Buffer<int32_t>(static_cast<size_t>(rows));
     work.linear.reserve(rows, std::max<int64_t>(config.hidden_size, gathered), members);
     work.rows = rows;

@@ -64,6 +64,11 @@ struct Decoder::ForwardPass {
   void activate(float* gate_up, float* out) const;
   Matrix<const float> logits(std::span<const int32_t> wanted);
 
+  /// The place of the angles of a row in the workspace's cosines and sines.
+  int64_t angles_at(size_t rope, int64_t r) const {
+    return (static_cast<int64_t>(rope) * count + r) * decoder.rope().half();
+  }
+
   // The operations on heads (heads.cpp).
 
   /// Norms the queries or the keys of a row, `columns` numbers of one part of qkv, as the model wants it.

@@ -73,9 +73,10 @@ void Decoder::ForwardPass::place_head(int64_t layer_index, int64_t r, int64_t he
 }
 
 void Decoder::ForwardPass::rotate(int64_t layer_index, int64_t r, float* head) const {
-  if (!decoder.kinds_[static_cast<size_t>(layer_index)].rotates) return;
-  const int64_t half = decoder.rope_.half();
-  kernel.rotate(head, work.cosine.data() + r * half, work.sine.data() + r * half, half);
+  const LayerKind& layer = decoder.kinds_[static_cast<size_t>(layer_index)];
+  if (!layer.rotates) return;
+  const int64_t at = angles_at(layer.rope, r);
+  kernel.rotate(head, work.cosine.data() + at, work.sine.data() + at, decoder.rope().half());
 }
 
 void Decoder::ForwardPass::settle_caches(int64_t layer_index) {
@@ -115,6 +116,7 @@ AttentionBlock Decoder::ForwardPass::attention_block(int64_t layer_index, int64_
           .width = head_width,
           .window = decoder.kinds_[static_cast<size_t>(layer_index)].window,
           .scale = score_scale,
+          .cap = config.soft_caps.scores,
           .cache = cache_of(block).head(layer_index, head, kind.cache),
           .view = view(layer_index, head, block.first),
           .out = nullptr,

@@ -99,6 +99,17 @@ RotaryEmbedding::RotaryEmbedding(const ModelConfig& config) : scaling_(config.ro
   }
 }
 
+std::vector<RotaryEmbedding> RotaryEmbedding::all_of(const ModelConfig& config) {
+  std::vector<RotaryEmbedding> ropes = {RotaryEmbedding(config)};
+  if (config.window_rope_theta == 0.0f) return ropes;
+  ModelConfig windowed = config;
+  windowed.rope_theta = config.window_rope_theta;
+  windowed.rope_scaling = {};
+  windowed.rope_frequency_factors.clear();
+  ropes.emplace_back(windowed);
+  return ropes;
+}
+
 double RotaryEmbedding::log_stretch(int64_t position) const {
   const double beyond = static_cast<double>(position + 1 - scaling_.original_context);
   if (stretch_powers_.empty() || beyond <= 0.0) return 0.0;

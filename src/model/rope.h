@@ -25,6 +25,9 @@ class RotaryEmbedding {
  public:
   explicit RotaryEmbedding(const ModelConfig& config);
 
+  /// The rotary embeddings of a model: one, or beside it that of the layers with a window.
+  static std::vector<RotaryEmbedding> all_of(const ModelConfig& config);
+
   int64_t half() const { return static_cast<int64_t>(frequencies_.size()); }
   /// Writes the cosines and sines (half() each) of the angles at a position, times the attention factor of
   /// YaRN or LongRoPE. They depend on the position alone.

@@ -243,6 +243,11 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
     add_norm("mlp_end_norm", norms.after_mlp);
   }
   specs.push_back({"final_norm", {{"model.norm.weight", hidden, false}}});
+  if (config.norms_less_one) {
+    for (VectorSpec& spec : specs) {
+      if (spec.name.ends_with("norm")) spec.added = 1.0f;
+    }
+  }
   if (config.quantization == QuantizationScheme::kAtom) {
     for (const MatrixSpec& matrix : matrix_specs(config)) {
       specs.push_back({order_name(matrix.name), {{"", matrix.k, false}}});
@@ -340,7 +345,7 @@ Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
     if (!all_finite(stored)) not_finite.push_back(part.tensor);
     for (int64_t r = 0; r < part.rows; ++r) {
       values[offset + static_cast<size_t>(r)] =
-          stored[static_cast<size_t>(source_row(part, checkpoint.config.head_dim, r))];
+          stored[static_cast<size_t>(source_row(part, checkpoint.config.head_dim, r))] + spec.added;
     }
     offset += static_cast<size_t>(part.rows);
   }

@@ -81,6 +81,7 @@ struct MatrixSpec {
 struct VectorSpec {
   std::string name;  ///< "layers.3.mlp_norm"
   std::vector<WeightPart> parts;
+  float added = 0.0f;  ///< is added to every number that the tensors hold
   int64_t length() const;
 };
 

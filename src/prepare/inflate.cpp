@@ -316,6 +316,11 @@ void check_options(const Checkpoint& checkpoint, const InflateOptions& options) 
     bad_input("{} is a GGUF file; only a folder with safetensors can be enlarged, so give the model as that",
               where);
   }
+  if (options.width > 1 && checkpoint.config.norms_less_one) {
+    bad_input(
+        "{} cannot be made wider, as the factor on its embedding follows from the width; give a depth alone",
+        where);
+  }
   if (options.depth != 0 && options.depth < checkpoint.config.layers) {
     bad_input("{} has {} layers already; a depth of {} would take some away", where, checkpoint.config.layers,
               options.depth);

@@ -77,6 +77,15 @@ std::string inflated_config(std::string_view config_json, const Checkpoint& chec
     const std::vector<int32_t> full = inflated_list(config.windowless_layers, layers);
     if (!fields.contains("layer_types")) fields["max_window_layers"] = full.size();
   }
+  const bool gemma =
+      config.architecture == Architecture::kGemma2 || config.architecture == Architecture::kGemma3;
+  if (gemma && config.sliding_window > 0) {
+    std::vector<std::string> types(layers.size(), "sliding_attention");
+    for (const int32_t layer : inflated_list(config.windowless_layers, layers)) {
+      types[static_cast<size_t>(layer)] = "full_attention";
+    }
+    fields["layer_types"] = types;
+  }
   if (config.architecture == Architecture::kSmolLm3) {
     std::vector<int32_t> rotates(layers.size(), 1);
     for (const int32_t layer : inflated_list(config.unrotated_layers, layers)) {

@@ -68,6 +68,10 @@ ModelReport report_checkpoint(const Checkpoint& checkpoint) {
   report.qkv_bias = config.qkv_bias;
   report.head_norm = head_norm_name(config.head_norm);
   report.block_norms = block_norms_name(config.block_norms);
+  report.activation = activation_name(config.activation);
+  report.window_rope_theta = config.window_rope_theta;
+  if (config.soft_caps.scores > 0) report.score_cap = config.soft_caps.scores;
+  if (config.soft_caps.logits > 0) report.logit_cap = config.soft_caps.logits;
   report.scales = {{"embedding", config.scales.embedding},
                    {"residual", config.scales.residual},
                    {"attention", config.scales.attention},

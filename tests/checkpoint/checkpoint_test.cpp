@@ -152,7 +152,7 @@ TEST(Checkpoint, RefusesAModelTruncatedAnywhere) {
 
 TEST(Checkpoint, NamesAMissingTensor) {
   const TemporaryFolder folder;
-  for (const char* type : {"qwen2", "qwen3", "olmo2", "phi3"}) {
+  for (const char* type : {"qwen2", "qwen3", "olmo2", "phi3", "gemma3_text"}) {
     const TinyModelOptions options = very_small(type);
     test::write_tiny_llama(folder.path(), options);
     for (const NamedTensor& tensor : test::tiny_tensors(options)) {

@@ -288,6 +288,44 @@ TEST(GgufModel, ReadsAPhi3) {
   EXPECT_FALSE(checkpoint.has("rope_factors_long.weight"));
 }
 
+TEST(GgufModel, ReadsAGemma2) {
+  TinyGguf file = as_architecture("gemma2");
+  file.number("gemma2.block_count", 4u);
+  file.number("gemma2.attention.sliding_window", 64u);
+  file.number("gemma2.attn_logit_softcapping", 40.0f);
+  file.tensor("blk.0.ffn_norm.weight", {2});
+  file.tensor("blk.0.post_ffw_norm.weight", {2});
+  const Checkpoint checkpoint = file.open();
+  const ModelConfig& config = checkpoint.config;
+  EXPECT_EQ(config.block_norms, BlockNorms::kBoth);
+  EXPECT_FALSE(config.norms_less_one);
+  EXPECT_EQ(config.soft_caps, (SoftCaps{40.0f, 30.0f}));
+  EXPECT_EQ(config.scales, (Scales{8.0f, 1.0f, 0.25f, 1.0f}));
+  EXPECT_EQ(config.windowless_layers, (std::vector<int32_t>{1, 3}));
+  EXPECT_TRUE(checkpoint.has("model.layers.0.pre_feedforward_layernorm.weight"));
+  EXPECT_TRUE(checkpoint.has("model.layers.0.post_feedforward_layernorm.weight"));
+}
+
+TEST(GgufModel, ReadsAGemma3) {
+  TinyGguf file = as_architecture("gemma3");
+  file.number("gemma3.block_count", 7u);
+  file.expect_refused({"some.gguf", "gemma3.attention.sliding_window is missing"});
+  file.number("gemma3.attention.sliding_window", 64u);
+  file.number("gemma3.rope.freq_base", 1e6f);
+  file.text("gemma3.rope.scaling.type", "linear");
+  file.number("gemma3.rope.scaling.factor", 8.0f);
+  const ModelConfig config = file.open().config;
+  EXPECT_EQ(config.architecture, Architecture::kGemma3);
+  EXPECT_EQ(config.head_norm, HeadNorm::kPerHead);
+  EXPECT_EQ(config.soft_caps, SoftCaps());
+  EXPECT_EQ(config.windowless_layers, std::vector<int32_t>{5});
+  EXPECT_EQ(config.window_rope_theta, 1e4f);
+  EXPECT_EQ(config.rope_scaling.kind, RopeScaling::Kind::kLinear);
+  EXPECT_EQ(config.context, 512);
+  file.number("gemma3.attn_logit_softcapping", 40.0f);
+  file.expect_refused({"some.gguf", "gemma3.attn_logit_softcapping"});
+}
+
 TEST(GgufModel, RefusesMissingAndMistypedMetadata) {
   for (const auto& entry : TinyGguf().metadata) {
     const std::string& key = entry.first;

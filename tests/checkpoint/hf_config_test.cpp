@@ -245,6 +245,72 @@ TEST(HfConfig, ReadsLongRope) {
   expect_refused(config, {"linear", "phi3"});
 }
 
+TEST(HfConfig, ReadsAGemma2) {
+  json config = base_config("gemma2");
+  config["sliding_window"] = 64;
+  ModelConfig parsed = parse(config);
+  EXPECT_EQ(parsed.architecture, Architecture::kGemma2);
+  EXPECT_EQ(parsed.block_norms, BlockNorms::kBoth);
+  EXPECT_EQ(parsed.head_norm, HeadNorm::kNone);
+  EXPECT_TRUE(parsed.norms_less_one);
+  EXPECT_TRUE(parsed.tied_embeddings);
+  EXPECT_EQ(parsed.activation, Activation::kGeluTanh);
+  EXPECT_EQ(parsed.head_dim, 256);
+  EXPECT_EQ(parsed.scales, (Scales{8.0f, 1.0f, 1.0f / 16.0f, 1.0f}));
+  EXPECT_EQ(parsed.soft_caps, (SoftCaps{50.0f, 30.0f}));
+  EXPECT_EQ(parsed.sliding_window, 64);
+  EXPECT_EQ(parsed.windowless_layers, (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(parsed.window_rope_theta, 0.0f);
+  config.update(
+      {{"attn_logit_softcapping", nullptr},
+       {"final_logit_softcapping", 4},
+       {"query_pre_attn_scalar", 144},
+       {"head_dim", 32},
+       {"layer_types", {"full_attention", "sliding_attention", "full_attention", "full_attention"}}});
+  parsed = parse(config);
+  EXPECT_EQ(parsed.soft_caps, (SoftCaps{0.0f, 4.0f}));
+  EXPECT_EQ(parsed.scales.attention, 1.0f / 12.0f);
+  EXPECT_EQ(parsed.windowless_layers, (std::vector<int32_t>{0, 2, 3}));
+  config["hidden_activation"] = "gelu";
+  expect_refused(config, {"hidden_activation gelu"});
+  config = base_config("gemma2");
+  config["use_bidirectional_attention"] = true;
+  expect_refused(config, {"use_bidirectional_attention"});
+}
+
+TEST(HfConfig, ReadsAGemma3) {
+  json config = base_config("gemma3_text");
+  config.erase("rope_theta");
+  config.update({{"sliding_window", 64}, {"num_hidden_layers", 7}});
+  ModelConfig parsed = parse(config);
+  EXPECT_EQ(parsed.architecture, Architecture::kGemma3);
+  EXPECT_EQ(parsed.head_norm, HeadNorm::kPerHead);
+  EXPECT_EQ(parsed.soft_caps, SoftCaps());
+  EXPECT_EQ(parsed.windowless_layers, std::vector<int32_t>{5});
+  EXPECT_EQ(parsed.rope_theta, 1e6f);
+  EXPECT_EQ(parsed.window_rope_theta, 1e4f);
+  config.update({{"rope_scaling", {{"rope_type", "linear"}, {"factor", 8.0}}},
+                 {"rope_local_base_freq", 5000},
+                 {"sliding_window_pattern", 2}});
+  parsed = parse(config);
+  EXPECT_EQ(parsed.rope_scaling.factor, 8.0f);
+  EXPECT_EQ(parsed.context, 512);  // states the scaled one
+  EXPECT_EQ(parsed.window_rope_theta, 5000.0f);
+  EXPECT_EQ(parsed.windowless_layers, (std::vector<int32_t>{1, 3, 5}));
+  config.erase("rope_scaling");
+  config["rope_parameters"] = {
+      {"full_attention", {{"rope_type", "linear"}, {"factor", 4.0}, {"rope_theta", 2e6}}},
+      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 3e4}}}};
+  parsed = parse(config);
+  EXPECT_EQ(parsed.rope_scaling.factor, 4.0f);
+  EXPECT_EQ(parsed.rope_theta, 2e6f);
+  EXPECT_EQ(parsed.window_rope_theta, 3e4f);
+  config["rope_parameters"]["sliding_attention"] = {{"rope_type", "linear"}, {"factor", 4.0}};
+  expect_refused(config, {"layers with a window"});
+  config["model_type"] = "llama";
+  expect_refused(config, {"by kind of layer"});
+}
+
 TEST(HfConfig, RefusesFeaturesTheEngineLacks) {
   expect_refused(with("attention_bias", true), {"attention_bias"});
   expect_refused(with("mlp_bias", true), {"mlp_bias"});

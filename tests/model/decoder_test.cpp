@@ -64,6 +64,11 @@ TinyModelOptions variant(const std::string& name) {
     options.model_type = "phi3";
     options.head_dim = 40;
     options.sliding_window = 20;
+  } else if (name == "gemma2" || name == "gemma3_text") {
+    options.model_type = name;
+    options.hidden_size = 72;
+    options.layers = name == "gemma2" ? 2 : 6;  // the last sees everything
+    options.sliding_window = 20;
   } else if (name == "granite") {
     options.model_type = "granite";
   } else if (name == "f16") {
@@ -94,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(
     , DecoderRows,
     testing::Combine(testing::ValuesIn(machine_paths()),
                      testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3", "smollm3", "granite",
-                                     "olmo2", "phi3", "f16", "dynamic", "yarn")),
+                                     "olmo2", "phi3", "gemma2", "gemma3_text", "f16", "dynamic", "yarn")),
     [](const auto& info) { return std::get<0>(info.param).name + "_" + std::get<1>(info.param); });
 
 TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
@@ -323,10 +328,12 @@ TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
 TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
-  for (const char* family : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
+  for (const char* family :
+       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text"}) {
     TinyModelOptions options;
     options.model_type = family;
-    options.layers = 5;
+    options.layers = 6;
+    if (std::string(family).starts_with("gemma")) options.sliding_window = 20;
     options.dtype = DType::kF32;  // GGUF keeps norms in F32; so must the twin, to have the same ones
     test::write_tiny_llama(folder.path() / family, options);
     test::write_tiny_gguf(folder.path() / (std::string(family) + ".gguf"), options);

@@ -109,14 +109,24 @@ TEST(Inflate, ComputesTheSameInF32AndOddSizes) {
 
 TEST(Inflate, AddedLayersChangeNoBit) {
   const TemporaryFolder folder;
-  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
+  for (const char* type :
+       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text"}) {
     const fs::path small = folder.path() / type;
     const fs::path large = folder.path() / (std::string(type) + "-deep");
-    test::write_tiny_llama(small, {.model_type = type, .layers = 4});
+    TinyModelOptions options = {.model_type = type, .layers = 4};
+    if (options.model_type.starts_with("gemma")) options.sliding_window = 16;
+    test::write_tiny_llama(small, options);
     inflate_model(small, large, {.depth = 9});
     EXPECT_EQ(logits_of(small), logits_of(large));
     EXPECT_EQ(logits_of(small, Reading::kMxfp4W4A8), logits_of(large, Reading::kMxfp4W4A8));
   }
+}
+
+TEST(Inflate, AGemmaIsNotMadeWider) {
+  const TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "small", {.model_type = "gemma2", .sliding_window = 16});
+  expect_bad_input([&] { inflate_model(folder.path() / "small", folder.path() / "large", {.width = 2}); },
+                   {"small", "wider"});
 }
 
 TEST(Inflate, DraftsStayWhatTheyWere) {

@@ -36,6 +36,7 @@ class TensorMaker {
     add(name, {outputs, inputs}, 0.0f, spread);
   }
   void norm(const std::string& name, int64_t size) { add(name, {size}, 1.0f, 0.25f); }
+  void norm_less_one(const std::string& name, int64_t size) { add(name, {size}, 0.0f, 0.25f); }
   void bias(const std::string& name, int64_t size) { add(name, {size}, 0.0f, 0.5f); }
 
   std::vector<NamedTensor> take() { return std::move(tensors_); }
@@ -58,6 +59,10 @@ void write_file(const fs::path& path, const std::string& bytes) {
   if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
 }
 
+bool is_gemma(const TinyModelOptions& options) {
+  return options.model_type == "gemma2" || options.model_type == "gemma3_text";
+}
+
 json tiny_config(const TinyModelOptions& options) {
   json config = {
       {"model_type", options.model_type},
@@ -78,6 +83,11 @@ json tiny_config(const TinyModelOptions& options) {
   };
   if (!options.rope_scaling.empty()) config["rope_scaling"] = json::parse(options.rope_scaling);
   config["sliding_window"] = options.sliding_window ? json(*options.sliding_window) : json();
+  if (options.model_type == "gemma2") {
+    config["attn_logit_softcapping"] = 2.0;
+    config["final_logit_softcapping"] = 5.0;
+  }
+  if (is_gemma(options)) config["query_pre_attn_scalar"] = options.head_dim;
   if (options.model_type == "phi3") config["partial_rotary_factor"] = 0.75;
   if (options.model_type == "granite") {
     config["embedding_multiplier"] = 2.5;
@@ -186,8 +196,9 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type) {
       if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
     }
   }
-  if (model_type == "olmo2") {
-    for (const auto& [from, to] : {std::pair("post_attention_layernorm", "post_attention_norm"),
+  if (model_type == "olmo2" || model_type.starts_with("gemma")) {
+    for (const auto& [from, to] : {std::pair("pre_feedforward_layernorm", "ffn_norm"),
+                                   std::pair("post_attention_layernorm", "post_attention_norm"),
                                    std::pair("post_feedforward_layernorm", "post_ffw_norm")}) {
       const size_t at = name.find(from);
       if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
@@ -222,7 +233,19 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
   for (int32_t layer = 0; layer < options.layers; ++layer) {
     const std::string prefix = "model.layers." + std::to_string(layer) + ".";
     const bool olmo2 = options.model_type == "olmo2";  // has norms after the parts of a layer alone
-    if (!olmo2) maker.norm(prefix + "input_layernorm.weight", hidden);
+    const bool gemma = is_gemma(options);              // has norms on both sides, stored less 1
+    if (gemma) {
+      for (const char* name : {"input_layernorm.weight", "post_attention_layernorm.weight",
+                               "pre_feedforward_layernorm.weight", "post_feedforward_layernorm.weight"}) {
+        maker.norm_less_one(prefix + name, hidden);
+      }
+    } else if (!olmo2) {
+      maker.norm(prefix + "input_layernorm.weight", hidden);
+    }
+    if (options.model_type == "gemma3_text") {
+      maker.norm_less_one(prefix + "self_attn.q_norm.weight", options.head_dim);
+      maker.norm_less_one(prefix + "self_attn.k_norm.weight", options.head_dim);
+    }
     const bool phi3 = options.model_type == "phi3";  // has one matrix for queries, keys and values
     if (phi3) {
       maker.matrix(prefix + "self_attn.qkv_proj.weight", query + 2 * key, hidden);
@@ -246,7 +269,7 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
       maker.norm(prefix + "self_attn.k_norm.weight", key);
       maker.norm(prefix + "post_feedforward_layernorm.weight", hidden);
     }
-    maker.norm(prefix + "post_attention_layernorm.weight", hidden);
+    if (!gemma) maker.norm(prefix + "post_attention_layernorm.weight", hidden);
     if (phi3) {
       maker.matrix(prefix + "mlp.gate_up_proj.weight", 2 * options.intermediate_size, hidden);
     } else {
@@ -255,7 +278,11 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
     }
     maker.matrix(prefix + "mlp.down_proj.weight", hidden, options.intermediate_size);
   }
-  maker.norm("model.norm.weight", hidden);
+  if (is_gemma(options)) {
+    maker.norm_less_one("model.norm.weight", hidden);
+  } else {
+    maker.norm("model.norm.weight", hidden);
+  }
   if (!options.tied) maker.matrix("lm_head.weight", options.vocab_size, hidden);
   std::vector<NamedTensor> tensors = maker.take();
   if (options.nan_weight) {
@@ -317,7 +344,9 @@ void write_tiny_llama(const fs::path& folder, const TinyModelOptions& options) {
 }
 
 void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
-  const std::string architecture = options.model_type == "mistral" ? "llama" : options.model_type;
+  std::string architecture = options.model_type;
+  if (architecture == "mistral") architecture = "llama";
+  if (architecture == "gemma3_text") architecture = "gemma3";
   const std::string prefix = architecture + ".";
   GgufBuilder builder;
   builder.text("general.architecture", architecture)
@@ -335,6 +364,9 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   if (options.sliding_window) {
     builder.number(prefix + "attention.sliding_window", static_cast<uint32_t>(*options.sliding_window));
   }
+  if (architecture == "gemma2") {
+    builder.number(prefix + "attn_logit_softcapping", 2.0f).number(prefix + "final_logit_softcapping", 5.0f);
+  }
   if (architecture == "phi3") {
     builder.number(prefix + "rope.dimension_count", static_cast<uint32_t>(options.head_dim * 3 / 4));
   }
@@ -349,10 +381,13 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;
     const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : options.dtype;
-    const auto values =
+    std::vector<float> values =
         rotates && (architecture == "llama" || architecture == "smollm3" || architecture == "granite")
             ? interleave_rows(tensor, options.head_dim)
             : tensor.values;
+    if (is_gemma(options) && tensor.shape.size() == 1) {
+      for (float& value : values) value += 1.0f;  // norms are stored whole there
+    }
     builder.tensor(gguf_tensor_name(tensor.name, options.model_type), tensor.shape, dtype,
                    encode(dtype, values));
   }

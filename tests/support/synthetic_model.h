@@ -19,7 +19,8 @@ struct TinyModelOptions {
   /// "llama" or "mistral"; "qwen2", which has biases on queries, keys and values; "qwen3", which has norms of
   /// queries and keys; "smollm3", which does not rotate in every fourth layer; "granite", which has factors;
   /// "olmo2", which has norms after the parts of a layer, and of whole queries and keys;
-  /// "phi3", which stores several matrices as one and rotates three quarters of each head.
+  /// "phi3", which stores several matrices as one and rotates three quarters of each head;
+  /// "gemma2" and "gemma3_text", which want a sliding_window and have soft caps, or a second theta.
   std::string model_type = "llama";
   DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
   int32_t hidden_size = 128;

@@ -48,6 +48,7 @@ TEST(InspectModel, SaysWhatSetsAFamilyApart) {
   const test::TemporaryFolder folder;
   const auto inspected = [&](const std::string& family) {
     test::TinyModelOptions options{.model_type = family, .layers = 4};
+    if (family.starts_with("gemma")) options.sliding_window = 16;
     test::write_tiny_llama(folder.path() / family, options);
     const ModelReport report = inspect_model(folder.path() / family);
     EXPECT_EQ(report.architecture, family);
@@ -63,6 +64,10 @@ TEST(InspectModel, SaysWhatSetsAFamilyApart) {
   EXPECT_EQ(inspected("olmo2").block_norms, "after");
   EXPECT_EQ(inspected("llama").rotary_dim, 32);
   EXPECT_EQ(inspected("phi3").rotary_dim, 24);
+  EXPECT_EQ(inspected("llama").score_cap, std::nullopt);
+  EXPECT_EQ(inspected("gemma2").score_cap, 2.0f);
+  EXPECT_EQ(inspected("gemma2").windowless_layers, (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(inspected("gemma3_text").window_rope_theta, 10000.0f);
 }
 
 TEST(InspectModel, DescribesAModelWithoutAVocabulary) {
