@@ -62,11 +62,27 @@ std::string portable_text(const MachineReport& machine) {
 std::string rope_text(const ModelReport& report) {
   const std::string& name = report.rope_scaling;
   std::string text = fmt::format("theta {}, ", report.rope_theta);
+  if (report.window_rope_theta > 0)
+    text += fmt::format("{} where there is a window, ", report.window_rope_theta);
+  if (report.rotary_dim < report.head_dim) text += fmt::format("{} channels of a head, ", report.rotary_dim);
   if (name == "none") return text + "no scaling";
   if (name == "factors") return text + "a factor per frequency";
   text += fmt::format("{} scaling by {}", name, report.rope_scaling_factor);
   if (name != "linear") text += fmt::format(" from a context of {}", report.rope_scaling_context);
   return text;
+}
+
+/// ", except in the layers 3, 7"; empty for no layers
+std::string except_text(const std::vector<int32_t>& layers) {
+  if (layers.empty()) return "";
+  return fmt::format(", except in the layer{} {}", layers.size() == 1 ? "" : "s", fmt::join(layers, ", "));
+}
+
+/// "attention 0.4, embedding 12"
+std::string scales_text(const std::map<std::string, float>& scales) {
+  std::vector<std::string> parts;
+  for (const auto& [name, factor] : scales) parts.push_back(fmt::format("{} {}", name, factor));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 /// "512 x 1408"
@@ -87,15 +103,24 @@ void add_model_section(std::string& out, const ModelReport& report) {
   section.line("parameters", "{}", grouped(report.parameters));
   section.line("layers", "{}", report.layers);
   section.line("hidden size", "{}", report.hidden_size);
-  section.line("attention", "{} heads of {}, {} for keys and values{}", report.heads, report.head_dim,
-               report.kv_heads, report.qkv_bias ? ", with biases" : "");
-  section.line("feed-forward size", "{}", report.intermediate_size);
+  section.line("attention", "{} heads of {}, {} for keys and values{}{}", report.heads, report.head_dim,
+               report.kv_heads, report.qkv_bias ? ", with biases" : "",
+               report.head_norm == "none" ? "" : ", queries and keys normed " + report.head_norm);
+  if (report.block_norms != "before")
+    section.line("norms", "{}the parts of a layer",
+                 report.block_norms == "both" ? "before and after " : "after ");
+  if (!report.scales.empty()) section.line("factors", "{}", scales_text(report.scales));
+  if (report.score_cap) section.line("soft cap of scores", "{}", *report.score_cap);
+  if (report.logit_cap) section.line("soft cap of logits", "{}", *report.logit_cap);
+  section.line("feed-forward size", "{}{}", report.intermediate_size,
+               report.activation == "silu" ? "" : ", " + report.activation);
   section.line("vocabulary", "{}, {}", report.vocab_size,
                report.tied_embeddings ? "embedding and output matrix tied" : "output matrix of its own");
   section.line("context", "{} tokens", report.context);
-  section.line("rotary positions", "{}", rope_text(report));
-  section.line("sliding window", "{}",
-               report.sliding_window ? fmt::format("{} tokens", *report.sliding_window) : "none");
+  section.line("rotary positions", "{}{}", rope_text(report), except_text(report.unrotated_layers));
+  section.line("sliding window", "{}{}",
+               report.sliding_window ? fmt::format("{} tokens", *report.sliding_window) : "none",
+               except_text(report.windowless_layers));
 }
 
 void add_tensor_sections(std::string& out, const ModelReport& report, bool each) {
@@ -196,12 +221,22 @@ ordered_json model_json(const ModelReport& report) {
           {"intermediate_size", report.intermediate_size},
           {"vocab_size", report.vocab_size},
           {"context", report.context},
+          {"activation", report.activation},
+          {"score_cap", report.score_cap ? ordered_json(*report.score_cap) : ordered_json()},
+          {"logit_cap", report.logit_cap ? ordered_json(*report.logit_cap) : ordered_json()},
+          {"window_rope_theta", report.window_rope_theta},
+          {"rotary_dim", report.rotary_dim},
           {"rope_theta", report.rope_theta},
           {"rope_scaling", report.rope_scaling},
           {"rope_scaling_factor", report.rope_scaling_factor},
           {"sliding_window", optional_number(report.sliding_window)},
+          {"windowless_layers", report.windowless_layers},
+          {"unrotated_layers", report.unrotated_layers},
           {"tied_embeddings", report.tied_embeddings},
-          {"qkv_bias", report.qkv_bias}};
+          {"qkv_bias", report.qkv_bias},
+          {"head_norm", report.head_norm},
+          {"block_norms", report.block_norms},
+          {"scales", report.scales}};
 }
 
 ordered_json vocabulary_json(const std::optional<VocabularyReport>& vocabulary) {

@@ -89,7 +89,7 @@ struct ModelReport {
   std::string file_format;     ///< "safetensors", "gguf", or "vbt" for a packed file
   int64_t files = 0;           ///< the number of files that hold the weights
   int64_t file_bytes = 0;      ///< the size of these files
-  std::string architecture;    ///< "llama", "mistral" or "qwen2"
+  std::string architecture;    ///< "llama", "mistral", "qwen2", ..., the family's model_type
   int64_t parameters = 0;      ///< the number of weights; an output matrix that is the embedding counts once
   int32_t layers = 0;
   int32_t hidden_size = 0;        ///< channels of the residual stream
@@ -99,15 +99,26 @@ struct ModelReport {
   int32_t intermediate_size = 0;  ///< channels of the feed-forward part
   int32_t vocab_size = 0;         ///< rows of the embedding
   int32_t context = 0;            ///< the longest sequence, in tokens
+  int32_t rotary_dim = 0;         ///< channels of a head that are rotated
   float rope_theta = 0;           ///< the base of the frequencies of rotary positions
-  /// How rotary positions are scaled: "none", "linear", "llama3", "dynamic" or "yarn"; or "factors" where the
-  /// file states one factor per frequency.
+  /// How rotary positions are scaled: "none", "linear", "llama3", "dynamic", "yarn" or "longrope"; or
+  /// "factors" where the file states one factor per frequency.
   std::string rope_scaling;
-  float rope_scaling_factor = 1;          ///< how many times longer the scaling makes the context
-  int32_t rope_scaling_context = 0;       ///< the context before scaling, where `rope_scaling` uses one
-  std::optional<int32_t> sliding_window;  ///< the positions that a position sees, itself included; none: all
-  bool tied_embeddings = false;           ///< whether the output matrix is the embedding
-  bool qkv_bias = false;                  ///< whether queries, keys and values have biases
+  float rope_scaling_factor = 1;           ///< how many times longer the scaling makes the context
+  int32_t rope_scaling_context = 0;        ///< the context before scaling, where `rope_scaling` uses one
+  std::optional<int32_t> sliding_window;   ///< the positions that a position sees, itself included; none: all
+  std::vector<int32_t> windowless_layers;  ///< the layers that have no such window
+  std::vector<int32_t> unrotated_layers;   ///< the layers without rotary positions
+  bool tied_embeddings = false;            ///< whether the output matrix is the embedding
+  bool qkv_bias = false;                   ///< whether queries, keys and values have biases
+  /// The factors of the model that are not the usual ones: of "embedding", "residual", "attention", "logits".
+  std::map<std::string, float> scales;
+  std::string block_norms;  ///< where the norms of a layer's parts are: "before" or "after" them, or "both"
+  std::string activation;   ///< the function on the gate: "silu" or "gelu_tanh"
+  std::optional<float> score_cap;  ///< the soft cap of the scores of attention
+  std::optional<float> logit_cap;  ///< the soft cap of the logits
+  float window_rope_theta = 0;     ///< the theta of layers with a window, if they have their own; otherwise 0
+  std::string head_norm;  ///< how queries and keys are normed before rotation: "none", "per head" or "whole"
   std::map<std::string, TensorGroup> types;    ///< the tensors by their type; none of a packed file
   std::vector<TensorReport> tensors;           ///< all tensors, sorted by name; none of a packed file
   std::optional<PackedReport> packed;          ///< of a packed file only

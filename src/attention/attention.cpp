@@ -97,12 +97,22 @@ class Attending {
         std::memset(weights, 0, static_cast<size_t>(step.extent) * sizeof(BFloat16));
         continue;
       }
-      const float correction = kernel_.softmax_chunk(
-          scores + q * kAttentionChunk, step.extent, range.first, range.end, block_.scale,
-          &scratch_.states[static_cast<size_t>(first_query + q)], weights);
+      const float correction = softmax(scores + q * kAttentionChunk, step.extent, range,
+                                       scratch_.states[static_cast<size_t>(first_query + q)], weights);
       if (correction != 1.0f) kernel_.scale(sums + q * block_.width, block_.width, correction);
     }
     add_values(step, queries, probabilities, sums);
+  }
+
+  /// Takes the scores of a chunk into the running softmax of a query: see KernelTable::softmax_chunk.
+  float softmax(float* scores, int64_t extent, const Range& range, SoftmaxState& state,
+                BFloat16* weights) const {
+    float scale = block_.scale;
+    if (block_.cap > 0.0f) {
+      kernel_.soft_cap(scores, extent, scale, block_.cap);
+      scale = 1.0f;
+    }
+    return kernel_.softmax_chunk(scores, extent, range.first, range.end, scale, &state, weights);
   }
 
   /// Computes the scores of a chunk of panels for all rows, and calls see(query, range) for each query with
@@ -362,8 +372,7 @@ void add_attention_shares(const AttentionBlock& block, AttentionScratch& scratch
         BFloat16* const weights = scratch.probabilities.data() + q * kAttentionChunk;
         SoftmaxState& whole = scratch.states[static_cast<size_t>(q)];
         SoftmaxState state = whole;
-        kernels().softmax_chunk(scratch.scores.data() + q * kAttentionChunk, extent, range.first, range.end,
-                                block.scale, &state, weights);
+        attending.softmax(scratch.scores.data() + q * kAttentionChunk, extent, range, state, weights);
         if (!known) {
           whole = state;
           return;

@@ -122,9 +122,10 @@ struct AttentionBlock {
   int64_t rows;
   int64_t group;
   int64_t head_dim;
-  int64_t width;   ///< the head dimension padded with zeros to a multiple of kQueryStep
-  int64_t window;  ///< a row sees itself and the window - 1 positions before it; 0: all of them
-  float scale;     ///< the factor on the scores
+  int64_t width;     ///< the head dimension padded with zeros to a multiple of kQueryStep
+  int64_t window;    ///< a row sees itself and the window - 1 positions before it; 0: all of them
+  float scale;       ///< the factor on the scores
+  float cap = 0.0f;  ///< the soft cap of the scaled scores, cap · tanh(score / cap); 0: none
   HeadCache cache;
   SparseView view = {};
   float* out;  ///< [rows][out_stride]: the outputs of the group's heads side by side, head_dim each

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "checkpoint/block_norms.h"
 
 namespace verbatim {
 
@@ -19,15 +20,16 @@ class Checker {
     expected_.insert(name);
   }
 
-  /// All tensors with names under the prefix must have been expected.
-  void refuse_others(const std::string& prefix) const {
-    for (auto it = checkpoint_.tensors.lower_bound(prefix); it != checkpoint_.tensors.end(); ++it) {
-      if (!it->first.starts_with(prefix)) break;
-      if (!expected_.contains(it->first)) {
-        bad_input("{}: tensor {} has no place in a {} model; this variant is not supported",
-                  checkpoint_.path.string(), printable(it->first),
-                  architecture_name(checkpoint_.config.architecture));
-      }
+  /// Remembers a tensor that may be there and is not read.
+  void allow(const std::string& name) { expected_.insert(name); }
+
+  /// All tensors must have been expected.
+  void refuse_others() const {
+    for (const auto& [name, tensor] : checkpoint_.tensors) {
+      if (expected_.contains(name)) continue;
+      bad_input("{}: tensor {} has no place in a {} model; this variant is not supported",
+                checkpoint_.path.string(), printable(name),
+                architecture_name(checkpoint_.config.architecture));
     }
   }
 
@@ -41,21 +43,33 @@ void check_layer(Checker& checker, const ModelConfig& config, const std::string&
   const int64_t intermediate = config.intermediate_size;
   const int64_t query = int64_t{config.heads} * config.head_dim;
   const int64_t key = int64_t{config.kv_heads} * config.head_dim;
-  checker.expect(prefix + "input_layernorm.weight", {hidden});
-  checker.expect(prefix + "self_attn.q_proj.weight", {query, hidden});
-  checker.expect(prefix + "self_attn.k_proj.weight", {key, hidden});
-  checker.expect(prefix + "self_attn.v_proj.weight", {key, hidden});
+  const BlockNormNames norms = block_norm_names(config.block_norms);
+  for (const std::string_view norm :
+       {norms.before_attention, norms.after_attention, norms.before_mlp, norms.after_mlp}) {
+    if (!norm.empty()) checker.expect(fmt::format("{}{}.weight", prefix, norm), {hidden});
+  }
+  if (config.fused_matrices) {
+    checker.expect(prefix + "self_attn.qkv_proj.weight", {query + 2 * key, hidden});
+    checker.expect(prefix + "mlp.gate_up_proj.weight", {2 * intermediate, hidden});
+  } else {
+    checker.expect(prefix + "self_attn.q_proj.weight", {query, hidden});
+    checker.expect(prefix + "self_attn.k_proj.weight", {key, hidden});
+    checker.expect(prefix + "self_attn.v_proj.weight", {key, hidden});
+    checker.expect(prefix + "mlp.gate_proj.weight", {intermediate, hidden});
+    checker.expect(prefix + "mlp.up_proj.weight", {intermediate, hidden});
+  }
   checker.expect(prefix + "self_attn.o_proj.weight", {hidden, query});
   if (config.qkv_bias) {
     checker.expect(prefix + "self_attn.q_proj.bias", {query});
     checker.expect(prefix + "self_attn.k_proj.bias", {key});
     checker.expect(prefix + "self_attn.v_proj.bias", {key});
   }
-  checker.expect(prefix + "post_attention_layernorm.weight", {hidden});
-  checker.expect(prefix + "mlp.gate_proj.weight", {intermediate, hidden});
-  checker.expect(prefix + "mlp.up_proj.weight", {intermediate, hidden});
+  if (config.head_norm != HeadNorm::kNone) {
+    const bool whole = config.head_norm == HeadNorm::kWhole;
+    checker.expect(prefix + "self_attn.q_norm.weight", {whole ? query : config.head_dim});
+    checker.expect(prefix + "self_attn.k_norm.weight", {whole ? key : config.head_dim});
+  }
   checker.expect(prefix + "mlp.down_proj.weight", {hidden, intermediate});
-  checker.refuse_others(prefix);
 }
 
 }  // namespace
@@ -68,11 +82,12 @@ void check_tensors(const Checkpoint& checkpoint) {
     check_layer(checker, config, fmt::format("model.layers.{}.", layer));
   }
   checker.expect("model.norm.weight", {config.hidden_size});
-  if (!config.tied_embeddings) checker.expect("lm_head.weight", {config.vocab_size, config.hidden_size});
-  if (checkpoint.has("lm_head.bias")) {
-    bad_input("{}: tensor lm_head.bias has no place in a {} model; this variant is not supported",
-              checkpoint.path.string(), architecture_name(config.architecture));
+  if (config.tied_embeddings) {
+    checker.allow("lm_head.weight");  // some files repeat the embedding under this name
+  } else {
+    checker.expect("lm_head.weight", {config.vocab_size, config.hidden_size});
   }
+  checker.refuse_others();
 }
 
 }  // namespace verbatim

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "checkpoint/block_norms.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/rope_scaling.h"
 
@@ -19,7 +21,7 @@ class Fields {
   Fields(const GgufFile& gguf, std::string prefix, const std::string& where)
       : gguf_(gguf), prefix_(std::move(prefix)), where_(where) {}
 
-  std::optional<int32_t> integer(const std::string& name) const { return any_integer(prefix_ + name); }
+  std::optional<int32_t> integer(const std::string& name) const { return any_integer(asked(name)); }
 
   int32_t required_integer(const std::string& name) const {
     const std::optional<int32_t> value = integer(name);
@@ -38,7 +40,7 @@ class Fields {
   }
 
   std::optional<float> number(const std::string& name) const {
-    const std::optional<double> value = gguf_float(gguf_, prefix_ + name);
+    const std::optional<double> value = gguf_float(gguf_, asked(name));
     if (!value) return std::nullopt;
     // Also false for NaN; converting anything beyond a float's range would be undefined.
     if (!(std::abs(*value) <= static_cast<double>(std::numeric_limits<float>::max()))) {
@@ -47,22 +49,44 @@ class Fields {
     return static_cast<float>(*value);
   }
 
-  std::optional<std::string> text(const std::string& name) const {
-    return gguf_string(gguf_, prefix_ + name);
+  std::optional<bool> boolean(const std::string& name) const { return gguf_bool(gguf_, asked(name)); }
+
+  std::optional<std::string> text(const std::string& name) const { return gguf_string(gguf_, asked(name)); }
+
+  /// Refuses metadata under the prefix that was never asked for and is not among `harmless`: it may change
+  /// what the model is.
+  void refuse_others(std::initializer_list<std::string_view> harmless) const {
+    for (auto it = gguf_.metadata.lower_bound(prefix_); it != gguf_.metadata.end(); ++it) {
+      if (!it->first.starts_with(prefix_)) break;
+      const std::string_view name = std::string_view(it->first).substr(prefix_.size());
+      if (asked_.contains(it->first) || std::find(harmless.begin(), harmless.end(), name) != harmless.end()) {
+        continue;
+      }
+      bad_input("{}: the metadata {} is not known; this variant is not supported", where_,
+                printable(it->first));
+    }
   }
 
   const std::string& where() const { return where_; }
 
  private:
+  const std::string& asked(const std::string& name) const { return *asked_.insert(prefix_ + name).first; }
+
   const GgufFile& gguf_;
   std::string prefix_;
   const std::string& where_;
+  mutable std::set<std::string> asked_;  // whole names
 };
 
 struct NamePair {
   std::string_view gguf;
   std::string_view hugging_face;
 };
+
+// Tensors that are read into the config.
+constexpr const char* kRopeFactors = "rope_freqs.weight";
+constexpr const char* kShortFactors = "rope_factors_short.weight";
+constexpr const char* kLongFactors = "rope_factors_long.weight";
 
 constexpr NamePair kModelNames[] = {
     {"token_embd.weight", "model.embed_tokens.weight"},
@@ -72,16 +96,16 @@ constexpr NamePair kModelNames[] = {
 };
 
 constexpr NamePair kLayerNames[] = {
-    {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
-    {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
-    {"attn_output", "self_attn.o_proj"}, {"ffn_norm", "post_attention_layernorm"},
+    {"attn_q", "self_attn.q_proj"},      {"attn_k", "self_attn.k_proj"},
+    {"attn_v", "self_attn.v_proj"},      {"attn_output", "self_attn.o_proj"},
     {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
-    {"ffn_down", "mlp.down_proj"},
+    {"ffn_down", "mlp.down_proj"},       {"attn_qkv", "self_attn.qkv_proj"},
+    {"attn_q_norm", "self_attn.q_norm"}, {"attn_k_norm", "self_attn.k_norm"},
 };
 
 /// The Hugging Face name of a tensor. A name without a counterpart stays recognizable, and is refused later
 /// if it belongs to a layer.
-std::string hugging_face_name(const std::string& name) {
+std::string hugging_face_name(const std::string& name, const ModelConfig& config) {
   for (const NamePair& pair : kModelNames) {
     if (name == pair.gguf) return std::string(pair.hugging_face);
   }
@@ -92,21 +116,42 @@ std::string hugging_face_name(const std::string& name) {
   const std::string layer = name.substr(kLayerPrefix.size(), number_end - kLayerPrefix.size());
   const std::string rest = name.substr(number_end + 1);
   const size_t kind = rest.rfind('.');  // .weight or .bias
-  for (const NamePair& pair : kLayerNames) {
-    if (kind != std::string::npos && rest.compare(0, kind, pair.gguf) == 0) {
+  const BlockNormNames norms = block_norm_names(config.block_norms);
+  const NamePair norm_names[] = {{"attn_norm", norms.before_attention},
+                                 {"post_attention_norm", norms.after_attention},
+                                 {"ffn_norm", norms.before_mlp},
+                                 {"post_ffw_norm", norms.after_mlp}};
+  if (config.fused_matrices && rest == "ffn_up.weight") {
+    return fmt::format("model.layers.{}.mlp.gate_up_proj.weight", layer);
+  }
+  for (const std::span<const NamePair> pairs :
+       {std::span<const NamePair>(kLayerNames), std::span<const NamePair>(norm_names)}) {
+    for (const NamePair& pair : pairs) {
+      if (kind == std::string::npos || rest.compare(0, kind, pair.gguf) != 0) continue;
+      if (pair.hugging_face.empty()) continue;
       return fmt::format("model.layers.{}.{}{}", layer, pair.hugging_face, rest.substr(kind));
     }
   }
   return fmt::format("model.layers.{}.{}", layer, rest);
 }
 
+/// The name of an architecture in GGUF files.
+std::string gguf_name(Architecture architecture) {
+  return architecture == Architecture::kGemma3 ? "gemma3" : architecture_name(architecture);
+}
+
 Architecture parse_architecture(const GgufFile& gguf, const std::string& where) {
   const std::optional<std::string> name = gguf_string(gguf, "general.architecture");
   if (!name) bad_input("{}: the metadata general.architecture is missing", where);
-  if (*name == "llama") return Architecture::kLlama;
-  if (*name == "qwen2") return Architecture::kQwen2;
-  bad_input("{}: the architecture {} is not supported; llama (Mistral included) and qwen2 are", where,
-            printable(*name));
+  // A Mistral is a llama here.
+  std::string known;
+  for (const Architecture architecture : kArchitectures) {
+    if (architecture == Architecture::kMistral) continue;
+    if (*name == gguf_name(architecture)) return architecture;
+    known += (known.empty() ? "" : ", ") + gguf_name(architecture);
+  }
+  bad_input("{}: the architecture {} is not supported; these are: {} (Mistral is a llama)", where,
+            printable(*name), known);
 }
 
 /// Reads the YaRN scaling as llama.cpp does for these architectures, which always rounds the bounds of the
@@ -125,19 +170,19 @@ void parse_yarn(const Fields& fields, RopeScaling& scaling) {
   scaling.yarn.beta_slow = fields.number("rope.scaling.yarn_beta_slow").value_or(usual.beta_slow);
 }
 
-/// Reads the scaling of positions, and sets the context to the scaled one.
-RopeScaling parse_rope_scaling(const Fields& fields, int32_t& context) {
+/// Reads the scaling of positions, and sets the context to the scaled one if it is to be extended.
+RopeScaling parse_rope_scaling(const Fields& fields, bool extend, int32_t& context) {
   RopeScaling scaling;
   const std::optional<std::string> kind = fields.text("rope.scaling.type");
+  const std::optional<float> new_factor = fields.number("rope.scaling.factor");
   const std::optional<float> old_factor = fields.number("rope.scale_linear");
-  if (!kind && !old_factor) return scaling;
   if (kind && *kind == "none") return scaling;
   const bool yarn = kind && *kind == "yarn";
   if (kind && *kind != "linear" && !yarn) {
     bad_input("{}: RoPE scaling of type {} is not supported; none, linear and yarn are", fields.where(),
               printable(*kind));
   }
-  const float factor = fields.number("rope.scaling.factor").value_or(old_factor.value_or(0.0f));
+  const float factor = new_factor.value_or(old_factor.value_or(0.0f));
   if (factor == 0.0f || factor == 1.0f) return scaling;  // converters write 0 for "not scaled"
   scaling.kind = yarn ? RopeScaling::Kind::kYarn : RopeScaling::Kind::kLinear;
   scaling.factor = factor;
@@ -146,26 +191,29 @@ RopeScaling parse_rope_scaling(const Fields& fields, int32_t& context) {
     scaling.original_context = original.value_or(context);
     parse_yarn(fields, scaling);
   }
-  context = scaled_context(context, original, factor);
+  if (extend) context = scaled_context(context, original, factor);
   return scaling;
 }
 
-void check_rope_dimensions(const Fields& fields, const ModelConfig& config) {
+/// The number of elements of a head that are rotated; 0 for all.
+int32_t rotary_elements(const Fields& fields, const ModelConfig& config) {
   const int32_t rotated = fields.integer("rope.dimension_count").value_or(config.head_dim);
-  if (rotated != config.head_dim) {
+  if (rotated == config.head_dim) return 0;
+  if (config.architecture != Architecture::kPhi3 || rotated < 2) {
     bad_input("{}: RoPE over {} of the {} elements of a head is not supported", fields.where(), rotated,
               config.head_dim);
   }
+  return rotated;
 }
 
 int32_t head_size(const Fields& fields, const ModelConfig& config) {
-  const std::optional<int32_t> key = fields.integer("attention.key_length");
+  std::optional<int32_t> key = fields.integer("attention.key_length");
   if (!key) {
     if (config.heads < 1 || config.hidden_size % config.heads != 0) {
       bad_input("{}: the size of a head is missing, and {} is no multiple of {} heads", fields.where(),
                 config.hidden_size, config.heads);
     }
-    return config.hidden_size / config.heads;
+    key = config.hidden_size / config.heads;
   }
   if (fields.integer("attention.value_length").value_or(*key) != *key) {
     bad_input("{}: keys and values of different lengths are not supported", fields.where());
@@ -195,48 +243,140 @@ void parse_special_tokens(const Fields& fields, ModelConfig& config) {
   }
 }
 
-std::vector<float> read_rope_factors(const GgufFile& gguf, const ModelConfig& config,
+std::vector<float> read_rope_factors(const GgufFile& gguf, const char* name, const ModelConfig& config,
                                      const std::string& where) {
-  const auto found = gguf.tensors.find("rope_freqs.weight");
+  const auto found = gguf.tensors.find(name);
   if (found == gguf.tensors.end()) return {};
   const TensorView& tensor = found->second;
-  if (tensor.shape.size() != 1 || tensor.columns() != config.head_dim / 2) {
-    bad_input("{}: tensor rope_freqs.weight has the shape {} but should have [{}]", where,
-              shape_text(tensor.shape), config.head_dim / 2);
+  if (tensor.shape.size() != 1 || tensor.columns() != rotated_elements(config) / 2) {
+    bad_input("{}: tensor {} has the shape {} but should have [{}]", where, name, shape_text(tensor.shape),
+              rotated_elements(config) / 2);
   }
   std::vector<float> factors(static_cast<size_t>(tensor.columns()));
   tensor.read_row(0, factors);
   return factors;
 }
 
+/// Reads the LongRoPE scaling of a Phi-3, which has no type: the factors are tensors.
+void parse_long_rope(const GgufFile& gguf, const Fields& fields, ModelConfig& config) {
+  LongRope factors = {.short_factors = read_rope_factors(gguf, kShortFactors, config, fields.where()),
+                      .long_factors = read_rope_factors(gguf, kLongFactors, config, fields.where())};
+  if (factors.short_factors.empty() && factors.long_factors.empty()) return;
+  if (config.rope_scaling.kind != RopeScaling::Kind::kNone) {
+    bad_input("{}: RoPE scaling of two kinds is not supported", fields.where());
+  }
+  factors.attention_factor = fields.number("rope.scaling.attn_factor").value_or(1.0f);
+  config.rope_scaling.kind = RopeScaling::Kind::kLongRope;
+  config.rope_scaling.original_context =
+      fields.integer("rope.scaling.original_context_length").value_or(config.context);
+  config.rope_scaling.factor = static_cast<float>(config.context) /
+                               static_cast<float>(std::max(config.rope_scaling.original_context, 1));
+  config.rope_scaling.long_rope = std::move(factors);
+}
+
+/// Reads what sets a Gemma 2 or 3 apart as llama.cpp does.
+void parse_gemma(const Fields& fields, ModelConfig& config) {
+  const bool third = config.architecture == Architecture::kGemma3;
+  config.block_norms = BlockNorms::kBoth;
+  config.activation = Activation::kGeluTanh;
+  if (third) {
+    config.head_norm = HeadNorm::kPerHead;
+    config.window_rope_theta = fields.number("rope.freq_base_swa").value_or(1e4f);
+  }
+  if (!third) config.soft_caps.scores = fields.number("attn_logit_softcapping").value_or(50.0f);
+  config.soft_caps.logits = fields.number("final_logit_softcapping").value_or(third ? 0.0f : 30.0f);
+  // Files do not state the factor on scores. The largest models, known by their layers, have another one.
+  const bool largest = config.layers == (third ? 62 : 46);
+  const int32_t size = largest ? config.hidden_size / std::max(config.heads, 1) : config.head_dim;
+  config.scales = {.embedding = std::sqrt(static_cast<float>(config.hidden_size)),
+                   .attention = 1.0f / std::sqrt(static_cast<float>(size))};
+  const std::optional<int32_t> window = fields.integer("attention.sliding_window");
+  if (!window && third)
+    bad_input("{}: the metadata gemma3.attention.sliding_window is missing", fields.where());
+  config.sliding_window = window.value_or(4096);
+  const int32_t pattern = fields.integer("attention.sliding_window_pattern").value_or(third ? 6 : 2);
+  if (pattern < 1) bad_input("{}: attention.sliding_window_pattern is {}", fields.where(), pattern);
+  for (int32_t layer = pattern - 1; layer < config.layers && config.sliding_window > 0; layer += pattern) {
+    config.windowless_layers.push_back(layer);
+  }
+  if (std::ssize(config.windowless_layers) == config.layers) {
+    config.windowless_layers.clear();
+    config.sliding_window = 0;
+  }
+}
+
+/// Reads the four factors of a Granite as llama.cpp does: each that is absent or 0 has no effect.
+Scales parse_granite_scales(const Fields& fields) {
+  const auto factor = [&fields](const char* key, float usual) {
+    const float value = fields.number(key).value_or(0.0f);
+    return value == 0.0f ? usual : value;
+  };
+  return {.embedding = factor("embedding_scale", 1.0f),
+          .residual = factor("residual_scale", 1.0f),
+          .attention = factor("attention.scale", 0.0f),
+          .logits = 1.0f / factor("logit_scale", 1.0f)};
+}
+
 ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   ModelConfig config;
   config.architecture = parse_architecture(gguf, where);
-  const Fields fields(gguf, architecture_name(config.architecture) + ".", where);
+  const Fields fields(gguf, gguf_name(config.architecture) + ".", where);
   if (fields.integer("expert_count").value_or(0) > 0) {
     bad_input("{}: mixtures of experts are not supported", where);
   }
   config.hidden_size = fields.required_integer("embedding_length");
   config.intermediate_size = fields.required_integer("feed_forward_length");
   config.layers = fields.required_integer("block_count");
+  validate_layers(config.layers, where);
   config.heads = fields.required_integer("attention.head_count");
   config.kv_heads = fields.integer("attention.head_count_kv").value_or(config.heads);
   config.head_dim = head_size(fields, config);
   config.vocab_size = vocabulary_size(gguf, where);
   config.context = fields.required_integer("context_length");
-  config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
+  const bool smollm3 = config.architecture == Architecture::kSmolLm3;
+  const bool granite = config.architecture == Architecture::kGranite;
+  const bool olmo2 = config.architecture == Architecture::kOlmo2;
+  const bool gemma =
+      config.architecture == Architecture::kGemma2 || config.architecture == Architecture::kGemma3;
+  if (gemma) parse_gemma(fields, config);
+  if (!smollm3 && !granite && !olmo2 && !gemma) {
+    config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
+  }
   const std::optional<float> epsilon = fields.number("attention.layer_norm_rms_epsilon");
   if (!epsilon) bad_input("{}: the metadata attention.layer_norm_rms_epsilon is missing", where);
   config.rms_norm_epsilon = *epsilon;
   config.rope_theta = fields.number("rope.freq_base").value_or(config.rope_theta);
-  config.rope_scaling = parse_rope_scaling(fields, config.context);
-  config.rope_interleaved = config.architecture == Architecture::kLlama;
+  config.rope_scaling =
+      parse_rope_scaling(fields, config.architecture != Architecture::kGemma3, config.context);
+  config.rope_interleaved = config.architecture == Architecture::kLlama || smollm3 || granite;
+  if (smollm3) {
+    for (int32_t layer = 3; layer < config.layers; layer += 4) config.unrotated_layers.push_back(layer);
+  }
   config.tied_embeddings = !gguf.tensors.contains("output.weight");
   config.qkv_bias = gguf.tensors.contains("blk.0.attn_q.bias") || config.architecture == Architecture::kQwen2;
+  if (granite) {
+    config.scales = parse_granite_scales(fields);
+    // Of these models llama.cpp takes it for a switch of the rotation.
+    if (!fields.boolean("rope.scaling.finetuned").value_or(true)) {
+      for (int32_t layer = 0; layer < config.layers; ++layer) config.unrotated_layers.push_back(layer);
+    }
+  }
+  if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
+  if (olmo2) {
+    config.head_norm = HeadNorm::kWhole;
+    config.block_norms = BlockNorms::kAfter;
+  }
   parse_special_tokens(fields, config);
   validate(config, where);
-  check_rope_dimensions(fields, config);
-  config.rope_frequency_factors = read_rope_factors(gguf, config, where);
+  config.rotary_dim = rotary_elements(fields, config);
+  if (config.architecture == Architecture::kPhi3) {
+    config.fused_matrices = true;
+    parse_long_rope(gguf, fields, config);
+  }
+  // What converters add that changes nothing, or repeats what is read elsewhere.
+  fields.refuse_others({"vocab_size", "tensor_data_layout", "expert_used_count", "rope.scaling.finetuned",
+                        "rope.scaling.original_context_length"});
+  config.rope_frequency_factors = read_rope_factors(gguf, kRopeFactors, config, where);
   validate(config, where);
   return config;
 }
@@ -255,8 +395,11 @@ Checkpoint gguf_checkpoint(const GgufFile& gguf, const std::filesystem::path& pa
   checkpoint.tokenizer = {TokenizerSource::Kind::kGguf, path};
   if (gguf.file) checkpoint.files.push_back(gguf.file);
   for (const auto& entry : gguf.tensors) {
-    if (entry.first == "rope_freqs.weight") continue;  // is in the config
-    if (!checkpoint.tensors.emplace(hugging_face_name(entry.first), entry.second).second) {
+    const bool factors =
+        entry.first == kRopeFactors || (checkpoint.config.rope_scaling.kind == RopeScaling::Kind::kLongRope &&
+                                        (entry.first == kShortFactors || entry.first == kLongFactors));
+    if (factors) continue;
+    if (!checkpoint.tensors.emplace(hugging_face_name(entry.first, checkpoint.config), entry.second).second) {
       bad_input("{}: tensor {} is there under two names", where, printable(entry.first));
     }
   }

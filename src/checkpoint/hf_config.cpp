@@ -1,12 +1,15 @@
 #include "checkpoint/hf_config.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/input_file.h"
 #include "base/json_fields.h"
 #include "base/printable.h"
-#include "checkpoint/rope_scaling.h"
+#include "checkpoint/hf_rope.h"
 
 namespace verbatim {
 
@@ -18,6 +21,25 @@ namespace {
 constexpr size_t kLongestConfig = 16 << 20;
 constexpr int kDeepestConfig = 32;
 
+/// A family of decoders, as config.json names it.
+struct Family {
+  Architecture architecture;
+  std::string_view type;
+  std::string_view class_name;
+};
+constexpr Family kFamilies[] = {
+    {Architecture::kLlama, "llama", "LlamaForCausalLM"},
+    {Architecture::kMistral, "mistral", "MistralForCausalLM"},
+    {Architecture::kQwen2, "qwen2", "Qwen2ForCausalLM"},
+    {Architecture::kQwen3, "qwen3", "Qwen3ForCausalLM"},
+    {Architecture::kSmolLm3, "smollm3", "SmolLM3ForCausalLM"},
+    {Architecture::kGranite, "granite", "GraniteForCausalLM"},
+    {Architecture::kOlmo2, "olmo2", "Olmo2ForCausalLM"},
+    {Architecture::kPhi3, "phi3", "Phi3ForCausalLM"},
+    {Architecture::kGemma2, "gemma2", "Gemma2ForCausalLM"},
+    {Architecture::kGemma3, "gemma3_text", "Gemma3ForCausalLM"},
+};
+
 Architecture parse_architecture(const JsonFields& fields) {
   const std::optional<std::string> type = fields.text("model_type");
   std::string name = type.value_or("");
@@ -27,29 +49,47 @@ Architecture parse_architecture(const JsonFields& fields) {
       name = classes->front().get<std::string>();
     }
   }
-  if (name == "llama" || name == "LlamaForCausalLM") return Architecture::kLlama;
-  if (name == "mistral" || name == "MistralForCausalLM") return Architecture::kMistral;
-  if (name == "qwen2" || name == "Qwen2ForCausalLM") return Architecture::kQwen2;
-  if (name.empty())
-    bad_input("{}: model_type is missing; it should be llama, mistral or qwen2", fields.where());
-  bad_input("{}: the model_type {} is not supported; llama, mistral and qwen2 are", fields.where(),
-            printable(name));
+  std::vector<std::string_view> known;
+  for (const Family& family : kFamilies) {
+    if (name == family.type || name == family.class_name) return family.architecture;
+    known.push_back(family.type);
+  }
+  if (name.empty()) {
+    bad_input("{}: model_type is missing; it should be one of {}", fields.where(), fmt::join(known, ", "));
+  }
+  bad_input("{}: the model_type {} is not supported; these are: {}", fields.where(), printable(name),
+            fmt::join(known, ", "));
+}
+
+bool is_gemma(Architecture architecture) {
+  return architecture == Architecture::kGemma2 || architecture == Architecture::kGemma3;
 }
 
 void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
   const std::string& where = fields.where();
-  const std::string activation = fields.text("hidden_act").value_or("silu");
-  if (activation != "silu") {
-    bad_input("{}: hidden_act {} is not supported; silu is", where, printable(activation));
+  if (is_gemma(architecture)) {
+    // Of these models Transformers ignores hidden_act.
+    constexpr const char* kGelu = "gelu_pytorch_tanh";
+    const std::string activation = fields.text("hidden_activation").value_or(kGelu);
+    if (activation != kGelu) {
+      bad_input("{}: hidden_activation {} is not supported; {} is", where, printable(activation), kGelu);
+    }
+    if (fields.boolean("use_bidirectional_attention").value_or(false)) {
+      bad_input("{}: use_bidirectional_attention true is not supported", where);
+    }
+  } else {
+    const std::string activation = fields.text("hidden_act").value_or("silu");
+    if (activation != "silu") {
+      bad_input("{}: hidden_act {} is not supported; silu is", where, printable(activation));
+    }
   }
-  // Qwen2 has biases of its own and ignores this field.
-  if (architecture != Architecture::kQwen2 && fields.boolean("attention_bias").value_or(false)) {
-    bad_input("{}: attention_bias true, a bias on the attention's output, is not supported", where);
+  // Qwen2 has biases of its own and ignores this field. Phi-3 has none and ignores it, too.
+  const bool ignored = architecture == Architecture::kQwen2 || architecture == Architecture::kPhi3;
+  if (!ignored && fields.boolean("attention_bias").value_or(false)) {
+    bad_input("{}: attention_bias true, which adds a bias to the attention's output, is not supported",
+              where);
   }
   if (fields.boolean("mlp_bias").value_or(false)) bad_input("{}: mlp_bias true is not supported", where);
-  if (fields.number("partial_rotary_factor").value_or(1.0f) != 1.0f) {
-    bad_input("{}: a partial_rotary_factor other than 1 is not supported", where);
-  }
   if (fields.find("quantization_config") != nullptr) {
     bad_input(
         "{}: quantized checkpoints (quantization_config) are not supported; use the original in F16 or BF16",
@@ -57,126 +97,145 @@ void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
   }
 }
 
-/// Reads the settings of YaRN as Transformers does: one that is absent, null or 0 is derived or has its usual
-/// value.
-RopeScaling parse_yarn(const JsonFields& fields, int32_t context, std::optional<int32_t> original) {
-  constexpr YarnScaling kUsual;
-  const auto given = [&fields](const char* key, float usual) {
-    const float value = fields.number(key).value_or(0.0f);
-    return value != 0.0f ? value : usual;
-  };
-  RopeScaling scaling;
-  scaling.kind = RopeScaling::Kind::kYarn;
-  scaling.original_context = original.value_or(context);
-  std::optional<float> factor = fields.number("factor");
-  if (!factor && original && *original > 0) {
-    factor = static_cast<float>(static_cast<double>(context) / *original);
+/// The layers for which `chosen(layer)` holds.
+template <typename Chosen>
+std::vector<int32_t> layers_where(const ModelConfig& config, Chosen&& chosen) {
+  std::vector<int32_t> layers;
+  for (int32_t layer = 0; layer < config.layers; ++layer) {
+    if (chosen(layer)) layers.push_back(layer);
   }
-  scaling.factor = factor ? *factor : fields.required_number("factor");
-  scaling.yarn = {
-      .attention_factor = fields.number("attention_factor")
-                              .value_or(yarn_attention_factor(scaling.factor, fields.number("mscale"),
-                                                              fields.number("mscale_all_dim"))),
-      .beta_fast = given("beta_fast", kUsual.beta_fast),
-      .beta_slow = given("beta_slow", kUsual.beta_slow),
-      .truncate = fields.boolean("truncate").value_or(kUsual.truncate)};
-  return scaling;
+  return layers;
 }
 
-/// Reads the scaling of positions. `context` is the config's max_position_embeddings, `original` the context
-/// before scaling that the config states, if any.
-RopeScaling parse_rope_scaling(const JsonFields& fields, int32_t context, std::optional<int32_t> original) {
-  RopeScaling scaling;
-  std::optional<std::string> kind = fields.text("rope_type");
-  if (!kind) kind = fields.text("type");
-  if (!kind && fields.find("factor") != nullptr) {
-    bad_input("{}: rope_scaling has a factor but no rope_type", fields.where());
+/// Reads the kind of attention of each layer, a list in newer files: whether the layer has a window. Nothing
+/// if there is no such list.
+std::optional<std::vector<bool>> parse_layer_types(const JsonFields& fields, const ModelConfig& config) {
+  const json* const types = fields.find("layer_types");
+  if (types == nullptr) return std::nullopt;
+  if (!types->is_array() || types->size() != static_cast<size_t>(config.layers)) {
+    bad_input("{}: layer_types should be a list with an entry per layer", fields.where());
   }
-  if (!kind || *kind == "default") return scaling;
-  if (*kind == "linear") {
-    scaling.kind = RopeScaling::Kind::kLinear;
-    scaling.factor = fields.required_number("factor");
-    return scaling;
+  std::vector<bool> windows;
+  for (const json& type : *types) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      bad_input("{}: layer_types has {}; full_attention and sliding_attention are supported", fields.where(),
+                printable(type.dump()));
+    }
+    windows.push_back(type == "sliding_attention");
   }
-  if (*kind == "llama3") {
-    scaling.kind = RopeScaling::Kind::kLlama3;
-    scaling.factor = fields.required_number("factor");
-    scaling.low_frequency_factor = fields.required_number("low_freq_factor");
-    scaling.high_frequency_factor = fields.required_number("high_freq_factor");
-    scaling.original_context = fields.required_integer("original_max_position_embeddings");
-    return scaling;
-  }
-  if (*kind == "dynamic") {
-    scaling.kind = RopeScaling::Kind::kDynamic;
-    scaling.factor = fields.required_number("factor");
-    scaling.original_context = context;  // in Transformers too, whatever else the file states
-    return scaling;
-  }
-  if (*kind == "yarn") return parse_yarn(fields, context, original);
-  bad_input("{}: rope_scaling of type {} is not supported; default, linear, dynamic, yarn and llama3 are",
-            fields.where(), printable(*kind));
+  return windows;
 }
 
-/// Whether the longest sequence follows from the scaling. Files with Llama 3's state the scaled one.
-bool extends_context(RopeScaling::Kind kind) {
-  using Kind = RopeScaling::Kind;
-  return kind == Kind::kLinear || kind == Kind::kDynamic || kind == Kind::kYarn;
+/// Sets the window, and the layers without it. `windowed(layer)` says what Transformers assumes of a layer
+/// where the file does not list the kinds of its layers.
+template <typename Windowed>
+void set_windows(const JsonFields& fields, int32_t window, Windowed&& windowed, ModelConfig& config) {
+  const std::optional<std::vector<bool>> listed = parse_layer_types(fields, config);
+  if (window == 0) return;
+  config.windowless_layers = layers_where(config, [&](int32_t layer) {
+    return listed ? !(*listed)[static_cast<size_t>(layer)] : !windowed(layer);
+  });
+  config.sliding_window = window;
+  if (std::ssize(config.windowless_layers) < config.layers) return;
+  config.windowless_layers.clear();
+  config.sliding_window = 0;
 }
 
-/// Older files have rope_theta and rope_scaling, newer ones an object rope_parameters with both.
-void parse_rope(const JsonFields& fields, ModelConfig& config) {
-  constexpr const char* kOriginal = "original_max_position_embeddings";
-  const int32_t stated = config.context;
-  config.rope_theta = fields.number("rope_theta").value_or(config.rope_theta);
-  for (const char* key : {"rope_scaling", "rope_parameters"}) {
-    const json* value = fields.find(key);
-    if (value == nullptr) continue;
-    const JsonFields parameters(*value, fields.where(), key);
-    std::optional<int32_t> original = fields.integer(kOriginal);
-    if (!original) original = parameters.integer(kOriginal);
-    config.rope_scaling = parse_rope_scaling(parameters, stated, original);
-    config.context = extends_context(config.rope_scaling.kind)
-                         ? scaled_context(stated, original, config.rope_scaling.factor)
-                         : stated;
-    config.rope_theta = parameters.number("rope_theta").value_or(config.rope_theta);
-    if (parameters.number("partial_rotary_factor").value_or(1.0f) != 1.0f) {
-      bad_input("{}: a partial_rotary_factor other than 1 is not supported", fields.where());
+/// Reads the window in which positions see others. Needs the unrotated layers.
+void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
+  const bool stated = fields.has("sliding_window");
+  const bool none =
+      config.architecture == Architecture::kSmolLm3 || config.architecture == Architecture::kPhi3;
+  const int32_t usual = none ? 0 : 4096;  // as Transformers assumes
+  const int32_t window = stated ? fields.integer("sliding_window").value_or(0) : usual;
+  if (stated && window < 0) bad_input("{}: sliding_window is {}", fields.where(), window);
+  const bool used = fields.boolean("use_sliding_window").value_or(false);
+  switch (config.architecture) {
+    case Architecture::kLlama:
+    case Architecture::kGranite:
+    case Architecture::kOlmo2:
+      return;
+    case Architecture::kMistral:
+    case Architecture::kPhi3:
+      config.sliding_window = window;
+      return;
+    case Architecture::kQwen2:
+    case Architecture::kQwen3: {
+      constexpr int32_t kFirstWindow = 28;  // what Transformers assumes
+      const int32_t first = fields.integer("max_window_layers").value_or(kFirstWindow);
+      return set_windows(
+          fields, used ? window : 0, [first](int32_t layer) { return layer >= first; }, config);
+    }
+    case Architecture::kGemma2:
+      return set_windows(
+          fields, window, [](int32_t layer) { return layer % 2 == 0; }, config);
+    case Architecture::kGemma3: {
+      constexpr int32_t kUsualPattern = 6;  // what Transformers assumes
+      const int32_t pattern =
+          fields.integer("sliding_window_pattern")
+              .value_or(fields.integer("_sliding_window_pattern").value_or(kUsualPattern));
+      if (pattern < 1) bad_input("{}: sliding_window_pattern is {}", fields.where(), pattern);
+      return set_windows(
+          fields, window, [pattern](int32_t layer) { return (layer + 1) % pattern != 0; }, config);
+    }
+    case Architecture::kSmolLm3: {
+      const std::vector<int32_t>& unrotated = config.unrotated_layers;
+      return set_windows(
+          fields, used ? window : 0,
+          [&](int32_t layer) { return std::binary_search(unrotated.begin(), unrotated.end(), layer); },
+          config);
     }
   }
 }
 
-/// The number of first layers that attend to all positions, while the other layers use the window.
-int32_t full_attention_layers(const JsonFields& fields, const ModelConfig& config) {
-  constexpr int32_t kDefault = 28;  // what Transformers assumes
-  const json* types = fields.find("layer_types");
-  if (types == nullptr)
-    return std::min(fields.integer("max_window_layers").value_or(kDefault), config.layers);
-  int32_t full = 0;
-  const bool valid = types->is_array() && types->size() == static_cast<size_t>(config.layers);
-  for (const json& type : valid ? *types : json::array()) full += type == "full_attention" ? 1 : 0;
-  if (!valid) bad_input("{}: layer_types should be a list with an entry per layer", fields.where());
-  return full;
+/// Reads what sets a Gemma 2 or 3 apart, with what Transformers assumes where nothing is stated.
+void parse_gemma(const JsonFields& fields, ModelConfig& config) {
+  const bool third = config.architecture == Architecture::kGemma3;
+  config.block_norms = BlockNorms::kBoth;
+  config.norms_less_one = true;
+  config.activation = Activation::kGeluTanh;
+  if (third) config.head_norm = HeadNorm::kPerHead;
+  config.rope_theta = third ? 1e6f : 1e4f;
+  if (third) config.window_rope_theta = fields.number("rope_local_base_freq").value_or(1e4f);
+  const auto cap = [&fields](const char* key, float usual) {
+    return fields.has(key) ? fields.number(key).value_or(0.0f) : usual;
+  };
+  config.soft_caps = {.scores = cap("attn_logit_softcapping", third ? 0.0f : 50.0f),
+                      .logits = cap("final_logit_softcapping", third ? 0.0f : 30.0f)};
+  const float scalar = fields.number("query_pre_attn_scalar").value_or(256.0f);
+  if (!(scalar > 0.0f)) bad_input("{}: query_pre_attn_scalar is {}", fields.where(), scalar);
+  config.scales = {.embedding = std::sqrt(static_cast<float>(config.hidden_size)),
+                   .attention = 1.0f / std::sqrt(scalar)};
 }
 
-int32_t parse_sliding_window(const JsonFields& fields, const ModelConfig& config) {
-  const bool stated = fields.has("sliding_window");
-  const int32_t window =
-      stated ? fields.integer("sliding_window").value_or(0) : 4096;  // as Transformers assumes
-  if (stated && window < 0) bad_input("{}: sliding_window is {}", fields.where(), window);
-  switch (config.architecture) {
-    case Architecture::kLlama:
-      return 0;
-    case Architecture::kMistral:
-      return window;
-    case Architecture::kQwen2:
-      break;
+/// Reads the four factors of a Granite, each of which is 1 where it is not stated.
+Scales parse_granite_scales(const JsonFields& fields) {
+  const auto factor = [&fields](const char* key) {
+    const float value = fields.number(key).value_or(1.0f);
+    if (!(value > 0.0f)) bad_input("{}: {} is {}; it should be positive", fields.where(), key, value);
+    return value;
+  };
+  return {.embedding = factor("embedding_multiplier"),
+          .residual = factor("residual_multiplier"),
+          .attention = factor("attention_multiplier"),
+          .logits = 1.0f / factor("logits_scaling")};
+}
+
+/// Reads the layers of a SmolLM3 that do not rotate: a list with 0 for each, or every so many layers.
+std::vector<int32_t> parse_unrotated_layers(const JsonFields& fields, const ModelConfig& config) {
+  constexpr int32_t kUsualInterval = 4;  // what Transformers assumes
+  const int32_t interval = fields.integer("no_rope_layer_interval").value_or(kUsualInterval);
+  if (interval < 1) bad_input("{}: no_rope_layer_interval is {}", fields.where(), interval);
+  const json* const rotates = fields.find("no_rope_layers");  // in spite of its name
+  if (rotates == nullptr) {
+    return layers_where(config, [&](int32_t layer) { return (layer + 1) % interval == 0; });
   }
-  if (!fields.boolean("use_sliding_window").value_or(false)) return 0;
-  const int32_t full = full_attention_layers(fields, config);
-  if (full >= config.layers) return 0;
-  if (full <= 0) return window;
-  bad_input("{}: a sliding window in some layers only ({} of {} without) is not supported", fields.where(),
-            full, config.layers);
+  if (!rotates->is_array() || rotates->size() != static_cast<size_t>(config.layers) ||
+      !std::all_of(rotates->begin(), rotates->end(),
+                   [](const json& value) { return value == 0 || value == 1; })) {
+    bad_input("{}: no_rope_layers should be a list with 0 or 1 for each layer", fields.where());
+  }
+  return layers_where(config, [&](int32_t layer) { return (*rotates)[static_cast<size_t>(layer)] == 0; });
 }
 
 std::vector<int32_t> parse_token_ids(const JsonFields& fields, const char* key) {
@@ -228,23 +287,43 @@ ModelConfig parse_hf_config(std::string_view config_json,
   config.hidden_size = fields.required_integer("hidden_size");
   config.intermediate_size = fields.required_integer("intermediate_size");
   config.layers = fields.required_integer("num_hidden_layers");
+  validate_layers(config.layers, file);
   config.heads = fields.required_integer("num_attention_heads");
   config.kv_heads = fields.integer("num_key_value_heads").value_or(config.heads);
   config.vocab_size = fields.required_integer("vocab_size");
   config.context = fields.required_integer("max_position_embeddings");
-  config.rms_norm_epsilon = fields.number("rms_norm_eps").value_or(1e-6f);  // as Transformers assumes
-  config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(false);
+  const bool olmo2 = config.architecture == Architecture::kOlmo2;
+  const bool phi3 = config.architecture == Architecture::kPhi3;
+  config.fused_matrices = phi3;
+  config.rms_norm_epsilon =
+      fields.number("rms_norm_eps").value_or(olmo2 || phi3 ? 1e-5f : 1e-6f);  // as Transformers assumes
+  const bool smollm3 = config.architecture == Architecture::kSmolLm3;
+  const bool gemma = is_gemma(config.architecture);
+  config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(smollm3 || gemma);
   config.qkv_bias = config.architecture == Architecture::kQwen2;
+  if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
+  if (olmo2) {
+    config.head_norm = HeadNorm::kWhole;
+    config.block_norms = BlockNorms::kAfter;
+  }
   if (const std::optional<int32_t> head_dim = fields.integer("head_dim")) {
     config.head_dim = *head_dim;
+  } else if ((config.architecture == Architecture::kQwen3 || gemma) && !fields.has("head_dim")) {
+    config.head_dim = gemma ? 256 : 128;  // as Transformers assumes
   } else if (config.heads > 0 && config.hidden_size % config.heads == 0) {
     config.head_dim = config.hidden_size / config.heads;
   } else {
     bad_input("{}: head_dim is missing, and hidden_size {} is no multiple of num_attention_heads {}", file,
               config.hidden_size, config.heads);
   }
+  if (gemma) parse_gemma(fields, config);
+  if (config.architecture == Architecture::kGranite) config.scales = parse_granite_scales(fields);
+  if (smollm3) {
+    config.rope_theta = 2000000.0f;  // unless stated, as Transformers assumes
+    config.unrotated_layers = parse_unrotated_layers(fields, config);
+  }
   parse_rope(fields, config);
-  config.sliding_window = parse_sliding_window(fields, config);
+  parse_sliding_window(fields, config);
   parse_special_tokens(fields, config);
   config.origin = parse_origin(fields);
 

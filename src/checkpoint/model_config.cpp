@@ -34,6 +34,17 @@ void check_yarn(const ModelConfig& config, const std::string& where) {
   }
 }
 
+/// Checks divisors of the frequencies: none, or one for each rotated pair.
+void check_factors(const std::vector<float>& factors, const ModelConfig& config, const std::string& where) {
+  if (!factors.empty() && factors.size() != static_cast<size_t>(rotated_elements(config)) / 2) {
+    bad_input(
+        "{}: there are {} RoPE frequency factors for {} rotated elements of a head; it should be half as "
+        "many",
+        where, factors.size(), rotated_elements(config));
+  }
+  for (const float factor : factors) check_positive("RoPE frequency factor", factor, where);
+}
+
 void check_rope(const ModelConfig& config, const std::string& where) {
   check_positive("RoPE theta", config.rope_theta, where);
   const RopeScaling& scaling = config.rope_scaling;
@@ -47,41 +58,80 @@ void check_rope(const ModelConfig& config, const std::string& where) {
     }
   }
   using Kind = RopeScaling::Kind;
-  if (scaling.kind == Kind::kLlama3 || scaling.kind == Kind::kDynamic || scaling.kind == Kind::kYarn) {
+  if (scaling.kind == Kind::kLlama3 || scaling.kind == Kind::kDynamic || scaling.kind == Kind::kYarn ||
+      scaling.kind == Kind::kLongRope) {
     check_range("original context of the RoPE scaling", scaling.original_context, 1, 1 << 24, where);
   }
-  if (scaling.kind == Kind::kDynamic && config.head_dim < 4) {
-    bad_input("{}: dynamic RoPE scaling needs heads of at least 4, not {}", where, config.head_dim);
+  if (scaling.kind == Kind::kDynamic && rotated_elements(config) < 4) {
+    bad_input("{}: dynamic RoPE scaling needs heads of at least 4, not {}", where, rotated_elements(config));
   }
   if (scaling.kind == Kind::kYarn) check_yarn(config, where);
-  const std::vector<float>& factors = config.rope_frequency_factors;
-  if (!factors.empty() && factors.size() != static_cast<size_t>(config.head_dim) / 2) {
-    bad_input("{}: there are {} RoPE frequency factors for a head of {}; it should be half as many", where,
-              factors.size(), config.head_dim);
+  if (scaling.kind == Kind::kLongRope) {
+    check_positive("attention factor of the RoPE scaling", scaling.long_rope.attention_factor, where);
+    if (scaling.long_rope.short_factors.empty() || scaling.long_rope.long_factors.empty()) {
+      bad_input("{}: the short or the long factors of the RoPE scaling are missing", where);
+    }
   }
-  for (const float factor : factors) check_positive("RoPE frequency factor", factor, where);
+  check_factors(scaling.long_rope.short_factors, config, where);
+  check_factors(scaling.long_rope.long_factors, config, where);
+  check_factors(config.rope_frequency_factors, config, where);
+}
+
+void check_layers(const char* what, const std::vector<int32_t>& layers, const ModelConfig& config,
+                  const std::string& where) {
+  int32_t least = 0;
+  for (const int32_t layer : layers) {
+    if (layer < least || layer >= config.layers) {
+      bad_input("{}: the {} should be ascending numbers below {}, but {} is among them", where, what,
+                config.layers, layer);
+    }
+    least = layer + 1;
+  }
 }
 
 }  // namespace
 
+void validate_layers(int32_t layers, const std::string& where) {
+  check_range("number of layers", layers, 1, 1024, where);
+}
+
 void validate(const ModelConfig& config, const std::string& where) {
   check_range("hidden size", config.hidden_size, 1, 1 << 16, where);
   check_range("intermediate size", config.intermediate_size, 1, 1 << 20, where);
-  check_range("number of layers", config.layers, 1, 1024, where);
+  validate_layers(config.layers, where);
   check_range("number of heads", config.heads, 1, 1024, where);
   check_range("number of key-value heads", config.kv_heads, 1, config.heads, where);
   check_range("head size", config.head_dim, 2, 1024, where);
   check_range("vocabulary size", config.vocab_size, 1, 1 << 22, where);
   check_range("context", config.context, 1, 1 << 24, where);
   check_range("sliding window", config.sliding_window, 0, 1 << 24, where);
+  check_layers("layers without a window", config.windowless_layers, config, where);
+  check_layers("layers without rotation", config.unrotated_layers, config, where);
+  if (config.sliding_window == 0 && !config.windowless_layers.empty()) {
+    bad_input("{}: there is no window that some layers could be without", where);
+  }
   if (config.heads % config.kv_heads != 0) {
     bad_input("{}: {} heads cannot share {} key-value heads evenly", where, config.heads, config.kv_heads);
   }
   if (config.head_dim % 2 != 0) {
     bad_input("{}: the head size {} is odd, but RoPE rotates pairs", where, config.head_dim);
   }
+  check_range("number of rotated elements of a head", config.rotary_dim, 0, config.head_dim, where);
+  if (config.rotary_dim % 2 != 0) {
+    bad_input("{}: the number {} of rotated elements of a head is odd, but RoPE rotates pairs", where,
+              config.rotary_dim);
+  }
   check_positive("RMS norm epsilon", config.rms_norm_epsilon, where);
   check_rope(config, where);
+  check_positive("factor on the embedding", config.scales.embedding, where);
+  check_positive("factor on what layers add", config.scales.residual, where);
+  if (config.scales.attention != 0.0f) check_positive("factor on the scores", config.scales.attention, where);
+  check_positive("factor on the logits", config.scales.logits, where);
+  if (config.soft_caps.scores != 0.0f) check_positive("soft cap of scores", config.soft_caps.scores, where);
+  if (config.soft_caps.logits != 0.0f) check_positive("soft cap of logits", config.soft_caps.logits, where);
+  if (config.window_rope_theta != 0.0f) {
+    check_positive("RoPE theta of layers with a window", config.window_rope_theta, where);
+  }
   if (config.bos_token) check_range("BOS token", *config.bos_token, 0, config.vocab_size - 1, where);
   for (const int32_t token : config.eos_tokens) {
     check_range("EOS token", token, 0, config.vocab_size - 1, where);
@@ -96,6 +146,54 @@ std::string architecture_name(Architecture architecture) {
       return "mistral";
     case Architecture::kQwen2:
       return "qwen2";
+    case Architecture::kQwen3:
+      return "qwen3";
+    case Architecture::kSmolLm3:
+      return "smollm3";
+    case Architecture::kGranite:
+      return "granite";
+    case Architecture::kOlmo2:
+      return "olmo2";
+    case Architecture::kPhi3:
+      return "phi3";
+    case Architecture::kGemma2:
+      return "gemma2";
+    case Architecture::kGemma3:
+      return "gemma3_text";
+  }
+  return "unknown";
+}
+
+std::string_view head_norm_name(HeadNorm norm) {
+  switch (norm) {
+    case HeadNorm::kNone:
+      return "none";
+    case HeadNorm::kPerHead:
+      return "per head";
+    case HeadNorm::kWhole:
+      return "whole";
+  }
+  return "unknown";
+}
+
+std::string_view block_norms_name(BlockNorms norms) {
+  switch (norms) {
+    case BlockNorms::kBefore:
+      return "before";
+    case BlockNorms::kAfter:
+      return "after";
+    case BlockNorms::kBoth:
+      return "both";
+  }
+  return "unknown";
+}
+
+std::string_view activation_name(Activation activation) {
+  switch (activation) {
+    case Activation::kSilu:
+      return "silu";
+    case Activation::kGeluTanh:
+      return "gelu_tanh";
   }
   return "unknown";
 }

@@ -10,7 +10,18 @@ namespace verbatim {
 
 /// The families of decoders that the engine knows. They share one implementation; the config states their
 /// differences.
-enum class Architecture { kLlama, kMistral, kQwen2 };
+enum class Architecture {
+  kLlama,
+  kMistral,
+  kQwen2,
+  kQwen3,
+  kSmolLm3,
+  kGranite,
+  kOlmo2,
+  kPhi3,
+  kGemma2,
+  kGemma3
+};
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
 enum class Origin {
@@ -31,6 +42,13 @@ enum class QuantizationScheme {
   kQuarot,  ///< the residual stream is rotated; heads and the input of `down` get a Hadamard transform
 };
 
+/// The RMS norm that queries and keys get before they are rotated.
+enum class HeadNorm {
+  kNone,
+  kPerHead,  ///< each head by itself; all heads share the head_dim weights
+  kWhole,    ///< all heads of a row together, with a weight for each of their elements
+};
+
 /// The settings of YaRN (Peng et al., arXiv:2309.00071) besides a factor and the original context.
 struct YarnScaling {
   float attention_factor = 1.0f;  ///< the factor on the cosines and sines, for queries and keys
@@ -40,18 +58,57 @@ struct YarnScaling {
   friend bool operator==(const YarnScaling&, const YarnScaling&) = default;
 };
 
+/// The settings of LongRoPE (Ding et al., arXiv:2402.13753): divisors of the frequencies of the rotated
+/// pairs, one list for contexts up to the original one, one for longer ones.
+struct LongRope {
+  std::vector<float> short_factors;
+  std::vector<float> long_factors;
+  float attention_factor = 1.0f;  ///< the factor on the cosines and sines, for queries and keys
+  friend bool operator==(const LongRope&, const LongRope&) = default;
+};
+
 /// How positions are scaled, so that a context longer than the trained one can be used.
 struct RopeScaling {
-  enum class Kind { kNone, kLinear, kLlama3, kDynamic, kYarn };
+  enum class Kind { kNone, kLinear, kLlama3, kDynamic, kYarn, kLongRope };
   Kind kind = Kind::kNone;
   float factor = 1.0f;
   // Llama 3 only:
   float low_frequency_factor = 1.0f;
   float high_frequency_factor = 4.0f;
-  /// The length of the context before scaling; for Llama 3, dynamic and YaRN only.
+  /// The length of the context before scaling; for Llama 3, dynamic, YaRN and LongRoPE only.
   int32_t original_context = 8192;
-  YarnScaling yarn = {};  ///< for YaRN only
+  YarnScaling yarn = {};    ///< for YaRN only
+  LongRope long_rope = {};  ///< for LongRoPE only
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
+};
+
+/// The place of the RMS norms of a layer's two parts, attention and the feed-forward part.
+enum class BlockNorms {
+  kBefore,  ///< on what a part reads of the residual stream
+  kAfter,   ///< on what a part adds to it
+  kBoth,
+};
+
+/// The function on the gate of the feed-forward part.
+enum class Activation {
+  kSilu,      ///< x / (1 + e^-x)
+  kGeluTanh,  ///< GELU as its makers approximate it: x / (1 + e^(-2 √(2/π) (x + 0.044715 x³)))
+};
+
+/// Soft caps: cap · tanh(x / cap) in place of x. 0: none.
+struct SoftCaps {
+  float scores = 0.0f;  ///< on the scores of attention, after their factor
+  float logits = 0.0f;
+  friend bool operator==(const SoftCaps&, const SoftCaps&) = default;
+};
+
+/// The factors that some families put on numbers of a pass.
+struct Scales {
+  float embedding = 1.0f;  ///< on the rows of the embedding
+  float residual = 1.0f;   ///< on what attention and the feed-forward part add to the residual stream
+  float attention = 0.0f;  ///< on the scores of attention; 0: one over the square root of the head's size
+  float logits = 1.0f;     ///< on the logits
+  friend bool operator==(const Scales&, const Scales&) = default;
 };
 
 /// The sizes and settings of a decoder-only transformer, whatever file they come from.
@@ -69,17 +126,34 @@ struct ModelConfig {
   int32_t context = 0;
   float rms_norm_epsilon = 1e-5f;
   float rope_theta = 10000.0f;
+  /// The theta of the layers with a window, whose positions are not scaled then; 0: as in the other layers.
+  float window_rope_theta = 0.0f;
   RopeScaling rope_scaling;
-  /// The divisors of the frequencies of the rotated pairs (head_dim / 2 of them), or none. GGUF files state
+  /// The number of elements of a head that are rotated, its first ones; 0: all.
+  int32_t rotary_dim = 0;
+  /// The divisors of the frequencies of the rotated pairs, one for each pair, or none. GGUF files state
   /// the scaling of Llama 3 in this way ("rope_freqs.weight").
   std::vector<float> rope_frequency_factors;
   /// Whether the query and key matrices are stored so that neighbouring elements of a head rotate as a pair
   /// (GGUF's Llama layout). Otherwise elements of the head's two halves do (Hugging Face's layout).
   bool rope_interleaved = false;
+  /// Whether the checkpoint stores queries, keys and values as one matrix, and gate and up as one.
+  bool fused_matrices = false;
   int32_t sliding_window =
       0;  ///< the number of positions that a position sees, itself included; 0: all up to itself
+  /// The layers, ascending, whose positions see all up to themselves although there is a window.
+  std::vector<int32_t> windowless_layers;
+  /// The layers, ascending, that do not rotate queries and keys.
+  std::vector<int32_t> unrotated_layers;
   bool tied_embeddings = false;  ///< the output matrix is the embedding
   bool qkv_bias = false;
+  HeadNorm head_norm = HeadNorm::kNone;
+  BlockNorms block_norms = BlockNorms::kBefore;
+  /// Whether the checkpoint stores 1 less than the weights of all norms.
+  bool norms_less_one = false;
+  Activation activation = Activation::kSilu;
+  Scales scales;
+  SoftCaps soft_caps;
   std::optional<int32_t> bos_token;
   std::vector<int32_t> eos_tokens;  ///< generation ends with any of these
   Origin origin = Origin::kTrained;
@@ -87,15 +161,40 @@ struct ModelConfig {
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 
+/// The number of elements of a head that are rotated.
+inline int32_t rotated_elements(const ModelConfig& config) {
+  return config.rotary_dim > 0 ? config.rotary_dim : config.head_dim;
+}
+
 /// Checks a config. Throws Error(kBadInput), naming `where`, unless every size is positive, sensible and
 /// consistent with the others (heads divisible by kv_heads, an even head_dim, nothing absurdly large).
 void validate(const ModelConfig& config, const std::string& where);
+/// Checks the number of layers as validate() does, for readers that make lists with entries of layers.
+void validate_layers(int32_t layers, const std::string& where);
 
 /// All architectures.
-inline constexpr Architecture kArchitectures[] = {Architecture::kLlama, Architecture::kMistral,
-                                                  Architecture::kQwen2};
-/// "llama", "mistral" or "qwen2".
+inline constexpr Architecture kArchitectures[] = {
+    Architecture::kLlama,   Architecture::kMistral, Architecture::kQwen2, Architecture::kQwen3,
+    Architecture::kSmolLm3, Architecture::kGranite, Architecture::kOlmo2, Architecture::kPhi3,
+    Architecture::kGemma2,  Architecture::kGemma3};
+/// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3", "smollm3",
+/// "granite", "olmo2", "phi3", "gemma2" or "gemma3_text".
 std::string architecture_name(Architecture architecture);
+
+/// All kinds of norms of queries and keys.
+inline constexpr HeadNorm kHeadNorms[] = {HeadNorm::kNone, HeadNorm::kPerHead, HeadNorm::kWhole};
+/// "none", "per head" or "whole".
+std::string_view head_norm_name(HeadNorm norm);
+
+/// All places of norms.
+inline constexpr BlockNorms kBlockNorms[] = {BlockNorms::kBefore, BlockNorms::kAfter, BlockNorms::kBoth};
+/// "before", "after" or "both".
+std::string_view block_norms_name(BlockNorms norms);
+
+/// All activations.
+inline constexpr Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh};
+/// "silu" or "gelu_tanh".
+std::string_view activation_name(Activation activation);
 
 /// All origins.
 inline constexpr Origin kOrigins[] = {Origin::kTrained, Origin::kInflated, Origin::kRandom};

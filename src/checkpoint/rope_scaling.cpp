@@ -1,6 +1,7 @@
 #include "checkpoint/rope_scaling.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/elementary.h"
@@ -23,6 +24,12 @@ float yarn_attention_factor(float factor, std::optional<float> mscale, std::opti
     return static_cast<float>(scale(*mscale) / scale(*mscale_all_dim));
   }
   return static_cast<float>(scale(1.0f));
+}
+
+float long_rope_attention_factor(double factor, int32_t original) {
+  if (!(factor > 1.0) || original < 2) return 1.0f;
+  return static_cast<float>(
+      std::sqrt(1.0 + elementary::log(factor) / elementary::log(static_cast<double>(original))));
 }
 
 }  // namespace verbatim

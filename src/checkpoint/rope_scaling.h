@@ -24,4 +24,8 @@ int32_t scaled_context(int32_t stated, std::optional<int32_t> original, float fa
 float yarn_attention_factor(float factor, std::optional<float> mscale = {},
                             std::optional<float> mscale_all_dim = {});
 
+/// The factor on cosines and sines under LongRoPE, for files that do not state it: the square root of
+/// 1 + ln(factor) / ln(original). It is 1 for a scaling factor up to 1.
+float long_rope_attention_factor(double factor, int32_t original);
+
 }  // namespace verbatim

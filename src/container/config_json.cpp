@@ -16,11 +16,9 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr std::pair<RopeScaling::Kind, std::string_view> kScalingKinds[] = {
-    {RopeScaling::Kind::kNone, "none"},
-    {RopeScaling::Kind::kLinear, "linear"},
-    {RopeScaling::Kind::kLlama3, "llama3"},
-    {RopeScaling::Kind::kDynamic, "dynamic"},
-    {RopeScaling::Kind::kYarn, "yarn"}};
+    {RopeScaling::Kind::kNone, "none"},     {RopeScaling::Kind::kLinear, "linear"},
+    {RopeScaling::Kind::kLlama3, "llama3"}, {RopeScaling::Kind::kDynamic, "dynamic"},
+    {RopeScaling::Kind::kYarn, "yarn"},     {RopeScaling::Kind::kLongRope, "longrope"}};
 
 /// Calls visit(name, field) for every field. The bindings name all of them: one that is added to the struct
 /// does not compile until it is added here.
@@ -33,22 +31,50 @@ void visit_yarn(Yarn& yarn, Visit&& visit) {
   visit("truncate", truncate);
 }
 
+template <typename Caps, typename Visit>
+void visit_soft_caps(Caps& caps, Visit&& visit) {
+  auto& [scores, logits] = caps;
+  visit("scores", scores);
+  visit("logits", logits);
+}
+
+template <typename Factors, typename Visit>
+void visit_long_rope(Factors& factors, Visit&& visit) {
+  auto& [short_factors, long_factors, attention_factor] = factors;
+  visit("short_factors", short_factors);
+  visit("long_factors", long_factors);
+  visit("attention_factor", attention_factor);
+}
+
+template <typename Factors, typename Visit>
+void visit_scales(Factors& scales, Visit&& visit) {
+  auto& [embedding, residual, attention, logits] = scales;
+  visit("embedding", embedding);
+  visit("residual", residual);
+  visit("attention", attention);
+  visit("logits", logits);
+}
+
 template <typename Scaling, typename Visit>
 void visit_scaling(Scaling& scaling, Visit&& visit) {
-  auto& [kind, factor, low_frequency_factor, high_frequency_factor, original_context, yarn] = scaling;
+  auto& [kind, factor, low_frequency_factor, high_frequency_factor, original_context, yarn, long_rope] =
+      scaling;
   visit("kind", kind);
   visit("factor", factor);
   visit("low_frequency_factor", low_frequency_factor);
   visit("high_frequency_factor", high_frequency_factor);
   visit("original_context", original_context);
   visit("yarn", yarn);
+  visit("long_rope", long_rope);
 }
 
 template <typename Config, typename Visit>
 void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
-         rms_norm_epsilon, rope_theta, rope_scaling, rope_frequency_factors, rope_interleaved, sliding_window,
-         tied_embeddings, qkv_bias, bos_token, eos_tokens, origin, quantization] = config;
+         rms_norm_epsilon, rope_theta, window_rope_theta, rope_scaling, rotary_dim, rope_frequency_factors,
+         rope_interleaved, fused_matrices, sliding_window, windowless_layers, unrotated_layers,
+         tied_embeddings, qkv_bias, head_norm, block_norms, norms_less_one, activation, scales, soft_caps,
+         bos_token, eos_tokens, origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -60,12 +86,23 @@ void visit_config(Config& config, Visit&& visit) {
   visit("context", context);
   visit("rms_norm_epsilon", rms_norm_epsilon);
   visit("rope_theta", rope_theta);
+  visit.unless_usual("window_rope_theta", window_rope_theta, 0.0f);
   visit("rope_scaling", rope_scaling);
+  visit.unless_usual("rotary_dim", rotary_dim, 0);
   visit("rope_frequency_factors", rope_frequency_factors);
   visit("rope_interleaved", rope_interleaved);
+  visit.unless_usual("fused_matrices", fused_matrices, false);
   visit("sliding_window", sliding_window);
+  visit.layers("windowless_layers", windowless_layers);
+  visit.layers("unrotated_layers", unrotated_layers);
   visit("tied_embeddings", tied_embeddings);
   visit("qkv_bias", qkv_bias);
+  visit("head_norm", head_norm);
+  visit("block_norms", block_norms);
+  visit.unless_usual("norms_less_one", norms_less_one, false);
+  visit("activation", activation);
+  visit("scales", scales);
+  visit("soft_caps", soft_caps);
   visit("bos_token", bos_token);
   visit("eos_tokens", eos_tokens);
   visit("origin", origin);
@@ -85,6 +122,45 @@ struct Writer {
   /// was this field.
   void operator()(const char* name, Origin value) {
     if (value != Origin::kTrained) out[name] = origin_name(value);
+  }
+  /// Writes the norm of queries and keys, unless there is none.
+  void operator()(const char* name, HeadNorm value) {
+    if (value != HeadNorm::kNone) out[name] = head_norm_name(value);
+  }
+  /// Writes the place of the norms, unless it is the usual one.
+  void operator()(const char* name, BlockNorms value) {
+    if (value != BlockNorms::kBefore) out[name] = block_norms_name(value);
+  }
+  /// Writes the activation, unless it is the usual one.
+  void operator()(const char* name, Activation value) {
+    if (value != Activation::kSilu) out[name] = activation_name(value);
+  }
+  /// Writes the soft caps, unless there are none.
+  void operator()(const char* name, const SoftCaps& value) {
+    if (value == SoftCaps()) return;
+    ordered_json& inner = out[name] = ordered_json::object();
+    visit_soft_caps(value, Writer{inner});
+  }
+  /// Writes the factors, unless all are the usual ones.
+  void operator()(const char* name, const Scales& value) {
+    if (value == Scales()) return;
+    ordered_json& inner = out[name] = ordered_json::object();
+    visit_scales(value, Writer{inner});
+  }
+  /// Writes the settings of LongRoPE, unless all are the usual ones.
+  void operator()(const char* name, const LongRope& value) {
+    if (value == LongRope()) return;
+    ordered_json& inner = out[name] = ordered_json::object();
+    visit_long_rope(value, Writer{inner});
+  }
+  /// Writes a value, unless it is the usual one.
+  template <typename T>
+  void unless_usual(const char* name, const T& value, const T& usual) {
+    if (value != usual) (*this)(name, value);
+  }
+  /// Writes a list of layers, unless it is empty.
+  void layers(const char* name, const std::vector<int32_t>& value) {
+    if (!value.empty()) out[name] = value;
   }
   /// Writes the scheme, unless there is none.
   void operator()(const char* name, QuantizationScheme value) {
@@ -142,6 +218,16 @@ class Reader {
     }
     bad_input("{}: the origin {} is not known", fields_.where(), printable(text));
   }
+  void operator()(const char* name, HeadNorm& value) {
+    if (!fields_.has(name)) return;
+    const std::string text = required(name, fields_.text(name));
+    for (const HeadNorm candidate : kHeadNorms) {
+      if (head_norm_name(candidate) != text) continue;
+      value = candidate;
+      return;
+    }
+    bad_input("{}: the norm {} of queries and keys is not known", fields_.where(), printable(text));
+  }
   void operator()(const char* name, QuantizationScheme& value) {
     if (!fields_.has(name)) return;
     const std::string text = required(name, fields_.text(name));
@@ -152,6 +238,38 @@ class Reader {
   void operator()(const char* name, RopeScaling& value) {
     Reader inner(*required(name, fields_.find(name)), fields_.where());
     visit_scaling(value, inner);
+    inner.refuse_others();
+  }
+  void operator()(const char* name, BlockNorms& value) {
+    if (!fields_.has(name)) return;
+    const std::string text = required(name, fields_.text(name));
+    for (const BlockNorms candidate : kBlockNorms) {
+      if (block_norms_name(candidate) != text) continue;
+      value = candidate;
+      return;
+    }
+    bad_input("{}: the place {} of norms is not known", fields_.where(), printable(text));
+  }
+  void operator()(const char* name, Activation& value) {
+    if (!fields_.has(name)) return;
+    const std::string text = required(name, fields_.text(name));
+    for (const Activation candidate : kActivations) {
+      if (activation_name(candidate) != text) continue;
+      value = candidate;
+      return;
+    }
+    bad_input("{}: the activation {} is not known", fields_.where(), printable(text));
+  }
+  void operator()(const char* name, SoftCaps& value) {
+    if (!fields_.has(name)) return;
+    Reader inner(*required(name, fields_.find(name)), fields_.where());
+    visit_soft_caps(value, inner);
+    inner.refuse_others();
+  }
+  void operator()(const char* name, Scales& value) {
+    if (!fields_.has(name)) return;
+    Reader inner(*required(name, fields_.find(name)), fields_.where());
+    visit_scales(value, inner);
     inner.refuse_others();
   }
   void operator()(const char* name, YarnScaling& value) {
@@ -167,6 +285,19 @@ class Reader {
     if (!fields_.has(name)) missing(name);
     value = fields_.integer(name);
     ++seen_;
+  }
+  void operator()(const char* name, LongRope& value) {
+    if (!fields_.has(name)) return;
+    Reader inner(*required(name, fields_.find(name)), fields_.where());
+    visit_long_rope(value, inner);
+    inner.refuse_others();
+  }
+  template <typename T>
+  void unless_usual(const char* name, T& value, const T&) {
+    if (fields_.has(name)) (*this)(name, value);
+  }
+  void layers(const char* name, std::vector<int32_t>& value) {
+    if (fields_.has(name)) (*this)(name, value);
   }
   void operator()(const char* name, std::vector<int32_t>& value) {
     for (const json& element : array(name)) {

@@ -41,7 +41,8 @@ ReadWeights read_weights(const DecoderWeights& weights, Reading reading) {
   });
   for (const LayerWeights& layer : weights.layers) {
     for (const Buffer<float>* const vector :
-         {&layer.attention_norm, &layer.qkv_bias, &layer.mlp_norm, &layer.qkv_order, &layer.output_order,
+         {&layer.attention_norm, &layer.attention_end_norm, &layer.mlp_end_norm, &layer.qkv_bias,
+          &layer.query_norm, &layer.key_norm, &layer.mlp_norm, &layer.qkv_order, &layer.output_order,
           &layer.gate_up_order, &layer.down_order}) {
       read.add("vector", *vector);
     }

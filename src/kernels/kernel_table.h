@@ -318,6 +318,10 @@ struct KernelTable {
   void (*rms_norm)(const float* x, const float* weight, int64_t n, int64_t length, float epsilon, float* out);
   /// out = gate / (1 + e^-gate) · up
   void (*silu_gate)(const float* gate, const float* up, int64_t n, float* out);
+  /// out = gate / (1 + e^(-2 √(2/π) (gate + 0.044715 gate³))) · up: GELU in its approximation by tanh.
+  void (*gelu_gate)(const float* gate, const float* up, int64_t n, float* out);
+  /// x = cap · tanh(x · scale / cap); scale and cap are positive.
+  void (*soft_cap)(float* x, int64_t n, float scale, float cap);
   /// x += y
   void (*add)(float* x, const float* y, int64_t n);
   /// x *= factor

@@ -1,321 +1,154 @@
 #include "model/decoder.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
 
-#include "attention/attention.h"
 #include "base/error.h"
-#include "kernels/dispatch.h"
+#include "model/forward_pass.h"
 
 namespace verbatim {
 
 namespace {
 
-/// The number of rows below which the calling thread does row operations alone, which is faster than sharing
-/// the work.
-constexpr int64_t kRowsToShare = 4;
-/// The number of rows of a head that one thread writes into the cache, because neighbouring rows of a
-/// sequence share cache lines.
-constexpr int64_t kRowsPlaced = 16;
+/// Zeroes the columns from `used` on: matrices read whole inner steps.
+void clear_padding(Matrix<float> x, int64_t used) {
+  if (used == x.columns) return;
+  for (int64_t r = 0; r < x.rows; ++r) std::fill(x.row(r) + used, x.row(r) + x.columns, 0.0f);
+}
 
 }  // namespace
 
-/// One pass: the operations of the transformer in order, each over all rows.
-struct Decoder::ForwardPass {
-  const Decoder& decoder;
-  const ModelConfig& config;
-  std::span<const Row> rows;
-  const PassKind& kind;
-  std::span<KvCache* const> caches;
-  DecoderWorkspace& work;
-  ThreadTeam& team;
-  const KernelTable& kernel = kernels();
-
-  int64_t count = static_cast<int64_t>(rows.size());
-  int64_t hidden_width = round_up<int64_t>(config.hidden_size, kInnerStep);
-  int64_t group = config.heads / config.kv_heads;
-  int64_t head_width = round_up<int64_t>(config.head_dim, kQueryStep);
-  int64_t query_columns = int64_t{config.heads} * config.head_dim;
-  int64_t kv_columns = int64_t{config.kv_heads} * config.head_dim;
-  Matrix<float> hidden{work.hidden.data(), count, hidden_width};
-  Matrix<float> normed{work.normed.data(), count, hidden_width};
-
-  template <typename Work>
-  void each_of(int64_t number, Work&& work_on) {
-    const auto range = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) work_on(i);
-    };
-    if (number < kRowsToShare) {
-      range(0, number);
-    } else {
-      team.split(number, range);
+/// Puts the inputs of a matrix into its order: see packed_inputs().
+Matrix<const float> Decoder::ForwardPass::arranged(const Buffer<float>& order, Matrix<const float> x) {
+  if (order.size() == 0) return x;
+  const Matrix<float> out(work.arranged.data(), x.rows, static_cast<int64_t>(order.size()));
+  each_of(x.rows, [&](int64_t r) {
+    const float* const from = x.row(r);
+    float* const to = out.row(r);
+    for (int64_t i = 0; i < out.columns; ++i) {
+      const auto at = static_cast<int32_t>(order[static_cast<size_t>(i)]);
+      to[i] = at < 0 ? 0.0f : from[at];
     }
-  }
-  template <typename Work>
-  void each_row(Work&& do_row) {
-    each_of(count, do_row);
-  }
+  });
+  return out;
+}
 
-  /// Puts the inputs of a matrix into its order: see packed_inputs().
-  Matrix<const float> arranged(const Buffer<float>& order, Matrix<const float> x) {
-    if (order.size() == 0) return x;
-    const Matrix<float> out(work.arranged.data(), x.rows, static_cast<int64_t>(order.size()));
-    each_of(x.rows, [&](int64_t r) {
-      const float* const from = x.row(r);
-      float* const to = out.row(r);
-      for (int64_t i = 0; i < out.columns; ++i) {
-        const auto at = static_cast<int32_t>(order[static_cast<size_t>(i)]);
-        to[i] = at < 0 ? 0.0f : from[at];
-      }
-    });
-    return out;
-  }
+Matrix<float> Decoder::ForwardPass::multiply(const LinearWeight& weight, const Buffer<float>& order,
+                                             Matrix<const float> x) {
+  if (kind.inputs != nullptr) (*kind.inputs)(weight, x);
+  const Matrix<float> y(work.projected.data(), x.rows, weight.padded_columns());
+  linear(weight, kind.reading, arranged(order, x), y, work.linear, team);
+  return y;
+}
 
-  Matrix<float> multiply(const LinearWeight& weight, const Buffer<float>& order, Matrix<const float> x) {
-    if (kind.inputs != nullptr) (*kind.inputs)(weight, x);
-    const Matrix<float> y(work.projected.data(), x.rows, weight.padded_columns());
-    linear(weight, kind.reading, arranged(order, x), y, work.linear, team);
-    return y;
-  }
+void Decoder::ForwardPass::transform(const std::optional<Hadamard>& transform, Matrix<float> x,
+                                     int64_t width) {
+  if (transform) each_row([&](int64_t r) { transform->forward(x.row(r), width); });
+}
 
-  void transform(const std::optional<Hadamard>& transform, Matrix<float> x, int64_t width) {
-    if (transform) each_row([&](int64_t r) { transform->forward(x.row(r), width); });
-  }
-
-  void embed() {
-    each_row([&](int64_t r) {
-      const Row& row = rows[static_cast<size_t>(r)];
-      decoder.weights_.embedding.read_row(row.token,
-                                          {hidden.row(r), static_cast<size_t>(config.hidden_size)});
-      decoder.rope_.angles(row.position, work.cosine.data() + r * decoder.rope_.half(),
-                           work.sine.data() + r * decoder.rope_.half());
-      // The padding behind the row must be zero: numbers that an earlier pass left there would enter the
-      // norm.
-      std::fill(hidden.row(r) + config.hidden_size, hidden.row(r) + hidden_width, 0.0f);
-      work.positions[static_cast<size_t>(r)] = row.position;
-    });
-  }
-
-  void norm(const Buffer<float>& weight) {
-    each_row([&](int64_t r) {
-      kernel.rms_norm(hidden.row(r), weight.data(), hidden_width, config.hidden_size, config.rms_norm_epsilon,
-                      normed.row(r));
-    });
-  }
-
-  void add_to_hidden(Matrix<const float> y) {
-    each_row(
-        [&](int64_t r) { kernel.add(hidden.row(r), y.row(r), round_up<int64_t>(config.hidden_size, 16)); });
-  }
-
-  /// Adds biases, rotates queries and keys, lays the queries out by key-value head and stores keys and
-  /// values.
-  void place_heads(const LayerWeights& layer, int64_t layer_index, Matrix<float> qkv) {
-    if (layer.qkv_bias.size() > 0) {
-      each_row([&](int64_t r) {
-        kernel.add(qkv.row(r), layer.qkv_bias.data(), round_up<int64_t>(query_columns + 2 * kv_columns, 16));
-      });
-    }
-    const int64_t blocks = ceil_div(count, kRowsPlaced);
-    const int64_t items = config.kv_heads * blocks;
-    const auto range = [&](int64_t begin, int64_t end) {
-      for (int64_t item = begin; item < end; ++item) {
-        const int64_t first = item % blocks * kRowsPlaced;
-        for (int64_t r = first; r < std::min(first + kRowsPlaced, count); ++r) {
-          place_head(layer_index, r, item / blocks, qkv.row(r));
-        }
-      }
-    };
-    if (count < kRowsToShare) return range(0, items);
-    team.split(items, range);
-  }
-
-  /// Places one key-value head of a row, and the queries that share it.
-  void place_head(int64_t layer_index, int64_t r, int64_t head, float* qkv) {
-    const int64_t half = decoder.rope_.half();
-    const float* const cosine = work.cosine.data() + r * half;
-    const float* const sine = work.sine.data() + r * half;
-    for (int64_t h = 0; h < group; ++h) {
-      float* const q = qkv + (head * group + h) * config.head_dim;
-      kernel.rotate(q, cosine, sine, half);
-      BFloat16* const query = work.queries.data() + ((head * count + r) * group + h) * head_width;
-      for (int64_t d = 0; d < config.head_dim; ++d) query[d] = to_bfloat16(q[d]);
-      std::fill(query + config.head_dim, query + head_width, BFloat16{0});
-    }
-    float* const k = qkv + query_columns + head * config.head_dim;
-    const float* const v = k + kv_columns;
-    kernel.rotate(k, cosine, sine, half);
+void Decoder::ForwardPass::embed() {
+  each_row([&](int64_t r) {
     const Row& row = rows[static_cast<size_t>(r)];
-    if (Branches* const branches = work.branches_of(r)) {
-      const int64_t at = head * config.head_dim;
-      std::copy_n(k, config.head_dim, branches->keys(layer_index, r) + at);
-      std::copy_n(v, config.head_dim, branches->values(layer_index, r) + at);
-      if (!branches->on_trunk(r)) return;
+    decoder.weights_.embedding.read_row(row.token, {hidden.row(r), static_cast<size_t>(config.hidden_size)});
+    for (size_t i = 0; i < decoder.ropes_.size(); ++i) {
+      const int64_t at = angles_at(i, r);
+      decoder.ropes_[i].angles(row.position, work.cosine.data() + at, work.sine.data() + at);
     }
-    caches[static_cast<size_t>(row.sequence)]->write(layer_index, head, row.position, k, v);
-  }
+    // The padding behind the row must be zero: numbers that an earlier pass left there would enter the
+    // norm.
+    std::fill(hidden.row(r) + config.hidden_size, hidden.row(r) + hidden_width, 0.0f);
+    if (config.scales.embedding != 1.0f) kernel.scale(hidden.row(r), hidden_width, config.scales.embedding);
+    work.positions[static_cast<size_t>(r)] = row.position;
+  });
+}
 
-  /// Lets the caches encode the older positions that rows of this pass read as codes.
-  void settle_caches(int64_t layer_index) {
-    for (int64_t first = 0, end = 0; first < count; first = end) {
-      const int32_t sequence = rows[static_cast<size_t>(first)].sequence;
-      int64_t last = 0;
-      for (end = first; end < count && rows[static_cast<size_t>(end)].sequence == sequence; ++end) {
-        last = std::max<int64_t>(last, rows[static_cast<size_t>(end)].position);
-      }
-      KvCache& cache = *caches[static_cast<size_t>(sequence)];
-      if (cache.has_positions_to_encode(layer_index, last)) {
-        team.split(config.kv_heads, [&](int64_t begin, int64_t end_head) {
-          for (int64_t head = begin; head < end_head; ++head)
-            cache.encode_older_positions(layer_index, head, last);
-        });
-      }
-      cache.finish_encoding(layer_index, last);
+/// What a part of a layer reads: the residual stream, normed if there is a norm.
+Matrix<const float> Decoder::ForwardPass::read_stream(const Buffer<float>& norm) {
+  if (norm.size() == 0) return hidden;
+  each_row([&](int64_t r) {
+    kernel.rms_norm(hidden.row(r), norm.data(), hidden_width, config.hidden_size, config.rms_norm_epsilon,
+                    normed.row(r));
+  });
+  return normed;
+}
+
+/// Adds what a part of a layer has computed to the residual stream, normed if there is a norm. The columns of
+/// y behind those of the stream are zero, as the weights that made them are.
+void Decoder::ForwardPass::add_to_stream(Matrix<float> y, const Buffer<float>& norm) {
+  const int64_t width = round_up<int64_t>(config.hidden_size, 16);
+  each_row([&](int64_t r) {
+    if (norm.size() > 0) {
+      kernel.rms_norm(y.row(r), norm.data(), width, config.hidden_size, config.rms_norm_epsilon, y.row(r));
     }
-  }
+    if (config.scales.residual != 1.0f) kernel.scale(y.row(r), width, config.scales.residual);
+    kernel.add(hidden.row(r), y.row(r), width);
+  });
+}
 
-  SparseView view(int64_t layer_index, int64_t head, int64_t row) const {
-    if (kind.sparse == nullptr) return {};
-    return kind.sparse->view(layer_index, head, rows[static_cast<size_t>(row)].position);
-  }
+void Decoder::ForwardPass::layer(int64_t index) {
+  const LayerWeights& weights = decoder.weights_.layers[static_cast<size_t>(index)];
+  place_heads(weights, index, multiply(weights.qkv, weights.qkv_order, read_stream(weights.attention_norm)));
+  const Matrix<float> heads(work.gathered.data(), count, round_up<int64_t>(query_columns, kInnerStep));
+  clear_padding(heads, query_columns);
+  settle_caches(index);
+  if (kind.observer != nullptr) show(index);
+  attention(index, heads);
+  transform(decoder.head_transform_, heads, config.head_dim);
+  add_to_stream(multiply(weights.output, weights.output_order, heads), weights.attention_end_norm);
 
-  KvCache& cache_of(const RowBlock& block) const {
-    return *caches[static_cast<size_t>(rows[static_cast<size_t>(block.first)].sequence)];
-  }
+  const Matrix<float> gate_up =
+      multiply(weights.gate_up, weights.gate_up_order, read_stream(weights.mlp_norm));
+  const int64_t inner_width = round_up<int64_t>(config.intermediate_size, kInnerStep);
+  const Matrix<float> activated(work.gathered.data(), count, inner_width);
+  each_row([&](int64_t r) { activate(gate_up.row(r), activated.row(r)); });
+  clear_padding(activated, config.intermediate_size);
+  transform(decoder.inner_transform_, activated, 1);
+  add_to_stream(multiply(weights.down, weights.down_order, activated), weights.mlp_end_norm);
+}
 
-  /// Makes the attention block of some rows and a key-value head, without `out`.
-  AttentionBlock attention_block(int64_t layer_index, int64_t head, const RowBlock& block) const {
-    return {.queries = work.queries.data() + (head * count + block.first) * group * head_width,
-            .positions = work.positions.data() + block.first,
-            .rows = block.count,
-            .group = group,
-            .head_dim = config.head_dim,
-            .width = head_width,
-            .window = config.sliding_window,
-            .scale = 1.0f / std::sqrt(static_cast<float>(config.head_dim)),
-            .cache = cache_of(block).head(layer_index, head, kind.cache),
-            .view = view(layer_index, head, block.first),
-            .out = nullptr,
-            .out_stride = 0};
-  }
+/// Computes out = activation(gate) · up. Gate and up lie side by side, so the last step may read beyond one
+/// into the other; numbers that it writes beyond the end are cleared with the padding.
+void Decoder::ForwardPass::activate(float* gate_up, float* out) const {
+  const auto gate = config.activation == Activation::kSilu ? kernel.silu_gate : kernel.gelu_gate;
+  gate(gate_up, gate_up + config.intermediate_size, round_up<int64_t>(config.intermediate_size, 16), out);
+}
 
-  /// Shows the queries of every key-value head to the observer.
-  void show(int64_t layer_index) {
-    // Memory is reserved here, because the members of the team must not throw.
-    for (AttentionScratch& scratch : work.attention) scratch.reserve(count * group, head_width);
-    team.run([&](int member, int size) {
-      const int64_t end = int64_t{config.kv_heads} * (member + 1) / size;
-      for (int64_t head = int64_t{config.kv_heads} * member / size; head < end; ++head) {
-        kind.observer->observe(layer_index, head, attention_block(layer_index, head, {0, count}),
-                               work.attention[static_cast<size_t>(member)]);
-      }
-    });
+Matrix<const float> Decoder::ForwardPass::logits(std::span<const int32_t> wanted) {
+  const LinearWeight& head = kind.head != nullptr ? *kind.head : decoder.weights_.head;
+  const auto size = std::ssize(wanted);
+  each_of(size, [&](int64_t i) {
+    kernel.rms_norm(hidden.row(wanted[static_cast<size_t>(i)]), decoder.weights_.final_norm.data(),
+                    hidden_width, config.hidden_size, config.rms_norm_epsilon, normed.row(i));
+  });
+  const Matrix<const float> read = Matrix<const float>(normed).slice(0, size);
+  if (kind.hidden_states) return {read.data, read.rows, config.hidden_size, read.stride};
+  if (kind.inputs != nullptr) (*kind.inputs)(head, read);
+  const Matrix<const float> x = arranged(decoder.weights_.head_order, read);
+  const Matrix<float> y(work.logits.data(), x.rows, head.padded_columns());
+  linear(head, kind.reading, x, y, work.linear, team);
+  if (config.scales.logits != 1.0f) {
+    each_of(size, [&](int64_t i) { kernel.scale(y.row(i), y.columns, config.scales.logits); });
   }
-
-  /// Calls attend() on every block of rows of a sequence and every key-value head. Threads take whole blocks.
-  void attention(int64_t layer_index, Matrix<float> out) {
-    const auto blocks = std::ssize(work.blocks);
-    const int64_t items = blocks * config.kv_heads;
-    int64_t most_rows = 0;
-    for (const RowBlock& block : work.blocks) most_rows = std::max(most_rows, block.count);
-    for (AttentionScratch& scratch :
-         work.attention) {  // here, because the members of the team must not throw
-      scratch.reserve(most_rows * group, head_width);
-    }
-    const auto range = [&](int64_t begin, int64_t end, AttentionScratch& scratch) {
-      for (int64_t item = begin; item < end; ++item) {
-        const RowBlock& block = work.blocks[static_cast<size_t>(item % blocks)];
-        const int64_t head = item / blocks;
-        AttentionBlock attending = attention_block(layer_index, head, block);
-        attending.out = out.row(block.first) + head * group * config.head_dim;
-        attending.out_stride = out.stride;
-        if (Branches* const branches = work.branches_of(block.first)) {
-          attend_as_tree(attending, layer_index, head, *branches, cache_of(block), scratch);
-        } else {
-          attend(attending, scratch);
-        }
-      }
-    };
-    team.split(items, 1, [&](int member, int64_t begin, int64_t end) {
-      range(begin, end, work.attention[static_cast<size_t>(member)]);
-    });
+  if (config.soft_caps.logits != 0.0f) {
+    each_of(size, [&](int64_t i) { kernel.soft_cap(y.row(i), y.columns, 1.0f, config.soft_caps.logits); });
   }
+  return {y.data, y.rows, std::min<int64_t>(config.vocab_size, head.columns), y.stride};
+}
 
-  /// Computes attention for a tree: first all rows over the chunks before the tree, then chain by chain over
-  /// the rest.
-  void attend_as_tree(const AttentionBlock& block, int64_t layer_index, int64_t head, Branches& branches,
-                      KvCache& cache, AttentionScratch& scratch) {
-    const std::span<const Chain> chains = branches.chains();
-    const int64_t root = chains.front().first;
-    const int64_t first_chunk = rows[static_cast<size_t>(root)].position / kAttentionChunk;
-    begin_attention(block, scratch);
-    attend_to_chunks(block, 0, block.rows, 0, first_chunk, scratch);
-    for (const Chain& chain : chains) {
-      const bool branch = chain.first != root;
-      if (branch) branches.enter(chain, layer_index, head, config.head_dim, cache);
-      attend_to_chunks(block, chain.first - root, chain.count, first_chunk,
-                       std::numeric_limits<int64_t>::max(), scratch);
-      if (branch) branches.leave(chain, layer_index, head, config.head_dim, cache);
-    }
-    end_attention(block, scratch);
+std::vector<LayerKind> layer_kinds(const ModelConfig& config) {
+  std::vector<LayerKind> kinds(static_cast<size_t>(config.layers), {.window = config.sliding_window});
+  for (const int32_t layer : config.windowless_layers) kinds[static_cast<size_t>(layer)].window = 0;
+  if (config.window_rope_theta != 0.0f) {
+    for (LayerKind& kind : kinds) kind.rope = kind.window > 0 ? 1 : 0;
   }
-
-  void layer(int64_t index) {
-    const LayerWeights& weights = decoder.weights_.layers[static_cast<size_t>(index)];
-    norm(weights.attention_norm);
-    place_heads(weights, index, multiply(weights.qkv, weights.qkv_order, normed));
-    const Matrix<float> heads(work.gathered.data(), count, round_up<int64_t>(query_columns, kInnerStep));
-    clear_padding(heads, query_columns);
-    settle_caches(index);
-    if (kind.observer != nullptr) show(index);
-    attention(index, heads);
-    transform(decoder.head_transform_, heads, config.head_dim);
-    add_to_hidden(multiply(weights.output, weights.output_order, heads));
-
-    norm(weights.mlp_norm);
-    const Matrix<float> gate_up = multiply(weights.gate_up, weights.gate_up_order, normed);
-    const int64_t inner_width = round_up<int64_t>(config.intermediate_size, kInnerStep);
-    const Matrix<float> activated(work.gathered.data(), count, inner_width);
-    each_row([&](int64_t r) { activate(gate_up.row(r), activated.row(r)); });
-    clear_padding(activated, config.intermediate_size);
-    transform(decoder.inner_transform_, activated, 1);
-    add_to_hidden(multiply(weights.down, weights.down_order, activated));
-  }
-
-  /// Computes out = silu(gate) · up. Gate and up lie side by side, so the last step may read beyond one into
-  /// the other; numbers that it writes beyond the end are cleared with the padding.
-  void activate(float* gate_up, float* out) const {
-    kernel.silu_gate(gate_up, gate_up + config.intermediate_size,
-                     round_up<int64_t>(config.intermediate_size, 16), out);
-  }
-
-  /// Zeroes the columns from `used` on: matrices read whole inner steps.
-  static void clear_padding(Matrix<float> x, int64_t used) {
-    if (used == x.columns) return;
-    for (int64_t r = 0; r < x.rows; ++r) std::fill(x.row(r) + used, x.row(r) + x.columns, 0.0f);
-  }
-
-  Matrix<const float> logits(std::span<const int32_t> wanted) {
-    const LinearWeight& head = kind.head != nullptr ? *kind.head : decoder.weights_.head;
-    const auto size = std::ssize(wanted);
-    each_of(size, [&](int64_t i) {
-      kernel.rms_norm(hidden.row(wanted[static_cast<size_t>(i)]), decoder.weights_.final_norm.data(),
-                      hidden_width, config.hidden_size, config.rms_norm_epsilon, normed.row(i));
-    });
-    const Matrix<const float> read = Matrix<const float>(normed).slice(0, size);
-    if (kind.hidden_states) return {read.data, read.rows, config.hidden_size, read.stride};
-    if (kind.inputs != nullptr) (*kind.inputs)(head, read);
-    const Matrix<const float> x = arranged(decoder.weights_.head_order, read);
-    const Matrix<float> y(work.logits.data(), x.rows, head.padded_columns());
-    linear(head, kind.reading, x, y, work.linear, team);
-    return {y.data, y.rows, std::min<int64_t>(config.vocab_size, head.columns), y.stride};
-  }
-};
+  for (const int32_t layer : config.unrotated_layers) kinds[static_cast<size_t>(layer)].rotates = false;
+  return kinds;
+}
 
 Decoder::Decoder(const ModelConfig& config, DecoderWeights weights)
-    : config_(config), weights_(std::move(weights)), rope_(config) {
+    : config_(config),
+      weights_(std::move(weights)),
+      ropes_(RotaryEmbedding::all_of(config)),
+      kinds_(layer_kinds(config)) {
   if (config_.quantization != QuantizationScheme::kQuarot) return;
   head_transform_.emplace(config_.heads);
   inner_transform_.emplace(config_.intermediate_size);
@@ -343,8 +176,9 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
       work.arranged = Buffer<float>(static_cast<size_t>(rows * inputs));
     }
     work.queries = Buffer<BFloat16>(static_cast<size_t>(rows * config.heads * head_width));
-    work.cosine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));
-    work.sine = Buffer<float>(static_cast<size_t>(rows * config.head_dim / 2));
+    const int64_t ropes = config.window_rope_theta != 0.0f ? 2 : 1;
+    work.cosine = Buffer<float>(static_cast<size_t>(ropes * rows * config.head_dim / 2));
+    work.sine = Buffer<float>(static_cast<size_t>(ropes * rows * config.head_dim / 2));
     work.positions = Buffer<int32_t>(static_cast<size_t>(rows));
     work.linear.reserve(rows, std::max<int64_t>(config.hidden_size, gathered), members);
     work.rows = rows;

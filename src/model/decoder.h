@@ -50,6 +50,15 @@ struct RowBlock {
   int64_t count;
 };
 
+/// What a layer does otherwise than other layers of its model.
+struct LayerKind {
+  int64_t window = 0;   ///< the number of positions that a position sees, itself included; 0: all
+  bool rotates = true;  ///< whether queries and keys are rotated
+  size_t rope = 0;      ///< which of the model's rotary embeddings rotates them
+};
+/// The kinds of all layers of a model.
+std::vector<LayerKind> layer_kinds(const ModelConfig& config);
+
 /// The buffers of a pass. They are kept from one pass to the next, so that decoding does not allocate. Each
 /// thread that runs passes has its own.
 struct DecoderWorkspace {
@@ -61,8 +70,8 @@ struct DecoderWorkspace {
   Buffer<float> arranged;     // [rows][widest input of a matrix]: inputs in the order of Atom
   Buffer<float> logits;       // [rows that want logits][vocabulary]
   Buffer<BFloat16> queries;   // [kv head][rows][group][width]
-  Buffer<float> cosine;       // [rows][half]
-  Buffer<float> sine;         // [rows][half]
+  Buffer<float> cosine;       // [rotary embedding][rows][half]
+  Buffer<float> sine;         // [rotary embedding][rows][half]
   Buffer<int32_t> positions;  // [rows]
   LinearWorkspace linear;
   std::vector<AttentionScratch> attention;  // one per member of the team
@@ -80,7 +89,8 @@ struct DecoderWorkspace {
   }
 };
 
-/// A decoder-only transformer (Llama, Mistral, Qwen2) as a list of operations over rows.
+/// A decoder-only transformer (Llama, Mistral, Qwen2, Qwen3, SmolLM3, Granite, OLMo 2, Phi-3, Gemma 2 and 3)
+/// as a list of operations over rows.
 class Decoder {
  public:
   Decoder(const ModelConfig& config, DecoderWeights weights);
@@ -109,7 +119,8 @@ class Decoder {
 
   const ModelConfig& config() const { return config_; }
   const DecoderWeights& weights() const { return weights_; }
-  const RotaryEmbedding& rope() const { return rope_; }
+  /// The rotary embedding of the layers, of those without a window if these have one of their own.
+  const RotaryEmbedding& rope() const { return ropes_.front(); }
   CacheShape cache_shape() const { return {config_.layers, config_.kv_heads, config_.head_dim}; }
 
  private:
@@ -117,7 +128,8 @@ class Decoder {
 
   ModelConfig config_;
   DecoderWeights weights_;
-  RotaryEmbedding rope_;
+  std::vector<RotaryEmbedding> ropes_;  // that of layers with a window second, if they have one of their own
+  std::vector<LayerKind> kinds_;        // by layer
   // The transforms of QuaRot: across the heads, and of the input of `down`.
   std::optional<Hadamard> head_transform_;
   std::optional<Hadamard> inner_transform_;

@@ -31,7 +31,7 @@ class YarnRamp {
  public:
   explicit YarnRamp(const ModelConfig& config) {
     const RopeScaling& scaling = config.rope_scaling;
-    const double size = config.head_dim;
+    const double size = rotated_elements(config);
     // The index of the pair, not necessarily an integer, that makes this many turns in the original context.
     const auto pair_of = [&](double turns) {
       return size * elementary::log(scaling.original_context / (turns * 2.0 * std::numbers::pi)) /
@@ -62,12 +62,17 @@ double scale_yarn(double frequency, double factor, double kept) {
 }  // namespace
 
 RotaryEmbedding::RotaryEmbedding(const ModelConfig& config) : scaling_(config.rope_scaling) {
-  const int32_t half = config.head_dim / 2;
+  const int32_t elements = rotated_elements(config);
+  const int32_t half = elements / 2;
+  // The longest sequence decides, not a prompt: all rows of a model are rotated alike.
+  const LongRope& long_rope = scaling_.long_rope;
+  const std::vector<float>& divisors =
+      config.context > scaling_.original_context ? long_rope.long_factors : long_rope.short_factors;
   std::optional<YarnRamp> ramp;
   if (scaling_.kind == RopeScaling::Kind::kYarn) ramp.emplace(config);
   frequencies_.reserve(static_cast<size_t>(half));
   for (int32_t i = 0; i < half; ++i) {
-    double frequency = elementary::pow(static_cast<double>(config.rope_theta), -2.0 * i / config.head_dim);
+    double frequency = elementary::pow(static_cast<double>(config.rope_theta), -2.0 * i / elements);
     switch (config.rope_scaling.kind) {
       case RopeScaling::Kind::kNone:
         break;
@@ -78,10 +83,13 @@ RotaryEmbedding::RotaryEmbedding(const ModelConfig& config) : scaling_(config.ro
         frequency = scale_llama3(frequency, config.rope_scaling);
         break;
       case RopeScaling::Kind::kDynamic:
-        stretch_powers_.push_back(-2.0 * i / (config.head_dim - 2));
+        stretch_powers_.push_back(-2.0 * i / (elements - 2));
         break;
       case RopeScaling::Kind::kYarn:
         frequency = scale_yarn(frequency, config.rope_scaling.factor, ramp->kept(i));
+        break;
+      case RopeScaling::Kind::kLongRope:
+        frequency /= divisors[static_cast<size_t>(i)];
         break;
     }
     if (!config.rope_frequency_factors.empty()) {
@@ -89,6 +97,17 @@ RotaryEmbedding::RotaryEmbedding(const ModelConfig& config) : scaling_(config.ro
     }
     frequencies_.push_back(frequency);
   }
+}
+
+std::vector<RotaryEmbedding> RotaryEmbedding::all_of(const ModelConfig& config) {
+  std::vector<RotaryEmbedding> ropes = {RotaryEmbedding(config)};
+  if (config.window_rope_theta == 0.0f) return ropes;
+  ModelConfig windowed = config;
+  windowed.rope_theta = config.window_rope_theta;
+  windowed.rope_scaling = {};
+  windowed.rope_frequency_factors.clear();
+  ropes.emplace_back(windowed);
+  return ropes;
 }
 
 double RotaryEmbedding::log_stretch(int64_t position) const {
@@ -100,7 +119,10 @@ double RotaryEmbedding::log_stretch(int64_t position) const {
 
 void RotaryEmbedding::angles(int64_t position, float* cosine, float* sine) const {
   const double stretch = log_stretch(position);
-  const float attention = scaling_.kind == RopeScaling::Kind::kYarn ? scaling_.yarn.attention_factor : 1.0f;
+  const float attention = scaling_.kind == RopeScaling::Kind::kYarn ? scaling_.yarn.attention_factor
+                          : scaling_.kind == RopeScaling::Kind::kLongRope
+                              ? scaling_.long_rope.attention_factor
+                              : 1.0f;
   for (size_t i = 0; i < frequencies_.size(); ++i) {
     double angle = static_cast<double>(position) * frequencies_[i];
     // The base enters the frequency with the power -2i / head_dim and is stretched with head_dim /

@@ -16,13 +16,21 @@ namespace verbatim {
 /// share its pass, and keys in the cache on how the prompt was cut into passes. Transformers computes the
 /// same when it decodes token by token. (When it evaluates a prompt beyond the original context in one pass,
 /// it gives the whole prompt the frequencies of the last token.)
+///
+/// LongRoPE has two lists of factors, for short and for long sequences. Here the model's context chooses,
+/// once: the long ones if it is longer than the original context, as llama.cpp does for the context that it
+/// is given. (Transformers takes the short ones for every sequence within the original context, so it gives a
+/// sequence that grows beyond it keys of both kinds.)
 class RotaryEmbedding {
  public:
   explicit RotaryEmbedding(const ModelConfig& config);
 
+  /// The rotary embeddings of a model: one, or beside it that of the layers with a window.
+  static std::vector<RotaryEmbedding> all_of(const ModelConfig& config);
+
   int64_t half() const { return static_cast<int64_t>(frequencies_.size()); }
-  /// Writes the cosines and sines (half() each) of the angles at a position, times YaRN's attention factor.
-  /// They depend on the position alone.
+  /// Writes the cosines and sines (half() each) of the angles at a position, times the attention factor of
+  /// YaRN or LongRoPE. They depend on the position alone.
   void angles(int64_t position, float* cosine, float* sine) const;
 
   /// The frequencies of the rotated pairs, in radians per position. With dynamic scaling they are those of

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "checkpoint/block_norms.h"
 #include "formats/pack_linear.h"
 #include "formats/tile_codes.h"
 
@@ -24,6 +25,11 @@ int64_t source_row(const WeightPart& part, int64_t head_dim, int64_t column) {
   return column / head_dim * head_dim + within % half * 2 + within / half;
 }
 
+/// The number of rows of the tensor that a part is in.
+int64_t rows_in_file(const WeightPart& part) {
+  return part.tensor_rows > 0 ? part.tensor_rows : part.rows;
+}
+
 /// The rows of a matrix that is made of several tensors.
 class StackedTensors {
  public:
@@ -34,7 +40,7 @@ class StackedTensors {
   void read(int64_t column, int64_t head_dim, bool reorder, std::span<float> row) const {
     for (const auto& [part, tensor] : tensors_) {
       if (column < part->rows) {
-        tensor->read_row(reorder ? source_row(*part, head_dim, column) : column, row);
+        tensor->read_row(part->first + (reorder ? source_row(*part, head_dim, column) : column), row);
         return;
       }
       column -= part->rows;
@@ -54,10 +60,10 @@ class StackedTensors {
   void find_not_finite(std::vector<std::string>& names) const {
     for (const auto& [part, tensor] : tensors_) {
       std::vector<float> row(static_cast<size_t>(tensor->columns()));
-      for (int64_t r = 0; r < tensor->rows(); ++r) {
-        tensor->read_row(r, row);
+      for (int64_t r = 0; r < part->rows; ++r) {
+        tensor->read_row(part->first + r, row);
         if (all_finite(row)) continue;
-        names.push_back(part->tensor);
+        if (names.empty() || names.back() != part->tensor) names.push_back(part->tensor);
         break;
       }
     }
@@ -81,7 +87,7 @@ class StackedTensors {
 StackedTensors stacked(const Checkpoint& checkpoint, const MatrixSpec& spec) {
   StackedTensors tensors;
   for (const WeightPart& part : spec.parts) {
-    tensors.add(&part, checkpoint.tensor(part.tensor, {part.rows, spec.k}));
+    tensors.add(&part, checkpoint.tensor(part.tensor, {rows_in_file(part), spec.k}));
   }
   return tensors;
 }
@@ -140,6 +146,31 @@ LayerNames names_of(int32_t index) {
   return {layer + "self_attn.", layer, fmt::format("layers.{}.", index)};
 }
 
+std::vector<WeightPart> qkv_parts(const ModelConfig& config, const std::string& prefix) {
+  const int64_t query = int64_t{config.heads} * config.head_dim;
+  const int64_t key = int64_t{config.kv_heads} * config.head_dim;
+  const bool interleaved = config.rope_interleaved;
+  if (config.fused_matrices) {
+    const std::string tensor = prefix + "qkv_proj.weight";
+    const int64_t all = query + 2 * key;
+    return {{tensor, query, interleaved, 0, all},
+            {tensor, key, interleaved, query, all},
+            {tensor, key, false, query + key, all}};
+  }
+  return {{prefix + "q_proj.weight", query, interleaved},
+          {prefix + "k_proj.weight", key, interleaved},
+          {prefix + "v_proj.weight", key, false}};
+}
+
+std::vector<WeightPart> gate_up_parts(const ModelConfig& config, const std::string& prefix) {
+  const int64_t inner = config.intermediate_size;
+  if (config.fused_matrices) {
+    const std::string tensor = prefix + "gate_up_proj.weight";
+    return {{tensor, inner, false, 0, 2 * inner}, {tensor, inner, false, inner, 2 * inner}};
+  }
+  return {{prefix + "gate_proj.weight", inner, false}, {prefix + "up_proj.weight", inner, false}};
+}
+
 /// Splits a name "layers.<index>.<rest>" into the layer and the rest.
 LayerWeights* layer_of(DecoderWeights& weights, const std::string& name, std::string& member) {
   constexpr std::string_view kPrefix = "layers.";
@@ -182,22 +213,13 @@ std::vector<MatrixSpec> matrix_specs(const ModelConfig& config) {
   const int64_t hidden = config.hidden_size;
   const int64_t inner = config.intermediate_size;
   const int64_t query_rows = int64_t{config.heads} * config.head_dim;
-  const int64_t kv_rows = int64_t{config.kv_heads} * config.head_dim;
-  const bool interleaved = config.rope_interleaved;
   std::vector<MatrixSpec> specs;
   for (int32_t i = 0; i < config.layers; ++i) {
     const LayerNames name = names_of(i);
-    specs.push_back({name.engine + "qkv",
-                     hidden,
-                     {{name.attention + "q_proj.weight", query_rows, interleaved},
-                      {name.attention + "k_proj.weight", kv_rows, interleaved},
-                      {name.attention + "v_proj.weight", kv_rows, false}}});
+    specs.push_back({name.engine + "qkv", hidden, qkv_parts(config, name.attention)});
     specs.push_back(
         {name.engine + "output", query_rows, {{name.attention + "o_proj.weight", hidden, false}}});
-    specs.push_back({name.engine + "gate_up",
-                     hidden,
-                     {{name.layer + "mlp.gate_proj.weight", inner, false},
-                      {name.layer + "mlp.up_proj.weight", inner, false}}});
+    specs.push_back({name.engine + "gate_up", hidden, gate_up_parts(config, name.layer + "mlp.")});
     specs.push_back({name.engine + "down", inner, {{name.layer + "mlp.down_proj.weight", hidden, false}}});
   }
   specs.push_back({"head",
@@ -213,21 +235,40 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
   const int64_t query_rows = int64_t{config.heads} * config.head_dim;
   const int64_t kv_rows = int64_t{config.kv_heads} * config.head_dim;
   const bool interleaved = config.rope_interleaved;
+  const BlockNormNames norms = block_norm_names(config.block_norms);
   std::vector<VectorSpec> specs;
   for (int32_t i = 0; i < config.layers; ++i) {
     const LayerNames name = names_of(i);
-    specs.push_back(
-        {name.engine + "attention_norm", {{name.layer + "input_layernorm.weight", hidden, false}}});
+    const auto add_norm = [&](const char* engine, std::string_view norm) {
+      if (norm.empty()) return;
+      specs.push_back(
+          {name.engine + engine, {{fmt::format("{}{}.weight", name.layer, norm), hidden, false}}});
+    };
+    add_norm("attention_norm", norms.before_attention);
+    add_norm("attention_end_norm", norms.after_attention);
     if (config.qkv_bias) {
       specs.push_back({name.engine + "qkv_bias",
                        {{name.attention + "q_proj.bias", query_rows, interleaved},
                         {name.attention + "k_proj.bias", kv_rows, interleaved},
                         {name.attention + "v_proj.bias", kv_rows, false}}});
     }
-    specs.push_back(
-        {name.engine + "mlp_norm", {{name.layer + "post_attention_layernorm.weight", hidden, false}}});
+    if (config.head_norm != HeadNorm::kNone) {
+      const bool whole = config.head_norm == HeadNorm::kWhole;
+      specs.push_back(
+          {name.engine + "query_norm",
+           {{name.attention + "q_norm.weight", whole ? query_rows : config.head_dim, interleaved}}});
+      specs.push_back({name.engine + "key_norm",
+                       {{name.attention + "k_norm.weight", whole ? kv_rows : config.head_dim, interleaved}}});
+    }
+    add_norm("mlp_norm", norms.before_mlp);
+    add_norm("mlp_end_norm", norms.after_mlp);
   }
   specs.push_back({"final_norm", {{"model.norm.weight", hidden, false}}});
+  if (config.norms_less_one) {
+    for (VectorSpec& spec : specs) {
+      if (spec.name.ends_with("norm")) spec.added = 1.0f;
+    }
+  }
   if (config.quantization == QuantizationScheme::kAtom) {
     for (const MatrixSpec& matrix : matrix_specs(config)) {
       specs.push_back({order_name(matrix.name), {{"", matrix.k, false}}});
@@ -263,7 +304,11 @@ Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
   std::string member;
   if (LayerWeights* const layer = layer_of(weights, name, member)) {
     if (member == "attention_norm") return layer->attention_norm;
+    if (member == "attention_end_norm") return layer->attention_end_norm;
+    if (member == "mlp_end_norm") return layer->mlp_end_norm;
     if (member == "qkv_bias") return layer->qkv_bias;
+    if (member == "query_norm") return layer->query_norm;
+    if (member == "key_norm") return layer->key_norm;
     if (member == "mlp_norm") return layer->mlp_norm;
     if (member == "qkv_order") return layer->qkv_order;
     if (member == "output_order") return layer->output_order;
@@ -285,7 +330,7 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
   StackedTensors sensitivities;
   if (options.sensitivities != nullptr) {
     for (const WeightPart& part : spec.parts) {
-      const int64_t shape[] = {part.rows, spec.k};
+      const int64_t shape[] = {rows_in_file(part), spec.k};
       sensitivities.add(&part, options.sensitivities->tensor(part.tensor, shape));
     }
   }
@@ -326,7 +371,7 @@ Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
     if (!all_finite(stored)) not_finite.push_back(part.tensor);
     for (int64_t r = 0; r < part.rows; ++r) {
       values[offset + static_cast<size_t>(r)] =
-          stored[static_cast<size_t>(source_row(part, checkpoint.config.head_dim, r))];
+          stored[static_cast<size_t>(source_row(part, checkpoint.config.head_dim, r))] + spec.added;
     }
     offset += static_cast<size_t>(part.rows);
   }

@@ -17,11 +17,18 @@ namespace verbatim {
 
 /// The weights of one transformer layer. Matrices that read the same input are packed as one.
 struct LayerWeights {
+  // The norms before and after the two parts of the layer; those that the model does not have are empty
+  // (ModelConfig::block_norms).
   Buffer<float> attention_norm;
+  Buffer<float> attention_end_norm;
+  Buffer<float> mlp_norm;
+  Buffer<float> mlp_end_norm;
   LinearWeight qkv;        ///< the query, key and value matrices, one below the other
   Buffer<float> qkv_bias;  ///< empty without biases
+  Buffer<float>
+      query_norm;  ///< the norm of queries before rotation; empty without one (ModelConfig::head_norm)
+  Buffer<float> key_norm;  ///< the norm of keys before rotation; empty without one
   LinearWeight output;
-  Buffer<float> mlp_norm;
   LinearWeight gate_up;  ///< the gate matrix and the up matrix, one below the other
   LinearWeight down;
   // The order of each matrix's inputs, in models prepared with Atom: see packed_inputs().
@@ -59,6 +66,8 @@ struct WeightPart {
   std::string tensor;
   int64_t rows = 0;
   bool interleaved = false;  ///< rotated pairs of a head are neighbours, and must be brought into two halves
+  int64_t first = 0;         ///< the first of these rows in the tensor
+  int64_t tensor_rows = 0;   ///< the number of rows of the tensor; 0: those of the part
 };
 
 /// A matrix of the decoder: its name, its number of inputs and the tensors that it is made of.
@@ -72,6 +81,7 @@ struct MatrixSpec {
 struct VectorSpec {
   std::string name;  ///< "layers.3.mlp_norm"
   std::vector<WeightPart> parts;
+  float added = 0.0f;  ///< is added to every number that the tensors hold
   int64_t length() const;
 };
 

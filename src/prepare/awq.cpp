@@ -141,7 +141,10 @@ Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibr
     const MatrixSpec& spec = specs[at];
     // Values that several query heads share cannot be divided by the different factors of these heads.
     const bool shared = spec.name.ends_with("output") && config.heads != config.kv_heads;
-    if (!shared) {
+    // Where no norm comes before a part, nothing could be divided but the residual stream itself.
+    const bool unnormed = config.block_norms == BlockNorms::kAfter &&
+                          (spec.name.ends_with("qkv") || spec.name.ends_with("gate_up"));
+    if (!shared && !unnormed) {
       const InputStatistics& inputs = calibration.at(spec.name);
       const DenseMatrix weights = sampled(spec, matrix_rows(checkpoint, spec));
       double least = INFINITY;

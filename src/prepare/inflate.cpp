@@ -11,6 +11,7 @@
 #include "base/float16.h"
 #include "base/memory_map.h"
 #include "base/new_folder.h"
+#include "checkpoint/block_norms.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/safetensors_writer.h"
@@ -29,9 +30,10 @@ constexpr int32_t kMostLayers = 1024;  // what validate() lets pass
 struct Task {
   TensorEntry entry;
   const TensorView* source = nullptr;
-  int32_t row_copies = 1;     // the whole tensor is there so often, one below the other
-  int32_t column_copies = 1;  // and so often side by side
-  bool divide = false;        // by the number of copies, so that what reads them sums to the same
+  std::vector<int64_t> parts = {};  // the numbers of rows of its parts, if it is made of several
+  int32_t row_copies = 1;           // each part is there so often, one below the other
+  int32_t column_copies = 1;        // and so often side by side
+  bool divide = false;              // by the number of copies, so that what reads them sums to the same
   bool zero = false;
 };
 
@@ -63,6 +65,7 @@ class Planner {
     int32_t column_copies = 1;
     bool divide = false;
     bool zero = false;
+    std::vector<int64_t> parts = {};
   };
 
   void add(const std::string& name, const std::string& source, const Change& change) {
@@ -72,6 +75,7 @@ class Planner {
     if (shape.size() > 1) shape.front() *= change.row_copies;
     tasks_.push_back({{name, view.dtype, shape},
                       &view,
+                      change.parts,
                       change.row_copies,
                       change.column_copies,
                       change.divide && width_ > 1,
@@ -85,15 +89,38 @@ class Planner {
     const Change vector = {.column_copies = width_};
     const Change inner = {.row_copies = width_, .column_copies = width_, .divide = true};
     const Change last = {.row_copies = width_, .column_copies = width_, .divide = true, .zero = adds_nothing};
-    add_part("input_layernorm.weight", vector);
+    const BlockNormNames norms = block_norm_names(checkpoint_.config.block_norms);
+    for (const std::string_view norm :
+         {norms.before_attention, norms.after_attention, norms.before_mlp, norms.after_mlp}) {
+      if (!norm.empty()) add_part(fmt::format("{}.weight", norm), vector);
+    }
+    const ModelConfig& config = checkpoint_.config;
+    if (config.fused_matrices) {
+      const int64_t query = int64_t{config.heads} * config.head_dim;
+      const int64_t key = int64_t{config.kv_heads} * config.head_dim;
+      Change fused = inner;
+      fused.parts = {query, key, key};
+      add_part("self_attn.qkv_proj.weight", fused);
+      fused.parts = {config.intermediate_size, config.intermediate_size};
+      add_part("mlp.gate_up_proj.weight", fused);
+    }
     for (const char* which : {"q", "k", "v"}) {
+      if (config.fused_matrices) break;
       add_part(fmt::format("self_attn.{}_proj.weight", which), inner);
       if (checkpoint_.config.qkv_bias) add_part(fmt::format("self_attn.{}_proj.bias", which), vector);
     }
+    if (checkpoint_.config.head_norm != HeadNorm::kNone) {
+      // The weights of a norm per head belong to the elements of a head, which stay as many.
+      const bool whole = checkpoint_.config.head_norm == HeadNorm::kWhole;
+      for (const char* which : {"q", "k"}) {
+        add_part(fmt::format("self_attn.{}_norm.weight", which), whole ? vector : Change{});
+      }
+    }
     add_part("self_attn.o_proj.weight", last);
-    add_part("post_attention_layernorm.weight", vector);
-    add_part("mlp.gate_proj.weight", inner);
-    add_part("mlp.up_proj.weight", inner);
+    if (!config.fused_matrices) {
+      add_part("mlp.gate_proj.weight", inner);
+      add_part("mlp.up_proj.weight", inner);
+    }
     add_part("mlp.down_proj.weight", last);
   }
 
@@ -179,19 +206,25 @@ class Inflater {
     const auto columns = static_cast<size_t>(source.columns());
     const size_t row_bytes = dtype_bytes(source.dtype, columns);
     const size_t wide_bytes = row_bytes * static_cast<size_t>(task.column_copies);
-    const int64_t rows = source.rows();
     const int64_t per_block = std::max<int64_t>(1, static_cast<int64_t>(kBlockBytes / wide_bytes));
-    for (int32_t copy = 0; copy < task.row_copies; ++copy) {
-      for (int64_t first = 0; first < rows; first += per_block) {
-        const int64_t end = std::min(rows, first + per_block);
-        block_.assign(static_cast<size_t>(end - first) * wide_bytes, std::byte{0});
-        for (int64_t r = first; r < end && !task.zero; ++r) {
-          fill_row(task, source.data.data() + static_cast<size_t>(r) * row_bytes, row_bytes,
-                   block_.data() + static_cast<size_t>(r - first) * wide_bytes);
+    std::vector<int64_t> parts = task.parts;
+    if (parts.empty()) parts.push_back(source.rows());
+    int64_t part_begin = 0;
+    for (const int64_t rows : parts) {
+      const int64_t part_end = part_begin + rows;
+      for (int32_t copy = 0; copy < task.row_copies; ++copy) {
+        for (int64_t first = part_begin; first < part_end; first += per_block) {
+          const int64_t end = std::min(part_end, first + per_block);
+          block_.assign(static_cast<size_t>(end - first) * wide_bytes, std::byte{0});
+          for (int64_t r = first; r < end && !task.zero; ++r) {
+            fill_row(task, source.data.data() + static_cast<size_t>(r) * row_bytes, row_bytes,
+                     block_.data() + static_cast<size_t>(r - first) * wide_bytes);
+          }
+          writer.write(block_);
+          if (!advance(block_.size())) return false;
         }
-        writer.write(block_);
-        if (!advance(block_.size())) return false;
       }
+      part_begin = part_end;
     }
     return true;
   }
@@ -282,6 +315,11 @@ void check_options(const Checkpoint& checkpoint, const InflateOptions& options) 
   if (checkpoint.format != "safetensors") {
     bad_input("{} is a GGUF file; only a folder with safetensors can be enlarged, so give the model as that",
               where);
+  }
+  if (options.width > 1 && checkpoint.config.norms_less_one) {
+    bad_input(
+        "{} cannot be made wider, as the factor on its embedding follows from the width; give a depth alone",
+        where);
   }
   if (options.depth != 0 && options.depth < checkpoint.config.layers) {
     bad_input("{} has {} layers already; a depth of {} would take some away", where, checkpoint.config.layers,

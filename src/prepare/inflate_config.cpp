@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
@@ -16,6 +17,18 @@ namespace {
 std::string name_of(const std::filesystem::path& model) {
   std::error_code ignored;
   return printable(std::filesystem::weakly_canonical(model, ignored).filename().string());
+}
+
+/// The layers of the larger model whose source is in a list of layers.
+std::vector<int32_t> inflated_list(const std::vector<int32_t>& sources,
+                                   const std::vector<InflatedLayer>& layers) {
+  std::vector<int32_t> result;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (std::find(sources.begin(), sources.end(), layers[i].source) != sources.end()) {
+      result.push_back(static_cast<int32_t>(i));
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -52,12 +65,33 @@ std::string inflated_config(std::string_view config_json, const Checkpoint& chec
       if (source < types.size()) fields["layer_types"].push_back(types[source]);
     }
   }
-  if (config.architecture == Architecture::kQwen2 && config.sliding_window == 0) {
+  const bool qwen =
+      config.architecture == Architecture::kQwen2 || config.architecture == Architecture::kQwen3;
+  if (qwen && config.sliding_window == 0) {
     // So many of the first layers attend to everything. If that was all of them, it stays so.
     const auto windowless = fields.find("max_window_layers");
     const bool stated = windowless != fields.end() && windowless->is_number();
     const double full = stated ? windowless->get<double>() : 28.0;  // what Transformers assumes
     if (full >= config.layers && full < depth) fields["max_window_layers"] = depth;
+  } else if (qwen) {
+    const std::vector<int32_t> full = inflated_list(config.windowless_layers, layers);
+    if (!fields.contains("layer_types")) fields["max_window_layers"] = full.size();
+  }
+  const bool gemma =
+      config.architecture == Architecture::kGemma2 || config.architecture == Architecture::kGemma3;
+  if (gemma && config.sliding_window > 0) {
+    std::vector<std::string> types(layers.size(), "sliding_attention");
+    for (const int32_t layer : inflated_list(config.windowless_layers, layers)) {
+      types[static_cast<size_t>(layer)] = "full_attention";
+    }
+    fields["layer_types"] = types;
+  }
+  if (config.architecture == Architecture::kSmolLm3) {
+    std::vector<int32_t> rotates(layers.size(), 1);
+    for (const int32_t layer : inflated_list(config.unrotated_layers, layers)) {
+      rotates[static_cast<size_t>(layer)] = 0;
+    }
+    fields["no_rope_layers"] = rotates;
   }
   fields[kInflatedKey] = {{"from", name_of(checkpoint.path)}, {"width", width}, {"depth", depth}};
   return fields.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

@@ -134,6 +134,12 @@ std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std:
   if (needs_calibration(options.scheme) && options.calibration.empty()) {
     fail(ErrorKind::kUsage, "the scheme {} needs a calibration text", scheme_name(options.scheme));
   }
+  if (options.scheme == QuantizationScheme::kQuarot && checkpoint.config.block_norms != BlockNorms::kBefore) {
+    bad_input(
+        "{}: its layers norm what they add to the residual stream, which the rotation of quarot does not "
+        "commute with; choose another scheme",
+        checkpoint.path.string());
+  }
   const Preparation preparation = prepare(checkpoint, options, team);
   if (options.cancelled && options.cancelled()) return std::nullopt;
   const PreparedEmbedding embedding = prepare_embedding(embedding_of(checkpoint), preparation);

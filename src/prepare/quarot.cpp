@@ -9,6 +9,11 @@ namespace verbatim {
 
 namespace {
 
+/// Whether a vector is the gain of a norm of the residual stream.
+bool reads_the_stream(const std::string& vector) {
+  return vector == "final_norm" || vector.ends_with(".attention_norm") || vector.ends_with(".mlp_norm");
+}
+
 /// The rotations of one model.
 class Rotations {
  public:
@@ -25,7 +30,7 @@ class Rotations {
     }
     std::vector<std::string> ignored;
     for (const VectorSpec& spec : vector_specs(config_)) {
-      if (!spec.name.ends_with("norm")) continue;
+      if (!reads_the_stream(spec.name)) continue;
       const Buffer<float> gain = read_vector(checkpoint, spec, ignored);
       gains_[spec.name].assign(gain.data(), gain.data() + spec.length());
     }

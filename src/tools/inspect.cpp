@@ -33,6 +33,8 @@ std::string rope_scaling_name(const ModelConfig& config) {
       return "dynamic";
     case RopeScaling::Kind::kYarn:
       return "yarn";
+    case RopeScaling::Kind::kLongRope:
+      return "longrope";
   }
   return "none";
 }
@@ -59,8 +61,23 @@ ModelReport report_checkpoint(const Checkpoint& checkpoint) {
   report.rope_scaling_factor = config.rope_scaling.factor;
   report.rope_scaling_context = config.rope_scaling.original_context;
   if (config.sliding_window > 0) report.sliding_window = config.sliding_window;
+  report.rotary_dim = rotated_elements(config);
+  report.windowless_layers = config.windowless_layers;
+  report.unrotated_layers = config.unrotated_layers;
   report.tied_embeddings = config.tied_embeddings;
   report.qkv_bias = config.qkv_bias;
+  report.head_norm = head_norm_name(config.head_norm);
+  report.block_norms = block_norms_name(config.block_norms);
+  report.activation = activation_name(config.activation);
+  report.window_rope_theta = config.window_rope_theta;
+  if (config.soft_caps.scores > 0) report.score_cap = config.soft_caps.scores;
+  if (config.soft_caps.logits > 0) report.logit_cap = config.soft_caps.logits;
+  report.scales = {{"embedding", config.scales.embedding},
+                   {"residual", config.scales.residual},
+                   {"attention", config.scales.attention},
+                   {"logits", config.scales.logits}};
+  std::erase_if(report.scales,
+                [](const auto& scale) { return scale.second == (scale.first == "attention" ? 0.0f : 1.0f); });
   if (checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone) {
     report.vocabulary = report_vocabulary(checkpoint.tokenizer);
   }

@@ -46,7 +46,7 @@ TinyModelOptions very_small(const std::string& model_type = "llama") {
   options.model_type = model_type;
   options.hidden_size = 8;
   options.intermediate_size = 16;
-  options.head_dim = 4;
+  options.head_dim = 8;
   options.vocab_size = 16;
   return options;
 }
@@ -67,7 +67,7 @@ void edit_tensors(const fs::path& folder, const TinyModelOptions& options, Chang
 }
 
 TEST(Checkpoint, OpensEveryFamilyAndDtype) {
-  for (const char* type : {"llama", "mistral", "qwen2"}) {
+  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -96,14 +96,17 @@ TEST(Checkpoint, OpensTiedWindowedAndShardedModels) {
 }
 
 TEST(Checkpoint, OpensTheSameModelAsGguf) {
-  for (const char* type : {"llama", "qwen2"}) {
+  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
     for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
       test::write_tiny_gguf(folder.path() / "tiny.gguf", options);
       const Checkpoint checkpoint = open_checkpoint(folder.path() / "tiny.gguf");
       EXPECT_EQ(checkpoint.format, "gguf");
-      EXPECT_EQ(checkpoint.config.rope_interleaved, checkpoint.config.architecture == Architecture::kLlama);
+      const Architecture architecture = checkpoint.config.architecture;
+      EXPECT_EQ(checkpoint.config.rope_interleaved, architecture == Architecture::kLlama ||
+                                                        architecture == Architecture::kSmolLm3 ||
+                                                        architecture == Architecture::kGranite);
       for (const NamedTensor& tensor : test::tiny_tensors(options)) {
         const std::vector<float> row = row_of(checkpoint, tensor.name, 0);  // row 0 stays where it is
         for (size_t c = 0; c < row.size(); ++c) {
@@ -111,10 +114,13 @@ TEST(Checkpoint, OpensTheSameModelAsGguf) {
         }
       }
       // The second half of a head comes to lie between the rows of the first.
-      const std::vector<float> moved = row_of(checkpoint, "model.layers.0.self_attn.q_proj.weight", 1);
-      const NamedTensor query = test::tiny_tensors(options)[2];
-      const int64_t from = checkpoint.config.rope_interleaved ? options.head_dim / 2 : 1;
-      EXPECT_NEAR(moved[5], query.values[from * options.hidden_size + 5], 0.002f);
+      const std::string name = "model.layers.0.self_attn.q_proj.weight";
+      for (const NamedTensor& query : test::tiny_tensors(options)) {
+        if (query.name != name) continue;
+        const std::vector<float> moved = row_of(checkpoint, name, 1);
+        const int64_t from = checkpoint.config.rope_interleaved ? options.head_dim / 2 : 1;
+        EXPECT_NEAR(moved[5], query.values[from * options.hidden_size + 5], 0.002f);
+      }
     }
   }
 }
@@ -146,14 +152,16 @@ TEST(Checkpoint, RefusesAModelTruncatedAnywhere) {
 
 TEST(Checkpoint, NamesAMissingTensor) {
   const TemporaryFolder folder;
-  const TinyModelOptions options = very_small("qwen2");
-  test::write_tiny_llama(folder.path(), options);
-  for (const NamedTensor& tensor : test::tiny_tensors(options)) {
-    edit_tensors(folder.path(), options, [&](std::vector<NamedTensor>& tensors) {
-      std::erase_if(tensors, [&](const NamedTensor& other) { return other.name == tensor.name; });
-    });
-    expect_bad_input([&] { open_checkpoint(folder.path()); },
-                     {folder.path().string(), "tensor " + tensor.name + " is missing"});
+  for (const char* type : {"qwen2", "qwen3", "olmo2", "phi3", "gemma3_text"}) {
+    const TinyModelOptions options = very_small(type);
+    test::write_tiny_llama(folder.path(), options);
+    for (const NamedTensor& tensor : test::tiny_tensors(options)) {
+      edit_tensors(folder.path(), options, [&](std::vector<NamedTensor>& tensors) {
+        std::erase_if(tensors, [&](const NamedTensor& other) { return other.name == tensor.name; });
+      });
+      expect_bad_input([&] { open_checkpoint(folder.path()); },
+                       {folder.path().string(), "tensor " + tensor.name + " is missing"});
+    }
   }
 }
 
@@ -173,11 +181,13 @@ TEST(Checkpoint, NamesATensorOfTheWrongShape) {
 TEST(Checkpoint, RefusesTensorsItWouldLeaveOut) {
   const TemporaryFolder folder;
   test::write_tiny_llama(folder.path());
-  edit_tensors(folder.path(), {}, [](std::vector<NamedTensor>& tensors) {
-    tensors.push_back({"model.layers.1.self_attn.o_proj.bias", {1}, {1.0f}});
-  });
-  expect_bad_input([&] { open_checkpoint(folder.path()); },
-                   {folder.path().string(), "model.layers.1.self_attn.o_proj.bias", "llama"});
+  for (const char* name : {"model.layers.1.self_attn.o_proj.bias", "model.layers.0.self_attn.q_norm.weight",
+                           "model.layers.2.mlp.up_proj.weight", "model.embed_positions.weight"}) {
+    edit_tensors(folder.path(), {}, [&](std::vector<NamedTensor>& tensors) {
+      tensors.push_back({name, {1}, {1.0f}});
+    });
+    expect_bad_input([&] { open_checkpoint(folder.path()); }, {folder.path().string(), name, "llama"});
+  }
 }
 
 TEST(Checkpoint, ExplainsWhatIsNoModel) {

@@ -109,7 +109,8 @@ TEST(GgufModel, NamesTensorsAsHuggingFaceDoes) {
       {"blk.0.ffn_gate.weight", "model.layers.0.mlp.gate_proj.weight"},
       {"blk.0.ffn_up.weight", "model.layers.0.mlp.up_proj.weight"},
       {"blk.0.ffn_down.weight", "model.layers.0.mlp.down_proj.weight"},
-      {"blk.0.attn_q_norm.weight", "model.layers.0.attn_q_norm.weight"},
+      {"blk.0.attn_q_norm.weight", "model.layers.0.self_attn.q_norm.weight"},
+      {"blk.0.attn_sinks.weight", "model.layers.0.attn_sinks.weight"},
       {"other", "other"},
   };
   for (const auto& pair : names) file.tensor(pair.first, {2});
@@ -185,6 +186,144 @@ TEST(GgufModel, RefusesWhatTheEngineLacks) {
   file.number("llama.attention.key_length", 16u);
   file.number("llama.attention.value_length", 32u);
   file.expect_refused({"some.gguf", "different lengths"});
+  file = TinyGguf();
+  file.number("llama.attention.value_length", 32u);
+  file.expect_refused({"some.gguf", "different lengths"});
+  file = TinyGguf();
+  file.number("llama.vocab_size", 100u);  // is known from the embedding
+  file.open();
+  file.number("llama.attn_logit_softcapping", 50.0f);
+  file.expect_refused({"some.gguf", "llama.attn_logit_softcapping"});
+}
+
+TEST(GgufModel, ScalesPositionsByAFactorWithoutAType) {
+  TinyGguf file;
+  file.number("llama.rope.scaling.factor", 4.0f);
+  EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kLinear);
+  file.text("llama.rope.scaling.type", "none");
+  EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kNone);
+}
+
+/// The file of another architecture: keys under its name.
+TinyGguf as_architecture(const std::string& name) {
+  TinyGguf file;
+  TinyGguf result;
+  result.metadata.clear();
+  for (const auto& [key, write] : file.metadata) {
+    if (key == "general.architecture") continue;
+    result.metadata[name + key.substr(key.find('.'))] = write;
+  }
+  result.text("general.architecture", name);
+  return result;
+}
+
+TEST(GgufModel, ReadsTheFactorsOfAGranite) {
+  TinyGguf file = as_architecture("granite");
+  EXPECT_EQ(file.open().config.architecture, Architecture::kGranite);
+  EXPECT_EQ(file.open().config.scales, Scales());
+  file.number("granite.embedding_scale", 12.0f);
+  file.number("granite.residual_scale", 0.25f);
+  file.number("granite.attention.scale", 0.5f);
+  file.number("granite.logit_scale", 8.0f);
+  EXPECT_EQ(file.open().config.scales, (Scales{12.0f, 0.25f, 0.5f, 0.125f}));
+  EXPECT_TRUE(file.open().config.rope_interleaved);
+  EXPECT_TRUE(file.open().config.unrotated_layers.empty());
+  file.metadata["granite.rope.scaling.finetuned"] = [](GgufBuilder& builder, const std::string& name) {
+    builder.boolean(name, false);
+  };
+  EXPECT_EQ(file.open().config.unrotated_layers, std::vector<int32_t>{0});
+  TinyGguf other;
+  other.number("llama.logit_scale", 8.0f);
+  other.expect_refused({"some.gguf", "llama.logit_scale"});
+}
+
+TEST(GgufModel, KnowsWhichLayersOfASmolLm3DoNotRotate) {
+  TinyGguf file = as_architecture("smollm3");
+  file.number("smollm3.block_count", 9u);
+  EXPECT_EQ(file.open().config.unrotated_layers, (std::vector<int32_t>{3, 7}));
+  EXPECT_TRUE(file.open().config.rope_interleaved);
+  file.number("smollm3.attention.sliding_window", 64u);
+  file.expect_refused({"some.gguf", "smollm3.attention.sliding_window"});
+}
+
+TEST(GgufModel, NamesTheNormsOfAnOlmo2AsHuggingFaceDoes) {
+  TinyGguf file = as_architecture("olmo2");
+  const std::pair<const char*, const char*> names[] = {
+      {"blk.0.post_attention_norm.weight", "model.layers.0.post_attention_layernorm.weight"},
+      {"blk.0.post_ffw_norm.weight", "model.layers.0.post_feedforward_layernorm.weight"},
+      {"blk.0.ffn_norm.weight", "model.layers.0.ffn_norm.weight"},  // has no place, and is refused later
+  };
+  for (const auto& pair : names) file.tensor(pair.first, {2});
+  const Checkpoint checkpoint = file.open();
+  EXPECT_EQ(checkpoint.config.block_norms, BlockNorms::kAfter);
+  EXPECT_EQ(checkpoint.config.head_norm, HeadNorm::kWhole);
+  EXPECT_FALSE(checkpoint.config.rope_interleaved);
+  for (const auto& pair : names) EXPECT_TRUE(checkpoint.has(pair.second)) << pair.first;
+  file.number("olmo2.attention.sliding_window", 64u);
+  file.expect_refused({"some.gguf", "olmo2.attention.sliding_window"});
+}
+
+TEST(GgufModel, ReadsAPhi3) {
+  TinyGguf file = as_architecture("phi3");
+  file.number("phi3.rope.dimension_count", 12u);
+  file.number("phi3.attention.sliding_window", 64u);
+  file.number("phi3.rope.scaling.original_context_length", 128u);
+  EXPECT_EQ(file.open().config.rotary_dim, 12);
+  EXPECT_EQ(file.open().config.sliding_window, 64);
+  EXPECT_TRUE(file.open().config.fused_matrices);
+  EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kNone);
+  file.tensor("rope_factors_short.weight", {6}, 2.0f);
+  file.expect_refused({"some.gguf", "long factors"});
+  file.tensor("rope_factors_long.weight", {6}, 3.0f);
+  file.tensor("blk.0.attn_qkv.weight", {2});
+  file.tensor("blk.0.ffn_up.weight", {2});
+  file.number("phi3.rope.scaling.attn_factor", 1.25f);
+  const Checkpoint checkpoint = file.open();
+  const RopeScaling& scaling = checkpoint.config.rope_scaling;
+  EXPECT_EQ(scaling.kind, RopeScaling::Kind::kLongRope);
+  EXPECT_EQ(scaling.original_context, 128);
+  EXPECT_EQ(scaling.long_rope, (LongRope{std::vector<float>(6, 2.0f), std::vector<float>(6, 3.0f), 1.25f}));
+  EXPECT_TRUE(checkpoint.has("model.layers.0.self_attn.qkv_proj.weight"));
+  EXPECT_TRUE(checkpoint.has("model.layers.0.mlp.gate_up_proj.weight"));
+  EXPECT_FALSE(checkpoint.has("rope_factors_long.weight"));
+}
+
+TEST(GgufModel, ReadsAGemma2) {
+  TinyGguf file = as_architecture("gemma2");
+  file.number("gemma2.block_count", 4u);
+  file.number("gemma2.attention.sliding_window", 64u);
+  file.number("gemma2.attn_logit_softcapping", 40.0f);
+  file.tensor("blk.0.ffn_norm.weight", {2});
+  file.tensor("blk.0.post_ffw_norm.weight", {2});
+  const Checkpoint checkpoint = file.open();
+  const ModelConfig& config = checkpoint.config;
+  EXPECT_EQ(config.block_norms, BlockNorms::kBoth);
+  EXPECT_FALSE(config.norms_less_one);
+  EXPECT_EQ(config.soft_caps, (SoftCaps{40.0f, 30.0f}));
+  EXPECT_EQ(config.scales, (Scales{8.0f, 1.0f, 0.25f, 1.0f}));
+  EXPECT_EQ(config.windowless_layers, (std::vector<int32_t>{1, 3}));
+  EXPECT_TRUE(checkpoint.has("model.layers.0.pre_feedforward_layernorm.weight"));
+  EXPECT_TRUE(checkpoint.has("model.layers.0.post_feedforward_layernorm.weight"));
+}
+
+TEST(GgufModel, ReadsAGemma3) {
+  TinyGguf file = as_architecture("gemma3");
+  file.number("gemma3.block_count", 7u);
+  file.expect_refused({"some.gguf", "gemma3.attention.sliding_window is missing"});
+  file.number("gemma3.attention.sliding_window", 64u);
+  file.number("gemma3.rope.freq_base", 1e6f);
+  file.text("gemma3.rope.scaling.type", "linear");
+  file.number("gemma3.rope.scaling.factor", 8.0f);
+  const ModelConfig config = file.open().config;
+  EXPECT_EQ(config.architecture, Architecture::kGemma3);
+  EXPECT_EQ(config.head_norm, HeadNorm::kPerHead);
+  EXPECT_EQ(config.soft_caps, SoftCaps());
+  EXPECT_EQ(config.windowless_layers, std::vector<int32_t>{5});
+  EXPECT_EQ(config.window_rope_theta, 1e4f);
+  EXPECT_EQ(config.rope_scaling.kind, RopeScaling::Kind::kLinear);
+  EXPECT_EQ(config.context, 512);
+  file.number("gemma3.attn_logit_softcapping", 40.0f);
+  file.expect_refused({"some.gguf", "gemma3.attn_logit_softcapping"});
 }
 
 TEST(GgufModel, RefusesMissingAndMistypedMetadata) {

@@ -94,8 +94,8 @@ TEST(HfConfig, KnowsTheFamilyByTypeOrClass) {
   json config = without("model_type");
   config["architectures"] = {"MistralForCausalLM"};
   EXPECT_EQ(parse(config).architecture, Architecture::kMistral);
-  expect_refused(without("model_type"), {"model_type is missing", "llama, mistral or qwen2"});
-  expect_refused(with("model_type", "gpt2"), {"gpt2", "llama, mistral and qwen2"});
+  expect_refused(without("model_type"), {"model_type is missing", "llama, mistral, qwen2"});
+  expect_refused(with("model_type", "gpt2"), {"gpt2", "llama, mistral, qwen2"});
   expect_refused(with("model_type", "a\nb"), {"a b"});
   expect_refused(with("model_type", 3), {"model_type should be a string"});
 }
@@ -121,14 +121,194 @@ TEST(HfConfig, ReadsTheWindowAndBiasesOfAQwen2) {
   EXPECT_EQ(parse(config).sliding_window, 0);
   config["max_window_layers"] = 0;
   EXPECT_EQ(parse(config).sliding_window, 64);
+  EXPECT_TRUE(parse(config).windowless_layers.empty());
   config["max_window_layers"] = 2;
-  expect_refused(config, {"sliding window in some layers only"});
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  EXPECT_EQ(parse(config).windowless_layers, (std::vector<int32_t>{0, 1}));
   config["layer_types"] = std::vector<std::string>(4, "sliding_attention");
   EXPECT_EQ(parse(config).sliding_window, 64);
-  config["layer_types"][0] = "full_attention";
-  expect_refused(config, {"sliding window in some layers only"});
+  EXPECT_TRUE(parse(config).windowless_layers.empty());
+  config["layer_types"][1] = "full_attention";
+  EXPECT_EQ(parse(config).windowless_layers, (std::vector<int32_t>{1}));
+  config["layer_types"][1] = "chunked_attention";
+  expect_refused(config, {"layer_types", "chunked_attention"});
   config["layer_types"] = "full_attention";
   expect_refused(config, {"layer_types"});
+}
+
+TEST(HfConfig, ReadsAQwen3) {
+  json config = base_config("qwen3");
+  EXPECT_EQ(parse(config).architecture, Architecture::kQwen3);
+  EXPECT_EQ(parse(config).head_norm, HeadNorm::kPerHead);
+  EXPECT_EQ(parse(config).head_dim, 128);  // unless stated, whatever the hidden size
+  EXPECT_FALSE(parse(config).qkv_bias);
+  config["head_dim"] = 32;
+  EXPECT_EQ(parse(config).head_dim, 32);
+  EXPECT_EQ(parse(base_config()).head_norm, HeadNorm::kNone);
+  config.update({{"sliding_window", 64}, {"use_sliding_window", true}, {"max_window_layers", 0}});
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  config["attention_bias"] = true;
+  expect_refused(config, {"attention_bias"});
+}
+
+TEST(HfConfig, ReadsWhichLayersOfASmolLm3DoNotRotate) {
+  json config = base_config("smollm3");
+  EXPECT_EQ(parse(config).architecture, Architecture::kSmolLm3);
+  EXPECT_EQ(parse(config).unrotated_layers, std::vector<int32_t>{3});
+  EXPECT_TRUE(parse(config).tied_embeddings);
+  EXPECT_EQ(parse(config).sliding_window, 0);
+  config["no_rope_layer_interval"] = 2;
+  EXPECT_EQ(parse(config).unrotated_layers, (std::vector<int32_t>{1, 3}));
+  config["no_rope_layers"] = {0, 1, 1, 0};
+  EXPECT_EQ(parse(config).unrotated_layers, (std::vector<int32_t>{0, 3}));
+  config.update({{"sliding_window", 64}, {"use_sliding_window", true}});
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  EXPECT_EQ(parse(config).windowless_layers, (std::vector<int32_t>{1, 2}));
+  config["no_rope_layers"] = {0, 1};
+  expect_refused(config, {"no_rope_layers"});
+  config["no_rope_layers"] = {0, 1, 2, 3};
+  expect_refused(config, {"no_rope_layers"});
+  config.erase("no_rope_layers");
+  config["no_rope_layer_interval"] = 0;
+  expect_refused(config, {"no_rope_layer_interval"});
+  config = base_config("smollm3");
+  config.erase("rope_theta");
+  EXPECT_EQ(parse(config).rope_theta, 2000000.0f);
+}
+
+TEST(HfConfig, ReadsTheFactorsOfAGranite) {
+  json config = base_config("granite");
+  EXPECT_EQ(parse(config).scales, (Scales{1.0f, 1.0f, 1.0f, 1.0f}));  // as Transformers assumes
+  config.update({{"embedding_multiplier", 12.0},
+                 {"residual_multiplier", 0.25},
+                 {"attention_multiplier", 0.5},
+                 {"logits_scaling", 8.0}});
+  EXPECT_EQ(parse(config).scales, (Scales{12.0f, 0.25f, 0.5f, 0.125f}));
+  EXPECT_EQ(parse(base_config()).scales, Scales());
+  config["logits_scaling"] = 0;
+  expect_refused(config, {"logits_scaling"});
+}
+
+TEST(HfConfig, ReadsAnOlmo2) {
+  json config = base_config("olmo2");
+  EXPECT_EQ(parse(config).architecture, Architecture::kOlmo2);
+  EXPECT_EQ(parse(config).head_norm, HeadNorm::kWhole);
+  EXPECT_EQ(parse(config).block_norms, BlockNorms::kAfter);
+  EXPECT_EQ(parse(base_config()).block_norms, BlockNorms::kBefore);
+  config.erase("rms_norm_eps");
+  EXPECT_EQ(parse(config).rms_norm_epsilon, 1e-5f);
+  config["attention_bias"] = true;
+  expect_refused(config, {"attention_bias"});
+}
+
+TEST(HfConfig, ReadsAPhi3) {
+  json config = base_config("phi3");
+  EXPECT_EQ(parse(config).architecture, Architecture::kPhi3);
+  EXPECT_TRUE(parse(config).fused_matrices);
+  EXPECT_EQ(parse(config).rotary_dim, 0);
+  EXPECT_EQ(parse(config).sliding_window, 0);
+  config["sliding_window"] = 64;
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  config["partial_rotary_factor"] = 0.75;
+  EXPECT_EQ(parse(config).rotary_dim, 12);
+  config["partial_rotary_factor"] = 0.01;
+  expect_refused(config, {"partial_rotary_factor"});
+}
+
+TEST(HfConfig, ReadsLongRope) {
+  json config = base_config("phi3");
+  config["original_max_position_embeddings"] = 128;
+  const json factors = {{"short_factor", {1, 1, 1, 1, 1, 1, 1, 2}},
+                        {"long_factor", {2, 2, 2, 2, 2, 2, 2, 4}}};
+  for (const char* type : {"longrope", "su", "yarn"}) {
+    config["rope_scaling"] = factors;
+    config["rope_scaling"]["type"] = type;
+    const ModelConfig parsed = parse(config);
+    EXPECT_EQ(parsed.rope_scaling.kind, RopeScaling::Kind::kLongRope);
+    EXPECT_EQ(parsed.rope_scaling.original_context, 128);
+    EXPECT_EQ(parsed.rope_scaling.factor, 4.0f);
+    EXPECT_EQ(parsed.context, 512);
+    EXPECT_EQ(parsed.rope_scaling.long_rope.short_factors.back(), 2.0f);
+    EXPECT_EQ(parsed.rope_scaling.long_rope.long_factors.back(), 4.0f);
+    EXPECT_FLOAT_EQ(parsed.rope_scaling.long_rope.attention_factor, 1.1338934f);  // √(1 + ln 4 / ln 128)
+  }
+  config["rope_scaling"]["attention_factor"] = 1.5;
+  EXPECT_EQ(parse(config).rope_scaling.long_rope.attention_factor, 1.5f);
+  config["rope_scaling"]["long_mscale"] = 1.5;
+  expect_refused(config, {"long_mscale"});
+  config["rope_scaling"].erase("long_mscale");
+  config["rope_scaling"]["long_factor"] = {1, 2};
+  expect_refused(config, {"2 RoPE frequency factors"});
+  config["rope_scaling"].erase("long_factor");
+  expect_refused(config, {"long_factor"});
+  config["rope_scaling"] = {{"type", "linear"}, {"factor", 2}};
+  expect_refused(config, {"linear", "phi3"});
+}
+
+TEST(HfConfig, ReadsAGemma2) {
+  json config = base_config("gemma2");
+  config["sliding_window"] = 64;
+  ModelConfig parsed = parse(config);
+  EXPECT_EQ(parsed.architecture, Architecture::kGemma2);
+  EXPECT_EQ(parsed.block_norms, BlockNorms::kBoth);
+  EXPECT_EQ(parsed.head_norm, HeadNorm::kNone);
+  EXPECT_TRUE(parsed.norms_less_one);
+  EXPECT_TRUE(parsed.tied_embeddings);
+  EXPECT_EQ(parsed.activation, Activation::kGeluTanh);
+  EXPECT_EQ(parsed.head_dim, 256);
+  EXPECT_EQ(parsed.scales, (Scales{8.0f, 1.0f, 1.0f / 16.0f, 1.0f}));
+  EXPECT_EQ(parsed.soft_caps, (SoftCaps{50.0f, 30.0f}));
+  EXPECT_EQ(parsed.sliding_window, 64);
+  EXPECT_EQ(parsed.windowless_layers, (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(parsed.window_rope_theta, 0.0f);
+  config.update(
+      {{"attn_logit_softcapping", nullptr},
+       {"final_logit_softcapping", 4},
+       {"query_pre_attn_scalar", 144},
+       {"head_dim", 32},
+       {"layer_types", {"full_attention", "sliding_attention", "full_attention", "full_attention"}}});
+  parsed = parse(config);
+  EXPECT_EQ(parsed.soft_caps, (SoftCaps{0.0f, 4.0f}));
+  EXPECT_EQ(parsed.scales.attention, 1.0f / 12.0f);
+  EXPECT_EQ(parsed.windowless_layers, (std::vector<int32_t>{0, 2, 3}));
+  config["hidden_activation"] = "gelu";
+  expect_refused(config, {"hidden_activation gelu"});
+  config = base_config("gemma2");
+  config["use_bidirectional_attention"] = true;
+  expect_refused(config, {"use_bidirectional_attention"});
+}
+
+TEST(HfConfig, ReadsAGemma3) {
+  json config = base_config("gemma3_text");
+  config.erase("rope_theta");
+  config.update({{"sliding_window", 64}, {"num_hidden_layers", 7}});
+  ModelConfig parsed = parse(config);
+  EXPECT_EQ(parsed.architecture, Architecture::kGemma3);
+  EXPECT_EQ(parsed.head_norm, HeadNorm::kPerHead);
+  EXPECT_EQ(parsed.soft_caps, SoftCaps());
+  EXPECT_EQ(parsed.windowless_layers, std::vector<int32_t>{5});
+  EXPECT_EQ(parsed.rope_theta, 1e6f);
+  EXPECT_EQ(parsed.window_rope_theta, 1e4f);
+  config.update({{"rope_scaling", {{"rope_type", "linear"}, {"factor", 8.0}}},
+                 {"rope_local_base_freq", 5000},
+                 {"sliding_window_pattern", 2}});
+  parsed = parse(config);
+  EXPECT_EQ(parsed.rope_scaling.factor, 8.0f);
+  EXPECT_EQ(parsed.context, 512);  // states the scaled one
+  EXPECT_EQ(parsed.window_rope_theta, 5000.0f);
+  EXPECT_EQ(parsed.windowless_layers, (std::vector<int32_t>{1, 3, 5}));
+  config.erase("rope_scaling");
+  config["rope_parameters"] = {
+      {"full_attention", {{"rope_type", "linear"}, {"factor", 4.0}, {"rope_theta", 2e6}}},
+      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 3e4}}}};
+  parsed = parse(config);
+  EXPECT_EQ(parsed.rope_scaling.factor, 4.0f);
+  EXPECT_EQ(parsed.rope_theta, 2e6f);
+  EXPECT_EQ(parsed.window_rope_theta, 3e4f);
+  config["rope_parameters"]["sliding_attention"] = {{"rope_type", "linear"}, {"factor", 4.0}};
+  expect_refused(config, {"layers with a window"});
+  config["model_type"] = "llama";
+  expect_refused(config, {"by kind of layer"});
 }
 
 TEST(HfConfig, RefusesFeaturesTheEngineLacks) {

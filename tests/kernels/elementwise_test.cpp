@@ -98,6 +98,8 @@ TEST_P(Elementwise, NormActivationAndRotationAreTheSameOnEveryPath) {
     struct Results {
       std::vector<float> norm = std::vector<float>(n);
       std::vector<float> gate = std::vector<float>(n);
+      std::vector<float> gelu = std::vector<float>(n);
+      std::vector<float> capped;
       std::vector<float> rotated;
       std::vector<float> sum;
     };
@@ -106,6 +108,9 @@ TEST_P(Elementwise, NormActivationAndRotationAreTheSameOnEveryPath) {
       out.sum = out.rotated = x;
       kernel.rms_norm(x.data(), y.data(), n, n, 1e-6f, out.norm.data());
       kernel.silu_gate(x.data(), y.data(), n, out.gate.data());
+      kernel.gelu_gate(x.data(), y.data(), n, out.gelu.data());
+      out.capped = x;
+      kernel.soft_cap(out.capped.data(), n, 0.7f, 1.5f);
       kernel.rotate(out.rotated.data(), y.data(), y.data() + 500, 500);
       kernel.add(out.sum.data(), y.data(), n);
       kernel.scale(out.sum.data(), n, 0.3f);
@@ -115,6 +120,8 @@ TEST_P(Elementwise, NormActivationAndRotationAreTheSameOnEveryPath) {
     const Results expected = results(scalar_);
     EXPECT_EQ(actual.norm, expected.norm) << deviation;
     EXPECT_EQ(actual.gate, expected.gate) << deviation;
+    EXPECT_EQ(actual.gelu, expected.gelu) << deviation;
+    EXPECT_EQ(actual.capped, expected.capped) << deviation;
     EXPECT_EQ(actual.rotated, expected.rotated) << deviation;
     EXPECT_EQ(actual.sum, expected.sum) << deviation;
   }
@@ -143,6 +150,30 @@ TEST_P(Elementwise, SiluGateIsCloseToTheReferenceOverTheWholeRange) {
     const double g = gate[i];
     const double expected = g / (1.0 + std::exp(-g)) * up[i];
     ASSERT_NEAR(out[i], expected, 1e-5 + std::fabs(expected) * 2e-6) << g;
+  }
+}
+
+TEST_P(Elementwise, GeluGateIsCloseToTheReference) {
+  std::vector<float> gate(4096);
+  for (size_t i = 0; i < gate.size(); ++i) gate[i] = (static_cast<float>(i) - 2048.0f) / 64.0f;
+  const std::vector<float> up = test::random_floats(gate.size(), 5);
+  std::vector<float> out(gate.size());
+  kernel_.gelu_gate(gate.data(), up.data(), static_cast<int64_t>(gate.size()), out.data());
+  for (size_t i = 0; i < gate.size(); ++i) {
+    const double g = gate[i];
+    const double expected =
+        0.5 * g * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (g + 0.044715 * g * g * g))) * up[i];
+    ASSERT_NEAR(out[i], expected, 1e-5 + std::fabs(expected) * 2e-6) << g;
+  }
+}
+
+TEST_P(Elementwise, SoftCapIsCloseToTheReference) {
+  std::vector<float> x(4096);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = (static_cast<float>(i) - 2048.0f) / 4.0f;
+  const std::vector<float> before = x;
+  kernel_.soft_cap(x.data(), static_cast<int64_t>(x.size()), 0.3f, 50.0f);
+  for (size_t i = 0; i < x.size(); ++i) {
+    ASSERT_NEAR(x[i], 50.0 * std::tanh(static_cast<double>(before[i]) * 0.3 / 50.0), 2e-5) << before[i];
   }
 }
 

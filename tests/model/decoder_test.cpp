@@ -1,8 +1,11 @@
 #include "model/decoder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "kv/dense.h"
@@ -45,6 +48,29 @@ TinyModelOptions variant(const std::string& name) {
   } else if (name == "qwen2") {
     options.model_type = "qwen2";
     options.tied = true;
+  } else if (name == "qwen3") {  // norms of heads that are no whole number of steps of the kernels
+    options.model_type = "qwen3";
+    options.head_dim = 40;
+  } else if (name == "smollm3") {  // its one layer without rotation has a window
+    options.model_type = "smollm3";
+    options.layers = 4;
+    options.sliding_window = 20;
+  } else if (name == "olmo2") {  // norms that are no whole number of steps of the kernels
+    options.model_type = "olmo2";
+    options.hidden_size = 72;
+    options.head_dim = 12;
+    options.heads = 6;
+  } else if (name == "phi3") {
+    options.model_type = "phi3";
+    options.head_dim = 40;
+    options.sliding_window = 20;
+  } else if (name == "gemma2" || name == "gemma3_text") {
+    options.model_type = name;
+    options.hidden_size = 72;
+    options.layers = name == "gemma2" ? 2 : 6;  // the last sees everything
+    options.sliding_window = 20;
+  } else if (name == "granite") {
+    options.model_type = "granite";
   } else if (name == "f16") {
     options.dtype = DType::kF16;
   } else if (name == "dynamic") {  // most rows lie beyond the original context
@@ -72,7 +98,8 @@ class DecoderRows : public testing::TestWithParam<std::tuple<MachinePath, std::s
 INSTANTIATE_TEST_SUITE_P(
     , DecoderRows,
     testing::Combine(testing::ValuesIn(machine_paths()),
-                     testing::Values("llama", "odd_sizes", "mistral", "qwen2", "f16", "dynamic", "yarn")),
+                     testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3", "smollm3", "granite",
+                                     "olmo2", "phi3", "gemma2", "gemma3_text", "f16", "dynamic", "yarn")),
     [](const auto& info) { return std::get<0>(info.param).name + "_" + std::get<1>(info.param); });
 
 TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
@@ -301,9 +328,12 @@ TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
 TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
-  for (const char* family : {"llama", "qwen2"}) {
+  for (const char* family :
+       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text"}) {
     TinyModelOptions options;
     options.model_type = family;
+    options.layers = 6;
+    if (std::string(family).starts_with("gemma")) options.sliding_window = 20;
     options.dtype = DType::kF32;  // GGUF keeps norms in F32; so must the twin, to have the same ones
     test::write_tiny_llama(folder.path() / family, options);
     test::write_tiny_gguf(folder.path() / (std::string(family) + ".gguf"), options);
@@ -361,6 +391,174 @@ TEST(Decoder, ASlidingWindowForgetsWhatIsBeforeIt) {
   EXPECT_FALSE(same(29));
   EXPECT_FALSE(same(38));
   EXPECT_TRUE(same(39));
+}
+
+/// The values of a tensor multiplied by a factor.
+void scale_tensor(std::vector<test::NamedTensor>& tensors, const std::string& name, float factor) {
+  for (test::NamedTensor& tensor : tensors) {
+    if (tensor.name != name) continue;
+    for (float& value : tensor.values) value *= factor;
+  }
+}
+
+// Each factor can be put on weights in its place, up to rounding.
+TEST(Decoder, FactorsAreThoseOfScaledWeights) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  TinyModelOptions options;
+  options.model_type = "granite";
+  options.dtype = DType::kF32;
+  test::write_tiny_llama(folder.path() / "factors", options);
+  TinyModelOptions plain = options;
+  plain.model_type = "llama";
+  test::write_tiny_llama(folder.path() / "weights", plain);
+  std::vector<test::NamedTensor> tensors = test::tiny_tensors(options);
+  scale_tensor(tensors, "model.embed_tokens.weight", 2.5f);
+  for (int layer = 0; layer < options.layers; ++layer) {
+    const std::string prefix = fmt::format("model.layers.{}.", layer);
+    scale_tensor(tensors, prefix + "self_attn.q_proj.weight", 0.25f * std::sqrt(32.0f));
+    scale_tensor(tensors, prefix + "self_attn.o_proj.weight", 0.4f);
+    scale_tensor(tensors, prefix + "mlp.down_proj.weight", 0.4f);
+  }
+  scale_tensor(tensors, "lm_head.weight", 2.0f);
+  folder.write("weights/model.safetensors", test::safetensors_file(tensors, options.dtype));
+  const std::vector<int32_t> tokens = some_tokens(30, 256, 6);
+  const auto factors =
+      test::all_logits(test::load_decoder(folder.path() / "factors"), tokens, 512, Reading::kFull, team);
+  const auto weights =
+      test::all_logits(test::load_decoder(folder.path() / "weights"), tokens, 512, Reading::kFull, team);
+  for (size_t i = 0; i < factors.size(); ++i) ASSERT_NEAR(factors[i], weights[i], 0.1f) << i;
+}
+
+/// Some rows of a tensor as a tensor of their own.
+test::NamedTensor rows_of(const test::NamedTensor& tensor, const std::string& name, int64_t first,
+                          int64_t rows) {
+  const int64_t columns = tensor.shape.back();
+  const auto begin = tensor.values.begin() + first * columns;
+  return {name, {rows, columns}, {begin, begin + rows * columns}};
+}
+
+TEST(Decoder, MatricesStoredAsOneAreThoseStoredApart) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  TinyModelOptions options;
+  options.model_type = "phi3";
+  test::write_tiny_llama(folder.path() / "fused", options);
+  options.model_type = "llama";
+  test::write_tiny_llama(folder.path() / "apart", options);
+  options.model_type = "phi3";
+  std::vector<test::NamedTensor> tensors;
+  for (const test::NamedTensor& tensor : test::tiny_tensors(options)) {
+    const std::string prefix = tensor.name.substr(0, tensor.name.rfind("qkv_proj"));
+    const std::string mlp = tensor.name.substr(0, tensor.name.rfind("gate_up_proj"));
+    if (prefix != tensor.name) {
+      tensors.push_back(rows_of(tensor, prefix + "q_proj.weight", 0, 128));
+      tensors.push_back(rows_of(tensor, prefix + "k_proj.weight", 128, 64));
+      tensors.push_back(rows_of(tensor, prefix + "v_proj.weight", 192, 64));
+    } else if (mlp != tensor.name) {
+      tensors.push_back(rows_of(tensor, mlp + "gate_proj.weight", 0, options.intermediate_size));
+      tensors.push_back(
+          rows_of(tensor, mlp + "up_proj.weight", options.intermediate_size, options.intermediate_size));
+    } else {
+      tensors.push_back(tensor);
+    }
+  }
+  folder.write("apart/model.safetensors", test::safetensors_file(tensors, options.dtype));
+  // All of each head is rotated in both.
+  nlohmann::json config = nlohmann::json::parse(test::read_file(folder.path() / "fused/config.json"));
+  config.erase("partial_rotary_factor");
+  folder.write("fused/config.json", config.dump());
+  const std::vector<int32_t> tokens = some_tokens(30, 256, 6);
+  EXPECT_EQ(test::all_logits(test::load_decoder(folder.path() / "fused"), tokens, 512, Reading::kFull, team),
+            test::all_logits(test::load_decoder(folder.path() / "apart"), tokens, 512, Reading::kFull, team));
+}
+
+// The part's outputs are normed, so a factor on the matrix that makes them means nothing.
+TEST(Decoder, NormsAfterThePartsOfALayerUndoTheSizeOfWhatTheyAdd) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  TinyModelOptions options;
+  options.model_type = "olmo2";
+  options.dtype = DType::kF32;
+  const std::vector<int32_t> tokens = some_tokens(30, 256, 6);
+  const auto logits_with = [&](const std::string& tensor) {
+    test::write_tiny_llama(folder.path() / "model", options);
+    std::vector<test::NamedTensor> tensors = test::tiny_tensors(options);
+    scale_tensor(tensors, tensor, 8.0f);
+    folder.write("model/model.safetensors", test::safetensors_file(tensors, options.dtype));
+    return test::all_logits(test::load_decoder(folder.path() / "model"), tokens, 512, Reading::kFull, team);
+  };
+  const std::vector<float> plain = logits_with("none");
+  for (const char* name : {"self_attn.o_proj.weight", "mlp.down_proj.weight"}) {
+    const std::vector<float> scaled = logits_with(std::string("model.layers.0.") + name);
+    for (size_t i = 0; i < plain.size(); ++i) ASSERT_NEAR(scaled[i], plain[i], 0.05f) << name;
+  }
+  for (const char* name : {"post_attention_layernorm.weight", "post_feedforward_layernorm.weight"}) {
+    const std::vector<float> scaled = logits_with(std::string("model.layers.0.") + name);
+    float difference = 0.0f;
+    for (size_t i = 0; i < plain.size(); ++i)
+      difference = std::max(difference, std::abs(scaled[i] - plain[i]));
+    EXPECT_GT(difference, 0.5f) << name;
+  }
+}
+
+// Without rotation, and with all positions in view, the order of the positions before the last means nothing.
+TEST(Decoder, ALayerThatDoesNotRotateSeesNoOrder) {
+  const test::TemporaryFolder folder;
+  for (const bool rotates : {false, true}) {
+    TinyModelOptions options;
+    options.model_type = "smollm3";
+    options.layers = 1;
+    const std::string name = rotates ? "rotates" : "does_not";
+    test::write_tiny_llama(folder.path() / name, options);
+    nlohmann::json config = nlohmann::json::parse(test::read_file(folder.path() / name / "config.json"));
+    config["no_rope_layers"] = {rotates ? 1 : 0};
+    folder.write(name + "/config.json", config.dump());
+    const Decoder decoder = test::load_decoder(folder.path() / name);
+    ThreadTeam team(1);
+    const auto last = [&](const std::vector<int32_t>& tokens) {
+      const std::vector<float> all = test::all_logits(decoder, tokens, 512, Reading::kFull, team);
+      return std::vector<float>(all.end() - 256, all.end());
+    };
+    const std::vector<float> one = last({5, 80, 7, 200, 9});
+    const std::vector<float> other = last({200, 7, 5, 80, 9});
+    float difference = 0.0f;
+    for (size_t i = 0; i < one.size(); ++i) difference = std::max(difference, std::abs(one[i] - other[i]));
+    if (rotates) {
+      EXPECT_GT(difference, 0.3f);
+    } else {
+      EXPECT_LT(difference, 0.1f);
+    }
+  }
+}
+
+// A norm undoes any factor on the matrix before it, except for its epsilon.
+TEST(Decoder, QueriesAndKeysAreNormedBeforeTheyMeet) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  const std::vector<int32_t> tokens = some_tokens(30, 256, 6);
+  for (const char* part : {"q", "k"}) {
+    std::map<std::string, std::vector<float>> logits;
+    for (const std::string change : {"none", "proj", "norm"}) {
+      TinyModelOptions options;
+      options.model_type = "qwen3";
+      options.dtype = DType::kF32;
+      const auto path = folder.path() / (part + change);
+      test::write_tiny_llama(path, options);
+      std::vector<test::NamedTensor> tensors = test::tiny_tensors(options);
+      scale_tensor(tensors, fmt::format("model.layers.0.self_attn.{}_{}.weight", part, change), 4.0f);
+      folder.write(part + change + "/model.safetensors", test::safetensors_file(tensors, options.dtype));
+      logits[change] = test::all_logits(test::load_decoder(path), tokens, 512, Reading::kFull, team);
+    }
+    float unchanged = 0.0f;
+    float changed = 0.0f;
+    for (size_t i = 0; i < logits["none"].size(); ++i) {
+      unchanged = std::max(unchanged, std::abs(logits["none"][i] - logits["proj"][i]));
+      changed = std::max(changed, std::abs(logits["none"][i] - logits["norm"][i]));
+    }
+    EXPECT_LT(unchanged, 0.05f) << part;
+    EXPECT_GT(changed, 0.5f) << part;
+  }
 }
 
 TEST(Decoder, TokensAndPositionsOutsideAreRefused) {

@@ -76,10 +76,11 @@ void expect_same_function(const TinyModelOptions& options, int32_t width, int32_
 }
 
 TEST(Inflate, ComputesTheSameInEveryFamily) {
-  for (const char* type : {"llama", "mistral", "qwen2"}) {
+  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
     for (const bool tied : {false, true}) {
       TinyModelOptions options;
       options.model_type = type;
+      if (options.model_type == "smollm3") options.layers = 4;  // the last does not rotate
       options.tied = tied;
       for (const int32_t width : {2, 4}) expect_same_function(options, width, 5);
     }
@@ -108,14 +109,24 @@ TEST(Inflate, ComputesTheSameInF32AndOddSizes) {
 
 TEST(Inflate, AddedLayersChangeNoBit) {
   const TemporaryFolder folder;
-  for (const char* type : {"llama", "qwen2"}) {
+  for (const char* type :
+       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text"}) {
     const fs::path small = folder.path() / type;
     const fs::path large = folder.path() / (std::string(type) + "-deep");
-    test::write_tiny_llama(small, {.model_type = type});
-    inflate_model(small, large, {.depth = 7});
+    TinyModelOptions options = {.model_type = type, .layers = 4};
+    if (options.model_type.starts_with("gemma")) options.sliding_window = 16;
+    test::write_tiny_llama(small, options);
+    inflate_model(small, large, {.depth = 9});
     EXPECT_EQ(logits_of(small), logits_of(large));
     EXPECT_EQ(logits_of(small, Reading::kMxfp4W4A8), logits_of(large, Reading::kMxfp4W4A8));
   }
+}
+
+TEST(Inflate, AGemmaIsNotMadeWider) {
+  const TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "small", {.model_type = "gemma2", .sliding_window = 16});
+  expect_bad_input([&] { inflate_model(folder.path() / "small", folder.path() / "large", {.width = 2}); },
+                   {"small", "wider"});
 }
 
 TEST(Inflate, DraftsStayWhatTheyWere) {

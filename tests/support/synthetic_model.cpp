@@ -37,6 +37,7 @@ class TensorMaker {
     add(name, {outputs, inputs}, 0.0f, spread);
   }
   void norm(const std::string& name, int64_t size) { add(name, {size}, 1.0f, 0.25f); }
+  void norm_less_one(const std::string& name, int64_t size) { add(name, {size}, 0.0f, 0.25f); }
   void bias(const std::string& name, int64_t size) { add(name, {size}, 0.0f, 0.5f); }
 
   std::vector<NamedTensor> take() { return std::move(tensors_); }
@@ -59,6 +60,10 @@ void write_file(const fs::path& path, const std::string& bytes) {
   if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
 }
 
+bool is_gemma(const TinyModelOptions& options) {
+  return options.model_type == "gemma2" || options.model_type == "gemma3_text";
+}
+
 json tiny_config(const TinyModelOptions& options) {
   json config = {
       {"model_type", options.model_type},
@@ -79,7 +84,26 @@ json tiny_config(const TinyModelOptions& options) {
   };
   if (!options.rope_scaling.empty()) config["rope_scaling"] = json::parse(options.rope_scaling);
   config["sliding_window"] = options.sliding_window ? json(*options.sliding_window) : json();
-  if (options.model_type == "qwen2") {
+  if (options.model_type == "gemma2") {
+    config["attn_logit_softcapping"] = 2.0;
+    config["final_logit_softcapping"] = 5.0;
+  }
+  if (is_gemma(options)) config["query_pre_attn_scalar"] = options.head_dim;
+  if (options.model_type == "phi3") config["partial_rotary_factor"] = 0.75;
+  if (options.model_type == "granite") {
+    config["embedding_multiplier"] = 2.5;
+    config["residual_multiplier"] = 0.4;
+    config["attention_multiplier"] = 0.25;
+    config["logits_scaling"] = 0.5;
+  }
+  if (options.model_type == "smollm3") {
+    config["no_rope_layers"] = json::array();
+    for (int32_t layer = 0; layer < options.layers; ++layer) {
+      config["no_rope_layers"].push_back((layer + 1) % 4 == 0 ? 0 : 1);
+    }
+    config["use_sliding_window"] = options.sliding_window.has_value();
+  }
+  if (options.model_type == "qwen2" || options.model_type == "qwen3") {
     config["use_sliding_window"] = options.sliding_window.has_value();
     config["max_window_layers"] = options.sliding_window ? 0 : options.layers;
   }
@@ -136,7 +160,7 @@ std::string encode_q8_0(const std::vector<float>& values) {
 
 }  // namespace
 
-std::string gguf_tensor_name(std::string name) {
+std::string gguf_tensor_name(std::string name, const std::string& model_type) {
   const std::pair<const char*, const char*> parts[] = {{"model.embed_tokens", "token_embd"},
                                                        {"model.norm", "output_norm"},
                                                        {"lm_head", "output"},
@@ -149,7 +173,24 @@ std::string gguf_tensor_name(std::string name) {
                                                        {"post_attention_layernorm", "ffn_norm"},
                                                        {"mlp.gate_proj", "ffn_gate"},
                                                        {"mlp.up_proj", "ffn_up"},
-                                                       {"mlp.down_proj", "ffn_down"}};
+                                                       {"mlp.down_proj", "ffn_down"},
+                                                       {"self_attn.q_norm", "attn_q_norm"},
+                                                       {"self_attn.k_norm", "attn_k_norm"}};
+  if (model_type == "phi3") {
+    for (const auto& [from, to] :
+         {std::pair("self_attn.qkv_proj", "attn_qkv"), std::pair("mlp.gate_up_proj", "ffn_up")}) {
+      const size_t at = name.find(from);
+      if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+    }
+  }
+  if (model_type == "olmo2" || model_type.starts_with("gemma")) {
+    for (const auto& [from, to] : {std::pair("pre_feedforward_layernorm", "ffn_norm"),
+                                   std::pair("post_attention_layernorm", "post_attention_norm"),
+                                   std::pair("post_feedforward_layernorm", "post_ffw_norm")}) {
+      const size_t at = name.find(from);
+      if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+    }
+  }
   for (const auto& [from, to] : parts) {
     const size_t at = name.find(from);
     if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
@@ -178,22 +219,57 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
   maker.matrix("model.embed_tokens.weight", options.vocab_size, hidden);
   for (int32_t layer = 0; layer < options.layers; ++layer) {
     const std::string prefix = "model.layers." + std::to_string(layer) + ".";
-    maker.norm(prefix + "input_layernorm.weight", hidden);
-    maker.matrix(prefix + "self_attn.q_proj.weight", query, hidden);
-    maker.matrix(prefix + "self_attn.k_proj.weight", key, hidden);
-    maker.matrix(prefix + "self_attn.v_proj.weight", key, hidden);
+    const bool olmo2 = options.model_type == "olmo2";  // has norms after the parts of a layer alone
+    const bool gemma = is_gemma(options);              // has norms on both sides, stored less 1
+    if (gemma) {
+      for (const char* name : {"input_layernorm.weight", "post_attention_layernorm.weight",
+                               "pre_feedforward_layernorm.weight", "post_feedforward_layernorm.weight"}) {
+        maker.norm_less_one(prefix + name, hidden);
+      }
+    } else if (!olmo2) {
+      maker.norm(prefix + "input_layernorm.weight", hidden);
+    }
+    if (options.model_type == "gemma3_text") {
+      maker.norm_less_one(prefix + "self_attn.q_norm.weight", options.head_dim);
+      maker.norm_less_one(prefix + "self_attn.k_norm.weight", options.head_dim);
+    }
+    const bool phi3 = options.model_type == "phi3";  // has one matrix for queries, keys and values
+    if (phi3) {
+      maker.matrix(prefix + "self_attn.qkv_proj.weight", query + 2 * key, hidden);
+    } else {
+      maker.matrix(prefix + "self_attn.q_proj.weight", query, hidden);
+      maker.matrix(prefix + "self_attn.k_proj.weight", key, hidden);
+      maker.matrix(prefix + "self_attn.v_proj.weight", key, hidden);
+    }
     maker.matrix(prefix + "self_attn.o_proj.weight", hidden, query);
     if (options.model_type == "qwen2") {
       maker.bias(prefix + "self_attn.q_proj.bias", query);
       maker.bias(prefix + "self_attn.k_proj.bias", key);
       maker.bias(prefix + "self_attn.v_proj.bias", key);
     }
-    maker.norm(prefix + "post_attention_layernorm.weight", hidden);
-    maker.matrix(prefix + "mlp.gate_proj.weight", options.intermediate_size, hidden);
-    maker.matrix(prefix + "mlp.up_proj.weight", options.intermediate_size, hidden);
+    if (options.model_type == "qwen3") {
+      maker.norm(prefix + "self_attn.q_norm.weight", options.head_dim);
+      maker.norm(prefix + "self_attn.k_norm.weight", options.head_dim);
+    }
+    if (olmo2) {
+      maker.norm(prefix + "self_attn.q_norm.weight", query);
+      maker.norm(prefix + "self_attn.k_norm.weight", key);
+      maker.norm(prefix + "post_feedforward_layernorm.weight", hidden);
+    }
+    if (!gemma) maker.norm(prefix + "post_attention_layernorm.weight", hidden);
+    if (phi3) {
+      maker.matrix(prefix + "mlp.gate_up_proj.weight", 2 * options.intermediate_size, hidden);
+    } else {
+      maker.matrix(prefix + "mlp.gate_proj.weight", options.intermediate_size, hidden);
+      maker.matrix(prefix + "mlp.up_proj.weight", options.intermediate_size, hidden);
+    }
     maker.matrix(prefix + "mlp.down_proj.weight", hidden, options.intermediate_size);
   }
-  maker.norm("model.norm.weight", hidden);
+  if (is_gemma(options)) {
+    maker.norm_less_one("model.norm.weight", hidden);
+  } else {
+    maker.norm("model.norm.weight", hidden);
+  }
   if (!options.tied) maker.matrix("lm_head.weight", options.vocab_size, hidden);
   std::vector<NamedTensor> tensors = maker.take();
   if (options.nan_weight) {
@@ -255,8 +331,9 @@ void write_tiny_llama(const fs::path& folder, const TinyModelOptions& options) {
 }
 
 void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
-  const bool qwen2 = options.model_type == "qwen2";
-  const std::string architecture = qwen2 ? "qwen2" : "llama";
+  std::string architecture = options.model_type;
+  if (architecture == "mistral") architecture = "llama";
+  if (architecture == "gemma3_text") architecture = "gemma3";
   const std::string prefix = architecture + ".";
   GgufBuilder builder;
   builder.text("general.architecture", architecture)
@@ -274,13 +351,32 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   if (options.sliding_window) {
     builder.number(prefix + "attention.sliding_window", static_cast<uint32_t>(*options.sliding_window));
   }
+  if (architecture == "gemma2") {
+    builder.number(prefix + "attn_logit_softcapping", 2.0f).number(prefix + "final_logit_softcapping", 5.0f);
+  }
+  if (architecture == "phi3") {
+    builder.number(prefix + "rope.dimension_count", static_cast<uint32_t>(options.head_dim * 3 / 4));
+  }
+  if (architecture == "granite") {
+    builder.number(prefix + "embedding_scale", 2.5f)
+        .number(prefix + "residual_scale", 0.4f)
+        .number(prefix + "attention.scale", 0.25f)
+        .number(prefix + "logit_scale", 0.5f);
+  }
   if (options.byte_vocabulary) add_byte_vocabulary(builder);
   for (const NamedTensor& tensor : tiny_tensors(options)) {
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;
     const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : options.dtype;
-    const auto values = rotates && !qwen2 ? interleave_rows(tensor, options.head_dim) : tensor.values;
-    builder.tensor(gguf_tensor_name(tensor.name), tensor.shape, dtype, encode(dtype, values));
+    std::vector<float> values =
+        rotates && (architecture == "llama" || architecture == "smollm3" || architecture == "granite")
+            ? interleave_rows(tensor, options.head_dim)
+            : tensor.values;
+    if (is_gemma(options) && tensor.shape.size() == 1) {
+      for (float& value : values) value += 1.0f;  // norms are stored whole there
+    }
+    builder.tensor(gguf_tensor_name(tensor.name, options.model_type), tensor.shape, dtype,
+                   encode(dtype, values));
   }
   write_file(file, builder.build());
 }

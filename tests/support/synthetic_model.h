@@ -16,8 +16,12 @@ namespace verbatim::test {
 /// What write_tiny_llama makes. Weights are drawn from the seed alone: the same for every dtype, up to
 /// rounding.
 struct TinyModelOptions {
-  std::string model_type =
-      "llama";                 ///< or "mistral", or "qwen2", which has biases on queries, keys and values
+  /// "llama" or "mistral"; "qwen2", which has biases on queries, keys and values; "qwen3", which has norms of
+  /// queries and keys; "smollm3", which does not rotate in every fourth layer; "granite", which has factors;
+  /// "olmo2", which has norms after the parts of a layer, and of whole queries and keys;
+  /// "phi3", which stores several matrices as one and rotates three quarters of each head;
+  /// "gemma2" and "gemma3_text", which want a sliding_window and have soft caps, or a second theta.
+  std::string model_type = "llama";
   DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
   int32_t hidden_size = 128;
   int32_t intermediate_size = 256;
@@ -42,7 +46,7 @@ struct TinyModelOptions {
 void write_tiny_llama(const std::filesystem::path& folder, const TinyModelOptions& options = {});
 
 /// Writes the same model as a GGUF file: norms and biases in F32, the query and key rows of a Llama permuted
-/// as that format wants them. Without vocabulary, so a Qwen2 or Llama only (a Mistral is a Llama there).
+/// as that format wants them. Without vocabulary, and a Mistral is a Llama there.
 void write_tiny_gguf(const std::filesystem::path& file, const TinyModelOptions& options = {});
 
 /// A tensor before it is stored.
@@ -55,8 +59,8 @@ struct NamedTensor {
 /// The weights that both of the above store, under their Hugging Face names.
 std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options);
 
-/// The GGUF name of a tensor with this Hugging Face name.
-std::string gguf_tensor_name(std::string name);
+/// The GGUF name of a tensor with this Hugging Face name in a model of a family.
+std::string gguf_tensor_name(std::string name, const std::string& model_type = "llama");
 
 /// The values of a query or key matrix whose heads rotate neighbouring pairs, as in GGUF files of Llama
 /// models, made from those of one whose heads rotate two halves: row i of a head's first half becomes row 2

@@ -44,6 +44,32 @@ TEST(InspectModel, DescribesACheckpointWithItsTensorsAndVocabulary) {
   EXPECT_EQ(report.memory.kv_context, report.context * report.memory.kv_per_token);
 }
 
+TEST(InspectModel, SaysWhatSetsAFamilyApart) {
+  const test::TemporaryFolder folder;
+  const auto inspected = [&](const std::string& family) {
+    test::TinyModelOptions options{.model_type = family, .layers = 4};
+    if (family.starts_with("gemma")) options.sliding_window = 16;
+    test::write_tiny_llama(folder.path() / family, options);
+    const ModelReport report = inspect_model(folder.path() / family);
+    EXPECT_EQ(report.architecture, family);
+    return report;
+  };
+  EXPECT_EQ(inspected("llama").head_norm, "none");
+  EXPECT_EQ(inspected("qwen3").head_norm, "per head");
+  EXPECT_EQ(inspected("llama").unrotated_layers, std::vector<int32_t>());
+  EXPECT_EQ(inspected("smollm3").unrotated_layers, std::vector<int32_t>{3});
+  EXPECT_THAT(inspected("llama").scales, SizeIs(0));
+  EXPECT_EQ(inspected("granite").scales.at("logits"), 2.0f);
+  EXPECT_EQ(inspected("llama").block_norms, "before");
+  EXPECT_EQ(inspected("olmo2").block_norms, "after");
+  EXPECT_EQ(inspected("llama").rotary_dim, 32);
+  EXPECT_EQ(inspected("phi3").rotary_dim, 24);
+  EXPECT_EQ(inspected("llama").score_cap, std::nullopt);
+  EXPECT_EQ(inspected("gemma2").score_cap, 2.0f);
+  EXPECT_EQ(inspected("gemma2").windowless_layers, (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(inspected("gemma3_text").window_rope_theta, 10000.0f);
+}
+
 TEST(InspectModel, DescribesAModelWithoutAVocabulary) {
   const test::TemporaryFolder folder;
   test::write_tiny_llama(folder.path() / "model", {.sliding_window = std::nullopt, .shards = 2});

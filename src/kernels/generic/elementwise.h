@@ -119,6 +119,31 @@ void silu_gate(const float* gate, const float* up, int64_t n, float* out) {
 }
 
 template <typename V>
+void gelu_gate(const float* gate, const float* up, int64_t n, float* out) {
+  const V one = V::set(1.0f);
+  const V limit = V::set(88.0f);
+  for (int64_t i = 0; i < n; i += 16) {
+    const V g = V::load(gate + i);
+    const V cubic = fma(g * g * g, V::set(0.044715f), g);
+    const V exponent = min(cubic * V::set(-1.5957691216057308f), limit);  // -2 √(2/π)
+    (g / (one + exponential(exponent)) * V::load(up + i)).store(out + i);
+  }
+}
+
+/// tanh(t) = 1 - 2 / (1 + e^2t)
+template <typename V>
+void soft_cap(float* x, int64_t n, float scale, float cap) {
+  const V one = V::set(1.0f);
+  const V two = V::set(2.0f);
+  const V limit = V::set(88.0f);
+  const V factor = V::set(2.0f * (scale / cap));
+  for (int64_t i = 0; i < n; i += 16) {
+    const V powers = exponential(min(V::load(x + i) * factor, limit));
+    ((one - two / (one + powers)) * V::set(cap)).store(x + i);
+  }
+}
+
+template <typename V>
 void add(float* x, const float* y, int64_t n) {
   for (int64_t i = 0; i < n; i += 16) (V::load(x + i) + V::load(y + i)).store(x + i);
 }

@@ -33,6 +33,8 @@ KernelTable make_table(const char* name) {
   table.quantize_wide = quantize_wide<V>;
   table.rms_norm = rms_norm<V>;
   table.silu_gate = silu_gate<V>;
+  table.gelu_gate = gelu_gate<V>;
+  table.soft_cap = soft_cap<V>;
   table.add = add<V>;
   table.scale = scale<V>;
   table.rotate = rotate<V>;

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string_view>
+
+#include "checkpoint/model_config.h"
+
+namespace verbatim {
+
+/// The names of the norms around the two parts of a layer, without ".weight": their Hugging Face names. A
+/// norm that the layer does not have is empty.
+struct BlockNormNames {
+  std::string_view before_attention;
+  std::string_view after_attention;
+  std::string_view before_mlp;
+  std::string_view after_mlp;
+};
+
+inline BlockNormNames block_norm_names(BlockNorms norms) {
+  switch (norms) {
+    case BlockNorms::kBefore:
+      break;
+    case BlockNorms::kAfter:
+      return {{}, "post_attention_layernorm", {}, "post_feedforward_layernorm"};
+    case BlockNorms::kBoth:
+      return {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm",
+              "post_feedforward_layernorm"};
+  }
+  return {"input_layernorm", {}, "post_attention_layernorm", {}};
+}
+
+}  // namespace verbatim
