@@ -26,7 +26,7 @@ struct Options {
   bool no_bos = false;
 };
 
-/// What to take in, and how messages name it.
+/// A text to turn into ids, or a list of ids to turn into text, and its name in messages.
 struct Input {
   std::string text;
   std::string name;

@@ -356,7 +356,7 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   config.qkv_bias = gguf.tensors.contains("blk.0.attn_q.bias") || config.architecture == Architecture::kQwen2;
   if (granite) {
     config.scales = parse_granite_scales(fields);
-    // Of these models llama.cpp takes it for a switch of the rotation.
+    // For Granite, llama.cpp takes this field for a switch of the rotation.
     if (!fields.boolean("rope.scaling.finetuned").value_or(true)) {
       for (int32_t layer = 0; layer < config.layers; ++layer) config.unrotated_layers.push_back(layer);
     }
@@ -373,7 +373,7 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
     config.fused_matrices = true;
     parse_long_rope(gguf, fields, config);
   }
-  // What converters add that changes nothing, or repeats what is read elsewhere.
+  // Converters add these fields, which change nothing or repeat other fields.
   fields.refuse_others({"vocab_size", "tensor_data_layout", "expert_used_count", "rope.scaling.finetuned",
                         "rope.scaling.original_context_length"});
   config.rope_frequency_factors = read_rope_factors(gguf, kRopeFactors, config, where);

@@ -1,6 +1,8 @@
 #include "checkpoint/hf_rope.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "base/error.h"
@@ -12,6 +14,8 @@ namespace verbatim {
 using nlohmann::json;
 
 namespace {
+
+constexpr const char* kOriginal = "original_max_position_embeddings";
 
 /// Reads the settings of YaRN as Transformers does: one that is absent, null or 0 is derived or has its usual
 /// value.
@@ -46,11 +50,19 @@ RopeScaling parse_long_rope(const JsonFields& fields, int32_t context, std::opti
   }
   const auto factors = [&fields](const char* key) {
     const json* const list = fields.find(key);
-    if (list == nullptr || !list->is_array() ||
-        !std::all_of(list->begin(), list->end(), [](const json& value) { return value.is_number(); })) {
+    if (list == nullptr || !list->is_array()) {
       bad_input("{}: {} should be a list of numbers", fields.where(), key);
     }
-    return list->get<std::vector<float>>();
+    std::vector<float> numbers;
+    for (const json& value : *list) {
+      const double wide = value.is_number() ? value.get<double>() : std::numeric_limits<double>::infinity();
+      // Converting anything beyond a float's range would be undefined.
+      if (!(std::abs(wide) <= static_cast<double>(std::numeric_limits<float>::max()))) {
+        bad_input("{}: {} should be a list of numbers", fields.where(), key);
+      }
+      numbers.push_back(static_cast<float>(wide));
+    }
+    return numbers;
   };
   constexpr int32_t kUsualOriginal = 4096;  // what Transformers assumes
   RopeScaling scaling;
@@ -115,6 +127,11 @@ bool extends_context(RopeScaling::Kind kind) {
   return kind == Kind::kLinear || kind == Kind::kDynamic || kind == Kind::kYarn;
 }
 
+void require_whole_rotation(const JsonFields& fields) {
+  if (fields.number("partial_rotary_factor").value_or(1.0f) == 1.0f) return;
+  bad_input("{}: a partial_rotary_factor other than 1 is not supported", fields.where());
+}
+
 /// Newer files of a Gemma 3 have parameters for each kind of layers. Returns whether these are such.
 bool parse_rope_by_kind(const json& value, const JsonFields& fields, ModelConfig& config) {
   constexpr const char* kFull = "full_attention";
@@ -126,11 +143,15 @@ bool parse_rope_by_kind(const json& value, const JsonFields& fields, ModelConfig
   const JsonFields by_kind(value, fields.where());
   if (const json* const full = by_kind.find(kFull)) {
     const JsonFields parameters(*full, fields.where(), kFull);
-    config.rope_scaling = parse_rope_scaling(parameters, config.architecture, config.context, std::nullopt);
+    require_whole_rotation(parameters);
+    std::optional<int32_t> original = fields.integer(kOriginal);
+    if (!original) original = parameters.integer(kOriginal);
+    config.rope_scaling = parse_rope_scaling(parameters, config.architecture, config.context, original);
     config.rope_theta = parameters.number("rope_theta").value_or(config.rope_theta);
   }
   if (const json* const sliding = by_kind.find(kSliding)) {
     const JsonFields parameters(*sliding, fields.where(), kSliding);
+    require_whole_rotation(parameters);
     if (parse_rope_scaling(parameters, config.architecture, config.context, std::nullopt).kind !=
         RopeScaling::Kind::kNone) {
       bad_input("{}: RoPE scaling of layers with a window is not supported", fields.where());
@@ -143,7 +164,6 @@ bool parse_rope_by_kind(const json& value, const JsonFields& fields, ModelConfig
 }  // namespace
 
 void parse_rope(const JsonFields& fields, ModelConfig& config) {
-  constexpr const char* kOriginal = "original_max_position_embeddings";
   const int32_t stated = config.context;
   std::optional<float> rotated = fields.number("partial_rotary_factor");
   config.rope_theta = fields.number("rope_theta").value_or(config.rope_theta);

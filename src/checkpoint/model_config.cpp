@@ -63,7 +63,8 @@ void check_rope(const ModelConfig& config, const std::string& where) {
     check_range("original context of the RoPE scaling", scaling.original_context, 1, 1 << 24, where);
   }
   if (scaling.kind == Kind::kDynamic && rotated_elements(config) < 4) {
-    bad_input("{}: dynamic RoPE scaling needs heads of at least 4, not {}", where, rotated_elements(config));
+    bad_input("{}: dynamic RoPE scaling needs at least 4 rotated elements of a head, not {}", where,
+              rotated_elements(config));
   }
   if (scaling.kind == Kind::kYarn) check_yarn(config, where);
   if (scaling.kind == Kind::kLongRope) {

@@ -174,6 +174,12 @@ ContainerHeader parse_header(std::string_view text, const std::string& where) {
   const Fields fields(object, where);
   ContainerHeader header;
   header.config = parse_config(fields.any("config"), where);
+  if (header.config.norms_less_one || header.config.fused_matrices) {
+    bad_input(
+        "{}: the weights of a packed file are in the engine's order, with neither norms_less_one nor "
+        "fused_matrices",
+        where);
+  }
   header.source = fields.text("source");
   const Fields tokenizer(fields.any("tokenizer"), where);
   header.tokenizer = parse_tokenizer_kind(tokenizer.text("kind"), where);

@@ -14,7 +14,7 @@ namespace verbatim {
 Checkpoint checkpoint_of(const Container& container);
 
 /// A model of any form as a checkpoint whose weights are not read: a packed file has no tensors in it, and
-/// those of another model stay where they are mapped.
+/// the tensors of another model stay where they are mapped.
 Checkpoint open_without_weights(const std::filesystem::path& path);
 
 /// The weights, where they lie in the file: only vectors are copied. `formats` are the stores to take, in

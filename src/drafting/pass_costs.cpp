@@ -27,6 +27,15 @@ constexpr double kMostSeconds = 2.5;
 /// the costs may have been measured long ago.
 constexpr double kScaleRate = 0.1;
 
+/// The readings that the matrices of a layer are read in, which can differ in one model.
+std::string layer_readings(const LayerWeights& layer, Reading reading) {
+  std::string names;
+  for (const LinearWeight* const matrix : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
+    names += fmt::format("{}{}", names.empty() ? "" : " ", reading_name(matrix->resolve(reading)));
+  }
+  return names;
+}
+
 /// The weight of one pass in the average number of rows of other sequences.
 constexpr double kOthersRate = 0.1;
 
@@ -128,11 +137,12 @@ std::string pass_costs_key(const Evaluator& evaluator, const PassKind& kind) {
   const LinearWeight& head = kind.head != nullptr ? *kind.head : evaluator.decoder().weights().head;
   return fmt::format(
       "verbatim {}; {}; {}; {} threads; {} wide, {} deep, {} layers, {}/{} heads of {}, {} tokens; {}, "
-      "scheme {}",
+      "layers in {}, {}, scheme {}",
       version(), cpu_features().model_name, kernels().name, evaluator.threads(), config.hidden_size,
       config.intermediate_size, kind.layers > 0 ? kind.layers : config.layers, config.heads, config.kv_heads,
       config.head_dim, head.columns, reading_name(head.resolve(kind.reading)),
-      scheme_name(config.quantization));
+      layer_readings(evaluator.decoder().weights().layers.front(), kind.reading),
+      activation_name(config.activation), scheme_name(config.quantization));
 }
 
 PassCosts pass_costs(Evaluator& evaluator, const PassKind& kind,

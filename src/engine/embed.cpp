@@ -30,7 +30,7 @@ std::vector<float> embed(const Model& model, std::span<const int32_t> tokens, co
   check_text(model, tokens, 1, "embedded");
   const int32_t threads = threads_to_use(options.threads);
   const Decoder& decoder = data_of(model).decoder;
-  PassKind kind(decoder.weights().head.resolve(parse_reading(options.reading, "the reading to embed with")));
+  PassKind kind(checked_reading(decoder, options.reading, "the reading to embed with"));
   kind.hidden_states = true;
   const auto count = static_cast<int64_t>(tokens.size());
   const bool mean = options.pooling == Pooling::kMean;

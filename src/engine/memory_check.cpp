@@ -51,7 +51,8 @@ int64_t pass_workspace_bytes(const ModelConfig& config, int64_t rows) {
   const int64_t gathered = packed_inputs(config, std::max(queries, int64_t{config.intermediate_size}));
   const int64_t arranged = config.quantization == QuantizationScheme::kAtom ? gathered : 0;
   const int64_t hidden = packed_inputs(config, config.hidden_size);
-  const int64_t floats = 2 * hidden + widest + gathered + arranged + config.head_dim;
+  const int64_t angles = int64_t{config.head_dim} * (config.window_rope_theta != 0.0f ? 2 : 1);
+  const int64_t floats = 2 * hidden + widest + gathered + arranged + angles;
   return rows * (floats * int64_t{sizeof(float)} + (queries + 2 * gathered) * int64_t{sizeof(BFloat16)});
 }
 

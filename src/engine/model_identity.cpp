@@ -72,7 +72,7 @@ uint64_t sum_of_angles(const Decoder& decoder) {
 /// another machine path or another library of mathematics rounds in another way.
 uint64_t sum_of_states(const Decoder& decoder, Reading reading) {
   constexpr size_t kTokens = 32;
-  PassKind kind(decoder.weights().head.resolve(reading));
+  PassKind kind(reading);
   kind.hidden_states = true;
   std::vector<int32_t> tokens(std::min(kTokens, static_cast<size_t>(decoder.config().context)));
   for (size_t i = 0; i < tokens.size(); ++i) {
@@ -90,12 +90,21 @@ uint64_t sum_of_states(const Decoder& decoder, Reading reading) {
 uint64_t quick_fingerprint(const ModelData& model) {
   constexpr size_t kMostBytes = size_t{1} << 20;
   const DecoderWeights& weights = model.decoder.weights();
-  const Reading reading = weights.head.resolve(Reading::kFull);
   std::string text = config_json(model.checkpoint.config).dump();
-  // Lossless formats give the same bits, but `q8_0` rounds activations where `f32` does not.
-  const bool exact = is_exact(reading_format(reading)) && reading != Reading::kQ8_0;
-  text += exact ? "exact" : reading_name(reading);
-  const uint64_t sum = crc64(std::as_bytes(std::span(text)));
+  std::vector<float> column;
+  uint64_t sum = 0;
+  each_matrix(weights, [&](const LinearWeight& matrix) {
+    const Reading reading = matrix.resolve(Reading::kFull);
+    // Lossless formats give the same bits, but `q8_0` rounds activations where `f32` does not.
+    const bool exact = is_exact(reading_format(reading)) && reading != Reading::kQ8_0;
+    text += exact ? "exact " : fmt::format("{} ", reading_name(reading));
+    // Files of one model that was quantized in several ways can have the same embedding.
+    const PackedMatrix& store = matrix.store(reading);
+    column.assign(static_cast<size_t>(store.k), 0.0f);
+    operations(store.format).unpack_column(store, reading, 0, column);
+    sum = crc64(std::as_bytes(std::span(column).first(static_cast<size_t>(matrix.k))), sum);
+  });
+  sum = crc64(std::as_bytes(std::span(text)), sum);
   const std::span<const std::byte> embedding = weights.embedding.data;
   return crc64(embedding.first(std::min(embedding.size(), kMostBytes)), sum);
 }

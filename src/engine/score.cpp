@@ -16,7 +16,7 @@ std::vector<ScoredToken> score(const Model& model, std::span<const int32_t> toke
   const int32_t threads = threads_to_use(options.threads);
   check_text(model, tokens, 2, "scored");
   const Decoder& decoder = data_of(model).decoder;
-  const PassKind kind(decoder.weights().head.resolve(parse_reading(options.reading, "the reading to score")));
+  const PassKind kind(checked_reading(decoder, options.reading, "the reading to score"));
   // The last token predicts nothing that is asked for.
   const std::span<const int32_t> evaluated = tokens.first(tokens.size() - 1);
   std::vector<ScoredToken> scores(evaluated.size());

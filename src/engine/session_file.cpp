@@ -16,7 +16,7 @@ namespace verbatim {
 namespace {
 
 constexpr std::array<char, 8> kMagic = {'V', 'B', 'T', 'S', 'E', 'S', 'S', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 /// The beginning of the file. Tokens follow, as 32-bit integers, and then the keys and values. All numbers
 /// are little-endian, as the machines are that the library runs on.

@@ -36,8 +36,7 @@ std::vector<std::vector<TokenLogit>> top_logits(const Model& model, std::span<co
   const int32_t threads = threads_to_use(options.threads);
   check_text(model, tokens, 1, "evaluated");
   const Decoder& decoder = data_of(model).decoder;
-  const PassKind kind(
-      decoder.weights().head.resolve(parse_reading(options.reading, "the reading to evaluate with")));
+  const PassKind kind(checked_reading(decoder, options.reading, "the reading to evaluate with"));
   std::vector<std::vector<TokenLogit>> result(tokens.size());
   evaluate_text(
       decoder, kind, options.cache, threads, tokens,

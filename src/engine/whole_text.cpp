@@ -29,6 +29,12 @@ int32_t threads_to_use(int32_t wanted) {
   return wanted > 0 ? wanted : hardware_threads();
 }
 
+Reading checked_reading(const Decoder& decoder, std::string_view name, std::string_view what) {
+  const Reading reading = parse_reading(name, what);
+  each_matrix(decoder.weights(), [reading](const LinearWeight& matrix) { matrix.resolve(reading); });
+  return reading;
+}
+
 void evaluate_text(const Decoder& decoder, const PassKind& kind, const CacheOptions& cache_options,
                    int32_t threads, std::span<const int32_t> tokens,
                    const std::function<void(int64_t first, Matrix<const float> rows)>& visit,

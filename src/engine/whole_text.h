@@ -21,6 +21,10 @@ void check_text(const Model& model, std::span<const int32_t> tokens, int64_t lea
 /// Throws Error(kUsage) for a negative number.
 int32_t threads_to_use(int32_t wanted);
 
+/// The reading of a name, for passes over a text; messages call it `what`. Throws Error(kUsage) where a
+/// matrix of the decoder has no store for it.
+Reading checked_reading(const Decoder& decoder, std::string_view name, std::string_view what);
+
 /// The tokens in a pass over a text that is evaluated as a whole.
 inline constexpr int64_t kWholeTextPassRows = 512;
 

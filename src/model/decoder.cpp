@@ -61,7 +61,7 @@ void Decoder::ForwardPass::embed() {
   });
 }
 
-/// What a part of a layer reads: the residual stream, normed if there is a norm.
+/// Returns the input of a part of a layer: the residual stream, normed if there is a norm.
 Matrix<const float> Decoder::ForwardPass::read_stream(const Buffer<float>& norm) {
   if (norm.size() == 0) return hidden;
   each_row([&](int64_t r) {
@@ -71,8 +71,8 @@ Matrix<const float> Decoder::ForwardPass::read_stream(const Buffer<float>& norm)
   return normed;
 }
 
-/// Adds what a part of a layer has computed to the residual stream, normed if there is a norm. The columns of
-/// y behind those of the stream are zero, as the weights that made them are.
+/// Adds the result of a part of a layer to the residual stream, normed if there is a norm. The columns of y
+/// behind the width of the stream are zero, as the padding of the weights is.
 void Decoder::ForwardPass::add_to_stream(Matrix<float> y, const Buffer<float>& norm) {
   const int64_t width = round_up<int64_t>(config.hidden_size, 16);
   each_row([&](int64_t r) {

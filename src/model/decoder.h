@@ -50,7 +50,7 @@ struct RowBlock {
   int64_t count;
 };
 
-/// What a layer does otherwise than other layers of its model.
+/// The ways in which a layer differs from other layers of its model.
 struct LayerKind {
   int64_t window = 0;   ///< the number of positions that a position sees, itself included; 0: all
   bool rotates = true;  ///< whether queries and keys are rotated
@@ -119,7 +119,8 @@ class Decoder {
 
   const ModelConfig& config() const { return config_; }
   const DecoderWeights& weights() const { return weights_; }
-  /// The rotary embedding of the layers, of those without a window if these have one of their own.
+  /// The rotary embedding of the layers; if layers with a window have one of their own, that of the other
+  /// layers.
   const RotaryEmbedding& rope() const { return ropes_.front(); }
   CacheShape cache_shape() const { return {config_.layers, config_.kv_heads, config_.head_dim}; }
 

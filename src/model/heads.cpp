@@ -99,6 +99,8 @@ void Decoder::ForwardPass::settle_caches(int64_t layer_index) {
 
 SparseView Decoder::ForwardPass::view(int64_t layer_index, int64_t head, int64_t row) const {
   if (kind.sparse == nullptr) return {};
+  // A layer with a window reads no more than that, and a view would add positions outside of it.
+  if (decoder.kinds_[static_cast<size_t>(layer_index)].window > 0) return {};
   return kind.sparse->view(layer_index, head, rows[static_cast<size_t>(row)].position);
 }
 

@@ -125,8 +125,8 @@ void RotaryEmbedding::angles(int64_t position, float* cosine, float* sine) const
                               : 1.0f;
   for (size_t i = 0; i < frequencies_.size(); ++i) {
     double angle = static_cast<double>(position) * frequencies_[i];
-    // The base enters the frequency with the power -2i / head_dim and is stretched with head_dim /
-    // (head_dim - 2).
+    // The base enters the frequency of n rotated elements with the power -2i / n and is stretched with
+    // n / (n - 2).
     if (stretch > 0.0) angle *= elementary::exp(stretch_powers_[i] * stretch);
     const elementary::SineCosine exact = elementary::sine_cosine(angle);
     cosine[i] = static_cast<float>(exact.cosine) * attention;

@@ -305,6 +305,14 @@ TEST(HfConfig, ReadsAGemma3) {
   EXPECT_EQ(parsed.rope_scaling.factor, 4.0f);
   EXPECT_EQ(parsed.rope_theta, 2e6f);
   EXPECT_EQ(parsed.window_rope_theta, 3e4f);
+  config["rope_parameters"]["full_attention"] = {
+      {"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 64}};
+  EXPECT_EQ(parse(config).rope_scaling.original_context, 64);
+  for (const char* const kind : {"full_attention", "sliding_attention"}) {
+    json partial = config;
+    partial["rope_parameters"][kind]["partial_rotary_factor"] = 0.5;
+    expect_refused(partial, {"partial_rotary_factor"});
+  }
   config["rope_parameters"]["sliding_attention"] = {{"rope_type", "linear"}, {"factor", 4.0}};
   expect_refused(config, {"layers with a window"});
   config["model_type"] = "llama";
@@ -453,7 +461,7 @@ TEST(HfConfig, RefusesOtherRopeScalings) {
   expect_refused(with("rope_scaling", {{"type", "dynamic"}, {"factor", -1.0}}), {"factor"});
   json narrow = with("rope_scaling", {{"type", "dynamic"}, {"factor", 2.0}});
   narrow["head_dim"] = 2;
-  expect_refused(narrow, {"heads of at least 4"});
+  expect_refused(narrow, {"at least 4 rotated elements of a head"});
   expect_refused(yarn(json::object()), {"factor is missing"});
   expect_refused(yarn({{"factor", 0.0}}), {"factor"});
   expect_refused(yarn({{"factor", 4.0}, {"original_max_position_embeddings", 0}}), {"original context"});

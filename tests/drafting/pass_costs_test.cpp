@@ -452,7 +452,8 @@ TEST_F(MeasuredPassCosts, KeyDiffersWhereTheyDiffer) {
            [](auto& model) { model.hidden_size = 96; }, [](auto& model) { model.intermediate_size = 64; },
            [](auto& model) { model.heads = 4; }, [](auto& model) { model.heads = 4, model.kv_heads = 2; },
            [](auto& model) { model.head_dim = 64; }, [](auto& model) { model.vocab_size = 48; },
-           [](auto& model) { model.layers = 3; }}) {
+           [](auto& model) { model.layers = 3; },
+           [](auto& model) { model.model_type = "gemma2", model.sliding_window = 64; }}) {
     test::TinyModelOptions changed = options();
     change(changed);
     add_model(changed);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/model_access.h"
 #include "support/engine_support.h"
 #include "support/synthetic_model.h"
@@ -36,6 +38,34 @@ TEST(ModelIdentity, DiffersWhereAnyWeightDoes) {
     byte = static_cast<char>(byte ^ 1);  // of the mantissa
     EXPECT_NE(digest_of_file(folder.write("b.gguf", changed)), whole) << part;
   }
+}
+
+uint64_t fingerprint_of(const std::filesystem::path& file, const std::vector<std::string>& formats = {}) {
+  return quick_fingerprint(data_of(test::load_model(file, formats)));
+}
+
+TEST(ModelIdentity, TheQuickFingerprintTellsFromEachOtherWhatRoundsDifferently) {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "mixed.gguf";
+  test::write_tiny_gguf(
+      file, {.dtype = DType::kQ8_0, .vocab_size = 260, .byte_vocabulary = true, .head_dtype = DType::kF32});
+  EXPECT_EQ(fingerprint_of(file), fingerprint_of(file, {"full", "mxfp4"}));
+  EXPECT_NE(fingerprint_of(file), fingerprint_of(file, {"f32"}));
+}
+
+TEST(ModelIdentity, TheQuickFingerprintTellsModelsWithOneEmbeddingFromEachOther) {
+  const test::TemporaryFolder folder;
+  test::TinyModelOptions options{.dtype = DType::kF32, .vocab_size = 260, .byte_vocabulary = true};
+  test::write_tiny_gguf(folder.path() / "a.gguf", options);
+  options.seed = 2;
+  test::write_tiny_gguf(folder.path() / "b.gguf", options);
+  std::string bytes = test::read_file(folder.path() / "a.gguf");
+  const std::string other = test::read_file(folder.path() / "b.gguf");
+  ASSERT_EQ(bytes.size(), other.size());
+  const auto differs = std::mismatch(bytes.begin(), bytes.end(), other.begin()).first - bytes.begin();
+  const auto embedding = static_cast<ptrdiff_t>(sizeof(float)) * options.vocab_size * options.hidden_size;
+  std::copy(other.begin() + differs + embedding, other.end(), bytes.begin() + differs + embedding);
+  EXPECT_NE(fingerprint_of(folder.write("c.gguf", bytes)), fingerprint_of(folder.path() / "a.gguf"));
 }
 
 }  // namespace

@@ -177,6 +177,14 @@ TEST_P(Elementwise, SoftCapIsCloseToTheReference) {
   }
 }
 
+TEST_P(Elementwise, SoftCapHidesNoNaN) {
+  std::vector<float> x(32, 1.0f);
+  x[3] = std::nanf("");
+  x[16] = std::numeric_limits<float>::infinity();
+  kernel_.soft_cap(x.data(), static_cast<int64_t>(x.size()), 1.0f, 2.0f);
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(std::isnan(x[i]), i == 3 || i == 16) << i;
+}
+
 TEST_P(Elementwise, RotationTurnsPairsByTheirAngle) {
   for (const int64_t half : {4, 16, 20, 64}) {
     const std::vector<float> angles = test::random_floats(static_cast<size_t>(half), 6);

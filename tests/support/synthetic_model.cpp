@@ -367,7 +367,9 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   for (const NamedTensor& tensor : tiny_tensors(options)) {
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;
-    const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : options.dtype;
+    const DType matrix_dtype =
+        tensor.name == "lm_head.weight" ? options.head_dtype.value_or(options.dtype) : options.dtype;
+    const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : matrix_dtype;
     std::vector<float> values =
         rotates && (architecture == "llama" || architecture == "smollm3" || architecture == "granite")
             ? interleave_rows(tensor, options.head_dim)

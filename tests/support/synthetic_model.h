@@ -39,6 +39,7 @@ struct TinyModelOptions {
   bool byte_vocabulary = false;  ///< of GGUF, with 260 tokens: <unk>, <s>, </s>, every byte, the space
   bool nan_weight = false;       ///< one element of the first layer's down_proj is NaN
   uint32_t seed = 1;
+  std::optional<DType> head_dtype = std::nullopt;  ///< of GGUF: of lm_head alone; without it `dtype`
 };
 
 /// Writes config.json and the weights as safetensors into the folder, which is made if need be. Without

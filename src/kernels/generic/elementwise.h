@@ -130,7 +130,7 @@ void gelu_gate(const float* gate, const float* up, int64_t n, float* out) {
   }
 }
 
-/// tanh(t) = 1 - 2 / (1 + e^2t)
+/// tanh(t) = 1 - 2 / (1 + e^2t). What is no finite number becomes NaN, for which min() alone would hide it.
 template <typename V>
 void soft_cap(float* x, int64_t n, float scale, float cap) {
   const V one = V::set(1.0f);
@@ -138,8 +138,9 @@ void soft_cap(float* x, int64_t n, float scale, float cap) {
   const V limit = V::set(88.0f);
   const V factor = V::set(2.0f * (scale / cap));
   for (int64_t i = 0; i < n; i += 16) {
-    const V powers = exponential(min(V::load(x + i) * factor, limit));
-    ((one - two / (one + powers)) * V::set(cap)).store(x + i);
+    const V value = V::load(x + i);
+    const V powers = exponential(min(value * factor, limit));
+    fma(value - value, one, (one - two / (one + powers)) * V::set(cap)).store(x + i);
   }
 }
 
