@@ -51,7 +51,9 @@ class StackedTensors {
   void read_codes(int64_t column, int64_t head_dim, std::span<int8_t> codes,
                   std::span<Float16> scales) const {
     for (const auto& [part, tensor] : tensors_) {
-      if (column < part->rows) return tensor->read_codes(source_row(*part, head_dim, column), codes, scales);
+      if (column < part->rows) {
+        return tensor->read_codes(part->first + source_row(*part, head_dim, column), codes, scales);
+      }
       column -= part->rows;
     }
   }
