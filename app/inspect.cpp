@@ -72,10 +72,10 @@ std::string rope_text(const ModelReport& report) {
   return text;
 }
 
-/// ", except in the layers 3, 7"; empty for no layers
+/// ", except in layers 3, 7"; empty for no layers
 std::string except_text(const std::vector<int32_t>& layers) {
   if (layers.empty()) return "";
-  return fmt::format(", except in the layer{} {}", layers.size() == 1 ? "" : "s", fmt::join(layers, ", "));
+  return fmt::format(", except in layer{} {}", layers.size() == 1 ? "" : "s", fmt::join(layers, ", "));
 }
 
 /// "attention 0.4, embedding 12"

@@ -15,13 +15,17 @@ struct BlockNormNames {
   std::string_view after_mlp;
 };
 
-inline BlockNormNames block_norm_names(BlockNorms norms) {
-  switch (norms) {
+inline BlockNormNames block_norm_names(const ModelConfig& config) {
+  switch (config.block_norms) {
     case BlockNorms::kBefore:
       break;
     case BlockNorms::kAfter:
       return {{}, "post_attention_layernorm", {}, "post_feedforward_layernorm"};
     case BlockNorms::kBoth:
+      if (config.architecture == Architecture::kGlm4) {
+        return {"input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm",
+                "post_mlp_layernorm"};
+      }
       return {"input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm",
               "post_feedforward_layernorm"};
   }

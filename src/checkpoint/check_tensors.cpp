@@ -43,18 +43,21 @@ void check_layer(Checker& checker, const ModelConfig& config, const std::string&
   const int64_t intermediate = config.intermediate_size;
   const int64_t query = int64_t{config.heads} * config.head_dim;
   const int64_t key = int64_t{config.kv_heads} * config.head_dim;
-  const BlockNormNames norms = block_norm_names(config.block_norms);
+  const BlockNormNames norms = block_norm_names(config);
   for (const std::string_view norm :
        {norms.before_attention, norms.after_attention, norms.before_mlp, norms.after_mlp}) {
     if (!norm.empty()) checker.expect(fmt::format("{}{}.weight", prefix, norm), {hidden});
   }
-  if (config.fused_matrices) {
+  if (config.fused_qkv) {
     checker.expect(prefix + "self_attn.qkv_proj.weight", {query + 2 * key, hidden});
-    checker.expect(prefix + "mlp.gate_up_proj.weight", {2 * intermediate, hidden});
   } else {
     checker.expect(prefix + "self_attn.q_proj.weight", {query, hidden});
     checker.expect(prefix + "self_attn.k_proj.weight", {key, hidden});
     checker.expect(prefix + "self_attn.v_proj.weight", {key, hidden});
+  }
+  if (config.fused_gate_up) {
+    checker.expect(prefix + "mlp.gate_up_proj.weight", {2 * intermediate, hidden});
+  } else {
     checker.expect(prefix + "mlp.gate_proj.weight", {intermediate, hidden});
     checker.expect(prefix + "mlp.up_proj.weight", {intermediate, hidden});
   }

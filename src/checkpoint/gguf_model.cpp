@@ -116,12 +116,12 @@ std::string hugging_face_name(const std::string& name, const ModelConfig& config
   const std::string layer = name.substr(kLayerPrefix.size(), number_end - kLayerPrefix.size());
   const std::string rest = name.substr(number_end + 1);
   const size_t kind = rest.rfind('.');  // .weight or .bias
-  const BlockNormNames norms = block_norm_names(config.block_norms);
+  const BlockNormNames norms = block_norm_names(config);
   const NamePair norm_names[] = {{"attn_norm", norms.before_attention},
                                  {"post_attention_norm", norms.after_attention},
                                  {"ffn_norm", norms.before_mlp},
                                  {"post_ffw_norm", norms.after_mlp}};
-  if (config.fused_matrices && rest == "ffn_up.weight") {
+  if (config.fused_gate_up && rest == "ffn_up.weight") {
     return fmt::format("model.layers.{}.mlp.gate_up_proj.weight", layer);
   }
   for (const std::span<const NamePair> pairs :
@@ -199,7 +199,9 @@ RopeScaling parse_rope_scaling(const Fields& fields, bool extend, int32_t& conte
 int32_t rotary_elements(const Fields& fields, const ModelConfig& config) {
   const int32_t rotated = fields.integer("rope.dimension_count").value_or(config.head_dim);
   if (rotated == config.head_dim) return 0;
-  if (config.architecture != Architecture::kPhi3 || rotated < 2) {
+  const bool partly =
+      config.architecture == Architecture::kPhi3 || config.architecture == Architecture::kGlm4;
+  if (!partly || rotated < 2) {
     bad_input("{}: RoPE over {} of the {} elements of a head is not supported", fields.where(), rotated,
               config.head_dim);
   }
@@ -338,8 +340,9 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   const bool olmo2 = config.architecture == Architecture::kOlmo2;
   const bool gemma =
       config.architecture == Architecture::kGemma2 || config.architecture == Architecture::kGemma3;
+  const bool glm4 = config.architecture == Architecture::kGlm4;
   if (gemma) parse_gemma(fields, config);
-  if (!smollm3 && !granite && !olmo2 && !gemma) {
+  if (!smollm3 && !granite && !olmo2 && !gemma && !glm4) {
     config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
   }
   const std::optional<float> epsilon = fields.number("attention.layer_norm_rms_epsilon");
@@ -348,7 +351,7 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   config.rope_theta = fields.number("rope.freq_base").value_or(config.rope_theta);
   config.rope_scaling =
       parse_rope_scaling(fields, config.architecture != Architecture::kGemma3, config.context);
-  config.rope_interleaved = config.architecture == Architecture::kLlama || smollm3 || granite;
+  config.rope_interleaved = config.architecture == Architecture::kLlama || smollm3 || granite || glm4;
   if (smollm3) {
     for (int32_t layer = 3; layer < config.layers; layer += 4) config.unrotated_layers.push_back(layer);
   }
@@ -366,11 +369,16 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
     config.head_norm = HeadNorm::kWhole;
     config.block_norms = BlockNorms::kAfter;
   }
+  if (glm4) {
+    config.block_norms = BlockNorms::kBoth;
+    config.fused_gate_up = true;
+  }
   parse_special_tokens(fields, config);
   validate(config, where);
   config.rotary_dim = rotary_elements(fields, config);
   if (config.architecture == Architecture::kPhi3) {
-    config.fused_matrices = true;
+    config.fused_qkv = true;
+    config.fused_gate_up = true;
     parse_long_rope(gguf, fields, config);
   }
   // Converters add these fields, which change nothing or repeat other fields.

@@ -38,6 +38,7 @@ constexpr Family kFamilies[] = {
     {Architecture::kPhi3, "phi3", "Phi3ForCausalLM"},
     {Architecture::kGemma2, "gemma2", "Gemma2ForCausalLM"},
     {Architecture::kGemma3, "gemma3_text", "Gemma3ForCausalLM"},
+    {Architecture::kGlm4, "glm4", "Glm4ForCausalLM"},
 };
 
 Architecture parse_architecture(const JsonFields& fields) {
@@ -83,9 +84,11 @@ void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
       bad_input("{}: hidden_act {} is not supported; silu is", where, printable(activation));
     }
   }
-  // Qwen2 has biases of its own and ignores this field. Phi-3 has none and ignores it, too.
-  const bool ignored = architecture == Architecture::kQwen2 || architecture == Architecture::kPhi3;
-  if (!ignored && fields.boolean("attention_bias").value_or(false)) {
+  // Qwen2 has biases of its own and ignores this field. Phi-3 has none and ignores it, too. That of a GLM-4
+  // is about queries, keys and values alone.
+  const bool harmless = architecture == Architecture::kQwen2 || architecture == Architecture::kPhi3 ||
+                        architecture == Architecture::kGlm4;
+  if (!harmless && fields.boolean("attention_bias").value_or(false)) {
     bad_input("{}: attention_bias true, which adds a bias to the attention's output, is not supported",
               where);
   }
@@ -154,6 +157,7 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
     case Architecture::kLlama:
     case Architecture::kGranite:
     case Architecture::kOlmo2:
+    case Architecture::kGlm4:
       return;
     case Architecture::kMistral:
     case Architecture::kPhi3:
@@ -206,6 +210,15 @@ void parse_gemma(const JsonFields& fields, ModelConfig& config) {
   if (!(scalar > 0.0f)) bad_input("{}: query_pre_attn_scalar is {}", fields.where(), scalar);
   config.scales = {.embedding = std::sqrt(static_cast<float>(config.hidden_size)),
                    .attention = 1.0f / std::sqrt(scalar)};
+}
+
+/// Reads what sets a GLM-4 apart, with what Transformers assumes where nothing is stated.
+void parse_glm4(const JsonFields& fields, ModelConfig& config) {
+  config.kv_heads = fields.integer("num_key_value_heads").value_or(2);
+  config.rms_norm_epsilon = fields.number("rms_norm_eps").value_or(1.5625e-7f);
+  config.qkv_bias = fields.boolean("attention_bias").value_or(true);
+  config.block_norms = BlockNorms::kBoth;
+  config.fused_gate_up = true;
 }
 
 /// Reads the four factors of a Granite, each of which is 1 where it is not stated.
@@ -294,7 +307,9 @@ ModelConfig parse_hf_config(std::string_view config_json,
   config.context = fields.required_integer("max_position_embeddings");
   const bool olmo2 = config.architecture == Architecture::kOlmo2;
   const bool phi3 = config.architecture == Architecture::kPhi3;
-  config.fused_matrices = phi3;
+  config.fused_qkv = phi3;
+  config.fused_gate_up = phi3;
+  config.rope_interleaved = hugging_face_interleaves(config.architecture);
   config.rms_norm_epsilon =
       fields.number("rms_norm_eps").value_or(olmo2 || phi3 ? 1e-5f : 1e-6f);  // as Transformers assumes
   const bool smollm3 = config.architecture == Architecture::kSmolLm3;
@@ -302,13 +317,15 @@ ModelConfig parse_hf_config(std::string_view config_json,
   config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(smollm3 || gemma);
   config.qkv_bias = config.architecture == Architecture::kQwen2;
   if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
+  const bool glm4 = config.architecture == Architecture::kGlm4;
+  if (glm4) parse_glm4(fields, config);
   if (olmo2) {
     config.head_norm = HeadNorm::kWhole;
     config.block_norms = BlockNorms::kAfter;
   }
   if (const std::optional<int32_t> head_dim = fields.integer("head_dim")) {
     config.head_dim = *head_dim;
-  } else if ((config.architecture == Architecture::kQwen3 || gemma) && !fields.has("head_dim")) {
+  } else if ((config.architecture == Architecture::kQwen3 || glm4 || gemma) && !fields.has("head_dim")) {
     config.head_dim = gemma ? 256 : 128;  // as Transformers assumes
   } else if (config.heads > 0 && config.hidden_size % config.heads == 0) {
     config.head_dim = config.hidden_size / config.heads;

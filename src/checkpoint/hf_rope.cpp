@@ -166,6 +166,8 @@ bool parse_rope_by_kind(const json& value, const JsonFields& fields, ModelConfig
 void parse_rope(const JsonFields& fields, ModelConfig& config) {
   const int32_t stated = config.context;
   std::optional<float> rotated = fields.number("partial_rotary_factor");
+  const bool glm4 = config.architecture == Architecture::kGlm4;
+  if (glm4 && !rotated) rotated = 0.5f;  // as Transformers assumes
   config.rope_theta = fields.number("rope_theta").value_or(config.rope_theta);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const json* value = fields.find(key);
@@ -183,7 +185,7 @@ void parse_rope(const JsonFields& fields, ModelConfig& config) {
     if (parameters.has("partial_rotary_factor")) rotated = parameters.number("partial_rotary_factor");
   }
   if (rotated.value_or(1.0f) == 1.0f) return;
-  if (config.architecture != Architecture::kPhi3) {
+  if (config.architecture != Architecture::kPhi3 && !glm4) {
     bad_input("{}: a partial_rotary_factor other than 1 is not supported", fields.where());
   }
   const float elements = static_cast<float>(config.head_dim) * *rotated;

@@ -161,6 +161,8 @@ std::string architecture_name(Architecture architecture) {
       return "gemma2";
     case Architecture::kGemma3:
       return "gemma3_text";
+    case Architecture::kGlm4:
+      return "glm4";
   }
   return "unknown";
 }

@@ -20,7 +20,8 @@ enum class Architecture {
   kOlmo2,
   kPhi3,
   kGemma2,
-  kGemma3
+  kGemma3,
+  kGlm4
 };
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
@@ -135,10 +136,11 @@ struct ModelConfig {
   /// the scaling of Llama 3 in this way ("rope_freqs.weight").
   std::vector<float> rope_frequency_factors;
   /// Whether the query and key matrices are stored so that neighbouring elements of a head rotate as a pair
-  /// (GGUF's Llama layout). Otherwise elements of the head's two halves do (Hugging Face's layout).
+  /// (GLM-4's layout, and GGUF's of Llama). Otherwise elements of the two halves of what is rotated do (the
+  /// layout of most models of Hugging Face).
   bool rope_interleaved = false;
-  /// Whether the checkpoint stores queries, keys and values as one matrix, and gate and up as one.
-  bool fused_matrices = false;
+  bool fused_qkv = false;      ///< the checkpoint stores queries, keys and values as one matrix
+  bool fused_gate_up = false;  ///< the checkpoint stores gate and up as one matrix
   int32_t sliding_window =
       0;  ///< the number of positions that a position sees, itself included; 0: all up to itself
   /// The layers, ascending, whose positions see all up to themselves although there is a window.
@@ -176,10 +178,15 @@ void validate_layers(int32_t layers, const std::string& where);
 inline constexpr Architecture kArchitectures[] = {
     Architecture::kLlama,   Architecture::kMistral, Architecture::kQwen2, Architecture::kQwen3,
     Architecture::kSmolLm3, Architecture::kGranite, Architecture::kOlmo2, Architecture::kPhi3,
-    Architecture::kGemma2,  Architecture::kGemma3};
+    Architecture::kGemma2,  Architecture::kGemma3,  Architecture::kGlm4};
 /// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3", "smollm3",
-/// "granite", "olmo2", "phi3", "gemma2" or "gemma3_text".
+/// "granite", "olmo2", "phi3", "gemma2", "gemma3_text" or "glm4".
 std::string architecture_name(Architecture architecture);
+
+/// Whether files in Hugging Face layout have `rope_interleaved` matrices.
+inline bool hugging_face_interleaves(Architecture architecture) {
+  return architecture == Architecture::kGlm4;
+}
 
 /// All kinds of norms of queries and keys.
 inline constexpr HeadNorm kHeadNorms[] = {HeadNorm::kNone, HeadNorm::kPerHead, HeadNorm::kWhole};

@@ -72,7 +72,7 @@ template <typename Config, typename Visit>
 void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
          rms_norm_epsilon, rope_theta, window_rope_theta, rope_scaling, rotary_dim, rope_frequency_factors,
-         rope_interleaved, fused_matrices, sliding_window, windowless_layers, unrotated_layers,
+         rope_interleaved, fused_qkv, fused_gate_up, sliding_window, windowless_layers, unrotated_layers,
          tied_embeddings, qkv_bias, head_norm, block_norms, norms_less_one, activation, scales, soft_caps,
          bos_token, eos_tokens, origin, quantization] = config;
   visit("architecture", architecture);
@@ -91,7 +91,8 @@ void visit_config(Config& config, Visit&& visit) {
   visit.unless_usual("rotary_dim", rotary_dim, 0);
   visit("rope_frequency_factors", rope_frequency_factors);
   visit("rope_interleaved", rope_interleaved);
-  visit.unless_usual("fused_matrices", fused_matrices, false);
+  visit.unless_usual("fused_qkv", fused_qkv, false);
+  visit.unless_usual("fused_gate_up", fused_gate_up, false);
   visit("sliding_window", sliding_window);
   visit.layers("windowless_layers", windowless_layers);
   visit.layers("unrotated_layers", unrotated_layers);

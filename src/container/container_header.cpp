@@ -174,10 +174,11 @@ ContainerHeader parse_header(std::string_view text, const std::string& where) {
   const Fields fields(object, where);
   ContainerHeader header;
   header.config = parse_config(fields.any("config"), where);
-  if (header.config.norms_less_one || header.config.fused_matrices) {
+  if (header.config.norms_less_one || header.config.fused_qkv || header.config.fused_gate_up) {
     bad_input(
-        "{}: the weights of a packed file are in the engine's order, with neither norms_less_one nor "
-        "fused_matrices",
+        "{}: its config has norms_less_one, fused_qkv or fused_gate_up, but the weights of a packed file are "
+        "in the "
+        "engine's order; pack the model again",
         where);
   }
   header.source = fields.text("source");

@@ -40,7 +40,8 @@ std::optional<Container> pack_parts(const Checkpoint& checkpoint, const PackPart
   header.config = parts.config;
   header.config.rope_interleaved = false;  // packing brings the rows into the engine's order
   header.config.norms_less_one = false;    // packing adds the 1 that is missing to the norms
-  header.config.fused_matrices = false;    // packing cuts the matrices into the engine's parts
+  header.config.fused_qkv = false;         // packing cuts the matrices into the engine's parts
+  header.config.fused_gate_up = false;
   header.source = checkpoint.format;
   add_tokenizer(checkpoint.tokenizer, writer, header);
   header.embedding_type = parts.embedding.dtype;

@@ -16,13 +16,22 @@ bool all_finite(std::span<const float> values) {
   return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
 }
 
+/// The number of elements of a head, and that of its first ones, which are rotated.
+struct HeadSizes {
+  int64_t all;
+  int64_t rotated;
+};
+HeadSizes head_sizes(const ModelConfig& config) {
+  return {config.head_dim, rotated_elements(config)};
+}
+
 /// The row of the tensor that becomes output column `column` of its part. Where rotation pairs are neighbours
 /// in the file, pair j of a head is rows 2j and 2j + 1; the engine rotates rows j and half + j.
-int64_t source_row(const WeightPart& part, int64_t head_dim, int64_t column) {
-  if (!part.interleaved) return column;
-  const int64_t half = head_dim / 2;
-  const int64_t within = column % head_dim;
-  return column / head_dim * head_dim + within % half * 2 + within / half;
+int64_t source_row(const WeightPart& part, HeadSizes head, int64_t column) {
+  const int64_t within = column % head.all;
+  if (!part.interleaved || within >= head.rotated) return column;
+  const int64_t half = head.rotated / 2;
+  return column - within + within % half * 2 + within / half;
 }
 
 /// The number of rows of the tensor that a part is in.
@@ -37,10 +46,10 @@ class StackedTensors {
 
   /// Fills `row` with the weights of output column `column`. With `reorder` the rows of heads are in the
   /// engine's order.
-  void read(int64_t column, int64_t head_dim, bool reorder, std::span<float> row) const {
+  void read(int64_t column, HeadSizes head, bool reorder, std::span<float> row) const {
     for (const auto& [part, tensor] : tensors_) {
       if (column < part->rows) {
-        tensor->read_row(part->first + (reorder ? source_row(*part, head_dim, column) : column), row);
+        tensor->read_row(part->first + (reorder ? source_row(*part, head, column) : column), row);
         return;
       }
       column -= part->rows;
@@ -48,10 +57,11 @@ class StackedTensors {
   }
 
   /// Fills in the codes of output column `column` and their scales.
-  void read_codes(int64_t column, int64_t head_dim, std::span<int8_t> codes,
-                  std::span<Float16> scales) const {
+  void read_codes(int64_t column, HeadSizes head, std::span<int8_t> codes, std::span<Float16> scales) const {
     for (const auto& [part, tensor] : tensors_) {
-      if (column < part->rows) return tensor->read_codes(source_row(*part, head_dim, column), codes, scales);
+      if (column < part->rows) {
+        return tensor->read_codes(part->first + source_row(*part, head, column), codes, scales);
+      }
       column -= part->rows;
     }
   }
@@ -150,7 +160,7 @@ std::vector<WeightPart> qkv_parts(const ModelConfig& config, const std::string& 
   const int64_t query = int64_t{config.heads} * config.head_dim;
   const int64_t key = int64_t{config.kv_heads} * config.head_dim;
   const bool interleaved = config.rope_interleaved;
-  if (config.fused_matrices) {
+  if (config.fused_qkv) {
     const std::string tensor = prefix + "qkv_proj.weight";
     const int64_t all = query + 2 * key;
     return {{tensor, query, interleaved, 0, all},
@@ -164,7 +174,7 @@ std::vector<WeightPart> qkv_parts(const ModelConfig& config, const std::string& 
 
 std::vector<WeightPart> gate_up_parts(const ModelConfig& config, const std::string& prefix) {
   const int64_t inner = config.intermediate_size;
-  if (config.fused_matrices) {
+  if (config.fused_gate_up) {
     const std::string tensor = prefix + "gate_up_proj.weight";
     return {{tensor, inner, false, 0, 2 * inner}, {tensor, inner, false, inner, 2 * inner}};
   }
@@ -235,7 +245,7 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
   const int64_t query_rows = int64_t{config.heads} * config.head_dim;
   const int64_t kv_rows = int64_t{config.kv_heads} * config.head_dim;
   const bool interleaved = config.rope_interleaved;
-  const BlockNormNames norms = block_norm_names(config.block_norms);
+  const BlockNormNames norms = block_norm_names(config);
   std::vector<VectorSpec> specs;
   for (int32_t i = 0; i < config.layers; ++i) {
     const LayerNames name = names_of(i);
@@ -319,13 +329,13 @@ Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
 }
 
 MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec) {
-  return [tensors = stacked(checkpoint, spec), head_dim = checkpoint.config.head_dim](
-             int64_t column, std::span<float> row) { tensors.read(column, head_dim, true, row); };
+  return [tensors = stacked(checkpoint, spec), head = head_sizes(checkpoint.config)](
+             int64_t column, std::span<float> row) { tensors.read(column, head, true, row); };
 }
 
 LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, const LoadOptions& options,
                          ThreadTeam& team, std::vector<std::string>& not_finite) {
-  const int64_t head_dim = checkpoint.config.head_dim;
+  const HeadSizes head = head_sizes(checkpoint.config);
   const StackedTensors tensors = stacked(checkpoint, spec);
   StackedTensors sensitivities;
   if (options.sensitivities != nullptr) {
@@ -340,19 +350,20 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
   pack_options.sparse = options.sparse;
   if (tensors.all_have_codes() && !options.transform) {
     pack_options.codes = [&](int64_t column, std::span<int8_t> codes, std::span<Float16> scales) {
-      tensors.read_codes(column, head_dim, codes, scales);
+      tensors.read_codes(column, head, codes, scales);
     };
   }
   if (options.sensitivities != nullptr) {
-    // A file of sensitivities is in the order of Hugging Face models, which is the engine's.
-    pack_options.sensitivities = [&](int64_t column, std::span<float> row) {
-      sensitivities.read(column, head_dim, false, row);
+    // A file of sensitivities is in the order of Hugging Face models.
+    const bool reorder = hugging_face_interleaves(checkpoint.config.architecture);
+    pack_options.sensitivities = [&sensitivities, head, reorder](int64_t column, std::span<float> row) {
+      sensitivities.read(column, head, reorder, row);
     };
   }
   PackResult result = pack_linear(
       spec.columns(), spec.k,
       [&](int64_t column, std::span<float> row) {
-        tensors.read(column, head_dim, true, row);
+        tensors.read(column, head, true, row);
         if (options.transform) options.transform(row);
       },
       pack_options, team);
@@ -363,6 +374,7 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
 Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
                           std::vector<std::string>& not_finite) {
   Buffer<float> values(static_cast<size_t>(round_up(spec.length(), kInnerStep)));
+  const HeadSizes head = head_sizes(checkpoint.config);
   size_t offset = 0;
   for (const WeightPart& part : spec.parts) {
     const TensorView& tensor = checkpoint.tensor(part.tensor, {part.rows});
@@ -371,7 +383,7 @@ Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
     if (!all_finite(stored)) not_finite.push_back(part.tensor);
     for (int64_t r = 0; r < part.rows; ++r) {
       values[offset + static_cast<size_t>(r)] =
-          stored[static_cast<size_t>(source_row(part, checkpoint.config.head_dim, r))] + spec.added;
+          stored[static_cast<size_t>(source_row(part, head, r))] + spec.added;
     }
     offset += static_cast<size_t>(part.rows);
   }

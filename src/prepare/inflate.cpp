@@ -89,23 +89,24 @@ class Planner {
     const Change vector = {.column_copies = width_};
     const Change inner = {.row_copies = width_, .column_copies = width_, .divide = true};
     const Change last = {.row_copies = width_, .column_copies = width_, .divide = true, .zero = adds_nothing};
-    const BlockNormNames norms = block_norm_names(checkpoint_.config.block_norms);
+    const BlockNormNames norms = block_norm_names(checkpoint_.config);
     for (const std::string_view norm :
          {norms.before_attention, norms.after_attention, norms.before_mlp, norms.after_mlp}) {
       if (!norm.empty()) add_part(fmt::format("{}.weight", norm), vector);
     }
     const ModelConfig& config = checkpoint_.config;
-    if (config.fused_matrices) {
+    const auto add_fused = [&](const char* name, std::vector<int64_t> parts) {
+      Change fused = inner;
+      fused.parts = std::move(parts);
+      add_part(name, fused);
+    };
+    if (config.fused_qkv) {
       const int64_t query = int64_t{config.heads} * config.head_dim;
       const int64_t key = int64_t{config.kv_heads} * config.head_dim;
-      Change fused = inner;
-      fused.parts = {query, key, key};
-      add_part("self_attn.qkv_proj.weight", fused);
-      fused.parts = {config.intermediate_size, config.intermediate_size};
-      add_part("mlp.gate_up_proj.weight", fused);
+      add_fused("self_attn.qkv_proj.weight", {query, key, key});
     }
     for (const char* which : {"q", "k", "v"}) {
-      if (config.fused_matrices) break;
+      if (config.fused_qkv) break;
       add_part(fmt::format("self_attn.{}_proj.weight", which), inner);
       if (checkpoint_.config.qkv_bias) add_part(fmt::format("self_attn.{}_proj.bias", which), vector);
     }
@@ -117,7 +118,9 @@ class Planner {
       }
     }
     add_part("self_attn.o_proj.weight", last);
-    if (!config.fused_matrices) {
+    if (config.fused_gate_up) {
+      add_fused("mlp.gate_up_proj.weight", {config.intermediate_size, config.intermediate_size});
+    } else {
       add_part("mlp.gate_proj.weight", inner);
       add_part("mlp.up_proj.weight", inner);
     }

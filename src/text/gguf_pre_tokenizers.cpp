@@ -30,6 +30,7 @@ const std::vector<Family>& families() {
   static const std::vector<Family> all = {
       {{"gpt-2", "phi-2", "olmo", "mpt", "jais"}, {kGpt2Pattern}},
       {{"llama-bpe", "llama3", "llama-v3"}, {kLlama3Pattern}, true},
+      {{"glm4", "chatglm-bpe"}, {kLlama3Pattern}},
       {{"qwen2", "stablelm2", "deepseek-r1-qwen"}, {kQwen2Pattern}},
       {{"tekken"}, {kTekkenPattern}, true},
       {{"starcoder", "refact", "smollm", "codeshell", "command-r"}, {R"(\p{N})", kGpt2Pattern}},

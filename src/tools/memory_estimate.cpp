@@ -59,12 +59,15 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
   for (int32_t layer = 0; layer < config.layers; ++layer) {
     const std::string attention = fmt::format("model.layers.{}.self_attn.", layer);
     const std::string mlp = fmt::format("model.layers.{}.mlp.", layer);
-    if (config.fused_matrices) {
+    if (config.fused_qkv) {
       add_matrix(estimate, checkpoint, {attention + "qkv_proj.weight"});
-      add_matrix(estimate, checkpoint, {mlp + "gate_up_proj.weight"});
     } else {
       add_matrix(estimate, checkpoint,
                  {attention + "q_proj.weight", attention + "k_proj.weight", attention + "v_proj.weight"});
+    }
+    if (config.fused_gate_up) {
+      add_matrix(estimate, checkpoint, {mlp + "gate_up_proj.weight"});
+    } else {
       add_matrix(estimate, checkpoint, {mlp + "gate_proj.weight", mlp + "up_proj.weight"});
     }
     add_matrix(estimate, checkpoint, {attention + "o_proj.weight"});

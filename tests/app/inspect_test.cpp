@@ -123,6 +123,16 @@ TEST(Inspect, SaysWhenAModelHasNoVocabulary) {
   EXPECT_EQ(object["model"]["sliding_window"], 64);
 }
 
+TEST(Inspect, NamesTheLayersThatAreUnlikeTheOthers) {
+  const test::TemporaryFolder folder;
+  const auto shown = [&](int32_t layers) {
+    test::write_tiny_llama(folder.path(), {.model_type = "smollm3", .layers = layers});
+    return run_program({"inspect", folder.path()}).out;
+  };
+  EXPECT_THAT(shown(4), HasSubstr("except in layer 3\n"));
+  EXPECT_THAT(shown(8), HasSubstr("except in layers 3, 7\n"));
+}
+
 TEST(Inspect, HonoursTheForcedMachinePath) {
   RunOptions options;
   options.environment = {{"VERBATIM_ISA", "scalar"}};

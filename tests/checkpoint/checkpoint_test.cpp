@@ -67,7 +67,8 @@ void edit_tensors(const fs::path& folder, const TinyModelOptions& options, Chang
 }
 
 TEST(Checkpoint, OpensEveryFamilyAndDtype) {
-  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
+  for (const char* type :
+       {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "glm4"}) {
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -96,7 +97,7 @@ TEST(Checkpoint, OpensTiedWindowedAndShardedModels) {
 }
 
 TEST(Checkpoint, OpensTheSameModelAsGguf) {
-  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
+  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "glm4"}) {
     for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -104,21 +105,22 @@ TEST(Checkpoint, OpensTheSameModelAsGguf) {
       const Checkpoint checkpoint = open_checkpoint(folder.path() / "tiny.gguf");
       EXPECT_EQ(checkpoint.format, "gguf");
       const Architecture architecture = checkpoint.config.architecture;
-      EXPECT_EQ(checkpoint.config.rope_interleaved, architecture == Architecture::kLlama ||
-                                                        architecture == Architecture::kSmolLm3 ||
-                                                        architecture == Architecture::kGranite);
+      EXPECT_EQ(checkpoint.config.rope_interleaved,
+                architecture == Architecture::kLlama || architecture == Architecture::kSmolLm3 ||
+                    architecture == Architecture::kGranite || architecture == Architecture::kGlm4);
       for (const NamedTensor& tensor : test::tiny_tensors(options)) {
         const std::vector<float> row = row_of(checkpoint, tensor.name, 0);  // row 0 stays where it is
         for (size_t c = 0; c < row.size(); ++c) {
           ASSERT_NEAR(row[c], tensor.values[c], dtype == DType::kF32 ? 0.0f : 0.002f) << tensor.name;
         }
       }
-      // The second half of a head comes to lie between the rows of the first.
+      // The second half of a head comes to lie between the rows of the first, where Hugging Face has halves.
       const std::string name = "model.layers.0.self_attn.q_proj.weight";
       for (const NamedTensor& query : test::tiny_tensors(options)) {
         if (query.name != name) continue;
         const std::vector<float> moved = row_of(checkpoint, name, 1);
-        const int64_t from = checkpoint.config.rope_interleaved ? options.head_dim / 2 : 1;
+        const bool moves = checkpoint.config.rope_interleaved && !hugging_face_interleaves(architecture);
+        const int64_t from = moves ? options.head_dim / 2 : 1;
         EXPECT_NEAR(moved[5], query.values[from * options.hidden_size + 5], 0.002f);
       }
     }
@@ -152,7 +154,7 @@ TEST(Checkpoint, RefusesAModelTruncatedAnywhere) {
 
 TEST(Checkpoint, NamesAMissingTensor) {
   const TemporaryFolder folder;
-  for (const char* type : {"qwen2", "qwen3", "olmo2", "phi3", "gemma3_text"}) {
+  for (const char* type : {"qwen2", "qwen3", "olmo2", "phi3", "gemma3_text", "glm4"}) {
     const TinyModelOptions options = very_small(type);
     test::write_tiny_llama(folder.path(), options);
     for (const NamedTensor& tensor : test::tiny_tensors(options)) {

@@ -270,7 +270,8 @@ TEST(GgufModel, ReadsAPhi3) {
   file.number("phi3.rope.scaling.original_context_length", 128u);
   EXPECT_EQ(file.open().config.rotary_dim, 12);
   EXPECT_EQ(file.open().config.sliding_window, 64);
-  EXPECT_TRUE(file.open().config.fused_matrices);
+  EXPECT_TRUE(file.open().config.fused_qkv);
+  EXPECT_TRUE(file.open().config.fused_gate_up);
   EXPECT_EQ(file.open().config.rope_scaling.kind, RopeScaling::Kind::kNone);
   file.tensor("rope_factors_short.weight", {6}, 2.0f);
   file.expect_refused({"some.gguf", "long factors"});
@@ -286,6 +287,36 @@ TEST(GgufModel, ReadsAPhi3) {
   EXPECT_TRUE(checkpoint.has("model.layers.0.self_attn.qkv_proj.weight"));
   EXPECT_TRUE(checkpoint.has("model.layers.0.mlp.gate_up_proj.weight"));
   EXPECT_FALSE(checkpoint.has("rope_factors_long.weight"));
+}
+
+TEST(GgufModel, ReadsAGlm4) {
+  TinyGguf file = as_architecture("glm4");
+  file.number("glm4.rope.dimension_count", 10u);
+  EXPECT_FALSE(file.open().config.qkv_bias);
+  const std::pair<const char*, const char*> names[] = {
+      {"blk.0.attn_q.bias", "model.layers.0.self_attn.q_proj.bias"},
+      {"blk.0.ffn_up.weight", "model.layers.0.mlp.gate_up_proj.weight"},
+      {"blk.0.attn_norm.weight", "model.layers.0.input_layernorm.weight"},
+      {"blk.0.post_attention_norm.weight", "model.layers.0.post_self_attn_layernorm.weight"},
+      {"blk.0.ffn_norm.weight", "model.layers.0.post_attention_layernorm.weight"},
+      {"blk.0.post_ffw_norm.weight", "model.layers.0.post_mlp_layernorm.weight"},
+  };
+  for (const auto& pair : names) file.tensor(pair.first, {2});
+  const Checkpoint checkpoint = file.open();
+  const ModelConfig& config = checkpoint.config;
+  EXPECT_EQ(config.architecture, Architecture::kGlm4);
+  EXPECT_EQ(config.rotary_dim, 10);
+  EXPECT_TRUE(config.rope_interleaved);
+  EXPECT_TRUE(config.qkv_bias);
+  EXPECT_FALSE(config.fused_qkv);
+  EXPECT_TRUE(config.fused_gate_up);
+  EXPECT_EQ(config.block_norms, BlockNorms::kBoth);
+  for (const auto& pair : names) EXPECT_TRUE(checkpoint.has(pair.second)) << pair.first;
+  for (const char* key : {"glm4.attention.sliding_window", "glm4.nextn_predict_layers"}) {
+    TinyGguf other = as_architecture("glm4");
+    other.number(key, 1u);
+    other.expect_refused({"some.gguf", key});
+  }
 }
 
 TEST(GgufModel, ReadsAGemma2) {

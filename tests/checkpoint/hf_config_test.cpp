@@ -204,7 +204,8 @@ TEST(HfConfig, ReadsAnOlmo2) {
 TEST(HfConfig, ReadsAPhi3) {
   json config = base_config("phi3");
   EXPECT_EQ(parse(config).architecture, Architecture::kPhi3);
-  EXPECT_TRUE(parse(config).fused_matrices);
+  EXPECT_TRUE(parse(config).fused_qkv);
+  EXPECT_TRUE(parse(config).fused_gate_up);
   EXPECT_EQ(parse(config).rotary_dim, 0);
   EXPECT_EQ(parse(config).sliding_window, 0);
   config["sliding_window"] = 64;
@@ -212,6 +213,42 @@ TEST(HfConfig, ReadsAPhi3) {
   config["partial_rotary_factor"] = 0.75;
   EXPECT_EQ(parse(config).rotary_dim, 12);
   config["partial_rotary_factor"] = 0.01;
+  expect_refused(config, {"partial_rotary_factor"});
+}
+
+TEST(HfConfig, ReadsAGlm4) {
+  json config = base_config("glm4");
+  config.update({{"head_dim", 20}, {"attention_bias", false}, {"partial_rotary_factor", 0.3}});
+  ModelConfig parsed = parse(config);
+  EXPECT_EQ(parsed.architecture, Architecture::kGlm4);
+  EXPECT_EQ(parsed.block_norms, BlockNorms::kBoth);
+  EXPECT_EQ(parsed.sliding_window, 0);
+  EXPECT_EQ(parsed.rotary_dim, 6);
+  EXPECT_TRUE(parsed.rope_interleaved);
+  EXPECT_FALSE(parsed.fused_qkv);
+  EXPECT_TRUE(parsed.fused_gate_up);
+  EXPECT_FALSE(parsed.qkv_bias);
+  config["attention_bias"] = true;
+  EXPECT_TRUE(parse(config).qkv_bias);
+  config.erase("partial_rotary_factor");
+  config["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 4000}, {"partial_rotary_factor", 1}};
+  parsed = parse(config);
+  EXPECT_EQ(parsed.rotary_dim, 0);
+  EXPECT_EQ(parsed.rope_theta, 4000.0f);
+  // What Transformers assumes.
+  for (const char* key :
+       {"head_dim", "attention_bias", "rope_parameters", "num_key_value_heads", "rms_norm_eps"})
+    config.erase(key);
+  parsed = parse(config);
+  EXPECT_EQ(parsed.head_dim, 128);
+  EXPECT_EQ(parsed.rotary_dim, 64);
+  EXPECT_EQ(parsed.kv_heads, 2);
+  EXPECT_EQ(parsed.rms_norm_epsilon, 1.5625e-7f);
+  EXPECT_TRUE(parsed.qkv_bias);
+  config["mlp_bias"] = true;
+  expect_refused(config, {"mlp_bias"});
+  config.erase("mlp_bias");
+  config["partial_rotary_factor"] = 1.5;
   expect_refused(config, {"partial_rotary_factor"});
 }
 

@@ -69,6 +69,9 @@ TinyModelOptions variant(const std::string& name) {
     options.hidden_size = 72;
     options.layers = name == "gemma2" ? 2 : 6;  // the last sees everything
     options.sliding_window = 20;
+  } else if (name == "glm4") {  // rotates an odd number of pairs
+    options.model_type = "glm4";
+    options.head_dim = 44;
   } else if (name == "granite") {
     options.model_type = "granite";
   } else if (name == "f16") {
@@ -95,12 +98,14 @@ class DecoderRows : public testing::TestWithParam<std::tuple<MachinePath, std::s
   std::optional<Decoder> decoder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    , DecoderRows,
-    testing::Combine(testing::ValuesIn(machine_paths()),
-                     testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3", "smollm3", "granite",
-                                     "olmo2", "phi3", "gemma2", "gemma3_text", "f16", "dynamic", "yarn")),
-    [](const auto& info) { return std::get<0>(info.param).name + "_" + std::get<1>(info.param); });
+INSTANTIATE_TEST_SUITE_P(, DecoderRows,
+                         testing::Combine(testing::ValuesIn(machine_paths()),
+                                          testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3",
+                                                          "smollm3", "granite", "olmo2", "phi3", "gemma2",
+                                                          "gemma3_text", "glm4", "f16", "dynamic", "yarn")),
+                         [](const auto& info) {
+                           return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
+                         });
 
 TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
   const std::vector<int32_t> tokens = some_tokens(150, decoder_->config().vocab_size, 1);
@@ -329,7 +334,7 @@ TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
   for (const char* family :
-       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text"}) {
+       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text", "glm4"}) {
     TinyModelOptions options;
     options.model_type = family;
     options.layers = 6;

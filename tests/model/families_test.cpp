@@ -42,7 +42,7 @@ class PublicFamilies : public testing::TestWithParam<std::tuple<std::string, std
 
 INSTANTIATE_TEST_SUITE_P(, PublicFamilies,
                          testing::Combine(testing::Values("qwen2", "qwen3", "smollm3", "granite", "olmo2",
-                                                          "phi3", "phi3-longrope", "gemma2", "gemma3",
+                                                          "phi3", "phi3-longrope", "gemma2", "gemma3", "glm4",
                                                           "llama-rope-llama3", "llama-rope-yarn"),
                                           testing::Values("hf", "model.gguf")),
                          [](const auto& info) {
@@ -51,25 +51,39 @@ INSTANTIATE_TEST_SUITE_P(, PublicFamilies,
                            return name;
                          });
 
-// Keys, values and probabilities are in BF16 here and were not there.
+// Queries, keys, values and probabilities are in BF16 here and were not there. A forward pass in double
+// precision that rounds these and nothing else differs by as much: with phi3-longrope, the farthest, by 0.18
+// at most and 0.022 in the root mean square. The least of what sets these families apart moves half of the
+// logits by 0.5 or more when it is left out.
 TEST_P(PublicFamilies, AgreesWithTheReference) {
   ThreadTeam team(2);
-  for (const json& sequence : json::parse(test::read_file(folder() / "expected.json"))["sequences"]) {
+  const json expected = json::parse(test::read_file(folder() / "expected.json"));
+  ASSERT_FALSE(expected.at("sequences").empty());
+  for (const json& sequence : expected.at("sequences")) {
     const std::vector<int32_t> ids = sequence["ids"];
     const Decoder decoder = widened(sequence["n_ctx"], team);
     const auto vocabulary = static_cast<size_t>(decoder.config().vocab_size);
     const std::vector<float> logits = test::all_logits(decoder, ids, 512, Reading::kFull, team);
     ASSERT_EQ(logits.size(), ids.size() * vocabulary);
+    ASSERT_EQ(sequence.at("reference_top8").size(), ids.size());
     float largest = 0.0f;
+    double squares = 0.0;
+    double count = 0.0;
     for (size_t p = 0; p < ids.size(); ++p) {
       for (const json& best : sequence["reference_top8"][p]) {
         const float difference =
             std::abs(logits[p * vocabulary + best[0].get<size_t>()] - best[1].get<float>());
-        ASSERT_LT(difference, 0.05f) << "position " << p << " of " << ids.size() << ", token " << best[0];
         largest = std::max(largest, difference);
+        squares += difference * difference;
+        ++count;
       }
     }
-    RecordProperty("largest_difference_of_" + std::to_string(ids.size()), std::to_string(largest));
+    const double rms = std::sqrt(squares / count);
+    const std::string length = std::to_string(ids.size());
+    RecordProperty("largest_difference_of_" + length, std::to_string(largest));
+    RecordProperty("rms_difference_of_" + length, std::to_string(rms));
+    EXPECT_LT(largest, 0.25f) << length << " tokens";
+    EXPECT_LT(rms, 0.03) << length << " tokens";
   }
 }
 

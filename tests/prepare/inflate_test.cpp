@@ -76,7 +76,8 @@ void expect_same_function(const TinyModelOptions& options, int32_t width, int32_
 }
 
 TEST(Inflate, ComputesTheSameInEveryFamily) {
-  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3"}) {
+  for (const char* type :
+       {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "glm4"}) {
     for (const bool tied : {false, true}) {
       TinyModelOptions options;
       options.model_type = type;
@@ -110,7 +111,7 @@ TEST(Inflate, ComputesTheSameInF32AndOddSizes) {
 TEST(Inflate, AddedLayersChangeNoBit) {
   const TemporaryFolder folder;
   for (const char* type :
-       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text"}) {
+       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text", "glm4"}) {
     const fs::path small = folder.path() / type;
     const fs::path large = folder.path() / (std::string(type) + "-deep");
     TinyModelOptions options = {.model_type = type, .layers = 4};

@@ -90,6 +90,7 @@ json tiny_config(const TinyModelOptions& options) {
   }
   if (is_gemma(options)) config["query_pre_attn_scalar"] = options.head_dim;
   if (options.model_type == "phi3") config["partial_rotary_factor"] = 0.75;
+  if (options.model_type == "glm4") config.update({{"partial_rotary_factor", 0.5}, {"attention_bias", true}});
   if (options.model_type == "granite") {
     config["embedding_multiplier"] = 2.5;
     config["residual_multiplier"] = 0.4;
@@ -176,9 +177,16 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type) {
                                                        {"mlp.down_proj", "ffn_down"},
                                                        {"self_attn.q_norm", "attn_q_norm"},
                                                        {"self_attn.k_norm", "attn_k_norm"}};
-  if (model_type == "phi3") {
+  if (model_type == "phi3" || model_type == "glm4") {
     for (const auto& [from, to] :
          {std::pair("self_attn.qkv_proj", "attn_qkv"), std::pair("mlp.gate_up_proj", "ffn_up")}) {
+      const size_t at = name.find(from);
+      if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+    }
+  }
+  if (model_type == "glm4") {
+    for (const auto& [from, to] : {std::pair("post_self_attn_layernorm", "post_attention_norm"),
+                                   std::pair("post_mlp_layernorm", "post_ffw_norm")}) {
       const size_t at = name.find(from);
       if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
     }
@@ -198,14 +206,15 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type) {
   return name;
 }
 
-std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim) {
-  const int64_t columns = tensor.shape.back();
+std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim, int64_t rotated) {
+  const int64_t columns = tensor.shape.size() > 1 ? tensor.shape.back() : 1;
   std::vector<float> result(tensor.values.size());
   for (int64_t row = 0; row < tensor.shape[0]; ++row) {
     const int64_t head = row / head_dim;
     const int64_t within = row % head_dim;
-    const int64_t half = head_dim / 2;
-    const int64_t target = head * head_dim + (within < half ? 2 * within : 2 * (within - half) + 1);
+    const int64_t half = (rotated > 0 ? rotated : head_dim) / 2;
+    const int64_t moved = within < half ? 2 * within : 2 * (within - half) + 1;
+    const int64_t target = head * head_dim + (within < 2 * half ? moved : within);
     std::copy_n(tensor.values.begin() + row * columns, columns, result.begin() + target * columns);
   }
   return result;
@@ -242,7 +251,8 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
       maker.matrix(prefix + "self_attn.v_proj.weight", key, hidden);
     }
     maker.matrix(prefix + "self_attn.o_proj.weight", hidden, query);
-    if (options.model_type == "qwen2") {
+    const bool glm4 = options.model_type == "glm4";
+    if (options.model_type == "qwen2" || glm4) {
       maker.bias(prefix + "self_attn.q_proj.bias", query);
       maker.bias(prefix + "self_attn.k_proj.bias", key);
       maker.bias(prefix + "self_attn.v_proj.bias", key);
@@ -257,7 +267,11 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
       maker.norm(prefix + "post_feedforward_layernorm.weight", hidden);
     }
     if (!gemma) maker.norm(prefix + "post_attention_layernorm.weight", hidden);
-    if (phi3) {
+    if (glm4) {
+      maker.norm(prefix + "post_self_attn_layernorm.weight", hidden);
+      maker.norm(prefix + "post_mlp_layernorm.weight", hidden);
+    }
+    if (phi3 || glm4) {
       maker.matrix(prefix + "mlp.gate_up_proj.weight", 2 * options.intermediate_size, hidden);
     } else {
       maker.matrix(prefix + "mlp.gate_proj.weight", options.intermediate_size, hidden);
@@ -356,6 +370,9 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   }
   if (architecture == "phi3") {
     builder.number(prefix + "rope.dimension_count", static_cast<uint32_t>(options.head_dim * 3 / 4));
+  }
+  if (architecture == "glm4") {
+    builder.number(prefix + "rope.dimension_count", static_cast<uint32_t>(options.head_dim / 2));
   }
   if (architecture == "granite") {
     builder.number(prefix + "embedding_scale", 2.5f)

@@ -20,7 +20,8 @@ struct TinyModelOptions {
   /// queries and keys; "smollm3", which does not rotate in every fourth layer; "granite", which has factors;
   /// "olmo2", which has norms after the parts of a layer, and of whole queries and keys;
   /// "phi3", which stores several matrices as one and rotates three quarters of each head;
-  /// "gemma2" and "gemma3_text", which want a sliding_window and have soft caps, or a second theta.
+  /// "gemma2" and "gemma3_text", which want a sliding_window and have soft caps, or a second theta; "glm4",
+  /// which rotates neighbours in half of each head, stores gate and up as one matrix and has biases.
   std::string model_type = "llama";
   DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
   int32_t hidden_size = 128;
@@ -65,8 +66,9 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type = "
 
 /// The values of a query or key matrix whose heads rotate neighbouring pairs, as in GGUF files of Llama
 /// models, made from those of one whose heads rotate two halves: row i of a head's first half becomes row 2
-/// i, row i of its second half row 2 i + 1.
-std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim);
+/// i, row i of its second half row 2 i + 1. With `rotated` the halves are those of as many first rows of a
+/// head.
+std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim, int64_t rotated = 0);
 
 /// The bytes of values as a dtype, rounded to nearest. kQ8_0 wants a multiple of 32 values.
 std::string encode(DType dtype, const std::vector<float>& values);

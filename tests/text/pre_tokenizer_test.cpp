@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "text/gguf_pre_tokenizers.h"
 #include "tokenizer_support.h"
 
 namespace verbatim {
@@ -94,6 +95,19 @@ TEST(Regex, LongRunsOfSpaceAreNoProblem) {
   Regex::Matches matches(regex, text);
   EXPECT_EQ(matches.next()->end, text.size());
   EXPECT_FALSE(matches.next());
+}
+
+TEST(GgufPreTokenizer, CutsNumbersAsTheNamedModelDoes) {
+  const auto words = [](const char* name) {
+    return words_of(gguf_pre_tokenizer(name, "test").steps, "It'S 12345");
+  };
+  for (const char* name : {"llama-bpe", "glm4", "chatglm-bpe"}) {
+    EXPECT_EQ(words(name), (Strings{"It", "'S", " ", "123", "45"})) << name;
+  }
+  EXPECT_EQ(words("qwen2"), (Strings{"It", "'S", " ", "1", "2", "3", "4", "5"}));
+  EXPECT_EQ(words("gpt-2"), (Strings{"It", "'", "S", " 12345"}));
+  const std::string message = test::bad_input_message([] { gguf_pre_tokenizer("glm-4", "some.gguf"); });
+  EXPECT_NE(message.find("some.gguf: tokenizer.ggml.pre is 'glm-4'"), std::string::npos) << message;
 }
 
 }  // namespace

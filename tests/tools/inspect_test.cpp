@@ -64,6 +64,8 @@ TEST(InspectModel, SaysWhatSetsAFamilyApart) {
   EXPECT_EQ(inspected("olmo2").block_norms, "after");
   EXPECT_EQ(inspected("llama").rotary_dim, 32);
   EXPECT_EQ(inspected("phi3").rotary_dim, 24);
+  EXPECT_EQ(inspected("glm4").block_norms, "both");
+  EXPECT_EQ(inspected("glm4").rotary_dim, 16);
   EXPECT_EQ(inspected("llama").score_cap, std::nullopt);
   EXPECT_EQ(inspected("gemma2").score_cap, 2.0f);
   EXPECT_EQ(inspected("gemma2").windowless_layers, (std::vector<int32_t>{1, 3}));
