@@ -138,6 +138,28 @@ ChunkFolder::Outcome ChunkFolder::use(const Digest& key, int64_t time) const {
   return done ? Outcome::kDone : failure_or_absent();
 }
 
+/// Opens a new file that is locked, which says that somebody is writing it: see remove_abandoned(). Between
+/// the making and the locking of a file another program may take it for abandoned; then it makes another one.
+/// Returns -1 if the system refuses.
+int ChunkFolder::open_temporary(std::string& name) const {
+  static std::atomic<uint64_t> number{0};
+  constexpr int kMostAttempts = 16;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    name = fmt::format("{}{}-{}", kTemporary, getpid(), ++number);
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    const int file = openat(descriptor_, name.c_str(), flags, 0600);
+    if (file < 0) return -1;
+    const bool locked = flock(file, LOCK_EX | LOCK_NB) == 0;
+    const bool taken = !locked && errno == EWOULDBLOCK;
+    struct stat status {};
+    if (locked && fstat(file, &status) == 0 && status.st_nlink > 0) return file;
+    close(file);
+    remove_at(descriptor_, name.c_str());
+    if (!locked && !taken) return -1;
+  }
+  return -1;
+}
+
 ChunkFolder::Outcome ChunkFolder::write(const Digest& key, std::span<const std::byte> first,
                                         std::span<const std::byte> second, int64_t time) {
   const auto bytes = static_cast<int64_t>(first.size() + second.size());
@@ -146,13 +168,9 @@ ChunkFolder::Outcome ChunkFolder::write(const Digest& key, std::span<const std::
   if (bytes_ > most_ - bytes || unlisted_ > most_ / kSlack) {
     if (shrink(most_ - bytes) == Outcome::kFailed) return Outcome::kFailed;
   }
-  static std::atomic<uint64_t> number{0};
-  const std::string temporary = fmt::format("{}{}-{}", kTemporary, getpid(), ++number);
-  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  const Descriptor file(openat(descriptor_, temporary.c_str(), flags, 0600));
+  std::string temporary;
+  const Descriptor file(open_temporary(temporary));
   if (file.number < 0) return Outcome::kFailed;
-  // The lock says that somebody is writing: see remove_abandoned().
-  if (flock(file.number, LOCK_EX | LOCK_NB) != 0) return Outcome::kFailed;
   const auto times = file_times(time);
   const bool done = write_all(file.number, first) && write_all(file.number, second) &&
                     futimens(file.number, times.data()) == 0 &&

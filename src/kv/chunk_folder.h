@@ -59,6 +59,7 @@ class ChunkFolder {
   Outcome list(std::vector<Entry>& entries) const;
   Outcome shrink(int64_t most);
   void remove_abandoned(const char* name) const;
+  int open_temporary(std::string& name) const;
 
   int descriptor_ = -1;
   int64_t most_;

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "support/test_data.h"
 #include "verbatim/error.h"
@@ -132,6 +134,23 @@ TEST_F(ChunkFolderTest, DeletesWhatAWriterLeftBehindUnlessItStillWrites) {
   close(writer);
   EXPECT_EQ(folder.clean(), Outcome::kDone);
   EXPECT_FALSE(fs::exists(busy));
+}
+
+TEST_F(ChunkFolderTest, WritesAlthoughOthersTakeItsFileForAbandonedBeforeItIsLocked) {
+  ChunkFolder folder(folder_, 100000);
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 3; ++i) {
+    others.emplace_back([&] {
+      ChunkFolder other(folder_, 100000);
+      while (!stop) EXPECT_EQ(other.clean(), Outcome::kDone);
+    });
+  }
+  int failed = 0;
+  for (int i = 0; i < 5000; ++i) failed += write(folder, i % 4, i) != Outcome::kDone ? 1 : 0;
+  stop = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(failed, 0);
 }
 
 TEST_F(ChunkFolderTest, SaysThatItCannotWrite) {
