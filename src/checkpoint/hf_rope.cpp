@@ -15,7 +15,13 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* kOriginal = "original_max_position_embeddings";
+/// The context before scaling: that of the config, or else that of the parameters of the rotation; nothing if
+/// neither states it.
+std::optional<int32_t> original_context(const JsonFields& fields, const JsonFields& parameters) {
+  constexpr const char* kOriginal = "original_max_position_embeddings";
+  const std::optional<int32_t> original = fields.integer(kOriginal);
+  return original ? original : parameters.integer(kOriginal);
+}
 
 /// Reads the settings of YaRN as Transformers does: one that is absent, null or 0 is derived or has its usual
 /// value.
@@ -127,6 +133,7 @@ bool extends_context(RopeScaling::Kind kind) {
   return kind == Kind::kLinear || kind == Kind::kDynamic || kind == Kind::kYarn;
 }
 
+/// Refuses parameters of a rotation of a part of each head.
 void require_whole_rotation(const JsonFields& fields) {
   if (fields.number("partial_rotary_factor").value_or(1.0f) == 1.0f) return;
   bad_input("{}: a partial_rotary_factor other than 1 is not supported", fields.where());
@@ -144,9 +151,8 @@ bool parse_rope_by_kind(const json& value, const JsonFields& fields, ModelConfig
   if (const json* const full = by_kind.find(kFull)) {
     const JsonFields parameters(*full, fields.where(), kFull);
     require_whole_rotation(parameters);
-    std::optional<int32_t> original = fields.integer(kOriginal);
-    if (!original) original = parameters.integer(kOriginal);
-    config.rope_scaling = parse_rope_scaling(parameters, config.architecture, config.context, original);
+    config.rope_scaling = parse_rope_scaling(parameters, config.architecture, config.context,
+                                             original_context(fields, parameters));
     config.rope_theta = parameters.number("rope_theta").value_or(config.rope_theta);
   }
   if (const json* const sliding = by_kind.find(kSliding)) {
@@ -174,8 +180,7 @@ void parse_rope(const JsonFields& fields, ModelConfig& config) {
     if (value == nullptr) continue;
     if (parse_rope_by_kind(*value, fields, config)) continue;
     const JsonFields parameters(*value, fields.where(), key);
-    std::optional<int32_t> original = fields.integer(kOriginal);
-    if (!original) original = parameters.integer(kOriginal);
+    const std::optional<int32_t> original = original_context(fields, parameters);
     config.rope_scaling = parse_rope_scaling(parameters, config.architecture, stated, original);
     // A Gemma 3 states the scaled context.
     config.context = extends_context(config.rope_scaling.kind) && config.architecture != Architecture::kGemma3

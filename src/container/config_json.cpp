@@ -94,8 +94,8 @@ void visit_config(Config& config, Visit&& visit) {
   visit.unless_usual("fused_qkv", fused_qkv, false);
   visit.unless_usual("fused_gate_up", fused_gate_up, false);
   visit("sliding_window", sliding_window);
-  visit.layers("windowless_layers", windowless_layers);
-  visit.layers("unrotated_layers", unrotated_layers);
+  visit.unless_usual("windowless_layers", windowless_layers, {});
+  visit.unless_usual("unrotated_layers", unrotated_layers, {});
   visit("tied_embeddings", tied_embeddings);
   visit("qkv_bias", qkv_bias);
   visit("head_norm", head_norm);
@@ -156,12 +156,8 @@ struct Writer {
   }
   /// Writes a value, unless it is the usual one.
   template <typename T>
-  void unless_usual(const char* name, const T& value, const T& usual) {
+  void unless_usual(const char* name, const T& value, const std::type_identity_t<T>& usual) {
     if (value != usual) (*this)(name, value);
-  }
-  /// Writes a list of layers, unless it is empty.
-  void layers(const char* name, const std::vector<int32_t>& value) {
-    if (!value.empty()) out[name] = value;
   }
   /// Writes the scheme, unless there is none.
   void operator()(const char* name, QuantizationScheme value) {
@@ -210,24 +206,10 @@ class Reader {
     bad_input("{}: the RoPE scaling {} is not supported", fields_.where(), printable(text));
   }
   void operator()(const char* name, Origin& value) {
-    if (!fields_.has(name)) return;
-    const std::string text = required(name, fields_.text(name));
-    for (const Origin candidate : kOrigins) {
-      if (origin_name(candidate) != text) continue;
-      value = candidate;
-      return;
-    }
-    bad_input("{}: the origin {} is not known", fields_.where(), printable(text));
+    choose(name, value, kOrigins, origin_name, "the origin {}");
   }
   void operator()(const char* name, HeadNorm& value) {
-    if (!fields_.has(name)) return;
-    const std::string text = required(name, fields_.text(name));
-    for (const HeadNorm candidate : kHeadNorms) {
-      if (head_norm_name(candidate) != text) continue;
-      value = candidate;
-      return;
-    }
-    bad_input("{}: the norm {} of queries and keys is not known", fields_.where(), printable(text));
+    choose(name, value, kHeadNorms, head_norm_name, "the norm {} of queries and keys");
   }
   void operator()(const char* name, QuantizationScheme& value) {
     if (!fields_.has(name)) return;
@@ -242,42 +224,19 @@ class Reader {
     inner.refuse_others();
   }
   void operator()(const char* name, BlockNorms& value) {
-    if (!fields_.has(name)) return;
-    const std::string text = required(name, fields_.text(name));
-    for (const BlockNorms candidate : kBlockNorms) {
-      if (block_norms_name(candidate) != text) continue;
-      value = candidate;
-      return;
-    }
-    bad_input("{}: the place {} of norms is not known", fields_.where(), printable(text));
+    choose(name, value, kBlockNorms, block_norms_name, "the place {} of norms");
   }
   void operator()(const char* name, Activation& value) {
-    if (!fields_.has(name)) return;
-    const std::string text = required(name, fields_.text(name));
-    for (const Activation candidate : kActivations) {
-      if (activation_name(candidate) != text) continue;
-      value = candidate;
-      return;
-    }
-    bad_input("{}: the activation {} is not known", fields_.where(), printable(text));
+    choose(name, value, kActivations, activation_name, "the activation {}");
   }
   void operator()(const char* name, SoftCaps& value) {
-    if (!fields_.has(name)) return;
-    Reader inner(*required(name, fields_.find(name)), fields_.where());
-    visit_soft_caps(value, inner);
-    inner.refuse_others();
+    read_object(name, [&](Reader& inner) { visit_soft_caps(value, inner); });
   }
   void operator()(const char* name, Scales& value) {
-    if (!fields_.has(name)) return;
-    Reader inner(*required(name, fields_.find(name)), fields_.where());
-    visit_scales(value, inner);
-    inner.refuse_others();
+    read_object(name, [&](Reader& inner) { visit_scales(value, inner); });
   }
   void operator()(const char* name, YarnScaling& value) {
-    if (!fields_.has(name)) return;
-    Reader inner(*required(name, fields_.find(name)), fields_.where());
-    visit_yarn(value, inner);
-    inner.refuse_others();
+    read_object(name, [&](Reader& inner) { visit_yarn(value, inner); });
   }
   void operator()(const char* name, int32_t& value) { value = required(name, fields_.integer(name)); }
   void operator()(const char* name, float& value) { value = required(name, fields_.number(name)); }
@@ -288,16 +247,10 @@ class Reader {
     ++seen_;
   }
   void operator()(const char* name, LongRope& value) {
-    if (!fields_.has(name)) return;
-    Reader inner(*required(name, fields_.find(name)), fields_.where());
-    visit_long_rope(value, inner);
-    inner.refuse_others();
+    read_object(name, [&](Reader& inner) { visit_long_rope(value, inner); });
   }
   template <typename T>
-  void unless_usual(const char* name, T& value, const T&) {
-    if (fields_.has(name)) (*this)(name, value);
-  }
-  void layers(const char* name, std::vector<int32_t>& value) {
+  void unless_usual(const char* name, T& value, const std::type_identity_t<T>&) {
     if (fields_.has(name)) (*this)(name, value);
   }
   void operator()(const char* name, std::vector<int32_t>& value) {
@@ -328,6 +281,26 @@ class Reader {
   }
 
  private:
+  /// Reads one of some values by its name, if the field is there. `what` puts the name into the messages.
+  template <typename T, typename Candidates, typename Name>
+  void choose(const char* name, T& value, const Candidates& candidates, Name&& name_of, const char* what) {
+    if (!fields_.has(name)) return;
+    const std::string text = required(name, fields_.text(name));
+    for (const T candidate : candidates) {
+      if (name_of(candidate) != text) continue;
+      value = candidate;
+      return;
+    }
+    bad_input("{}: {} is not known", fields_.where(), fmt::format(fmt::runtime(what), printable(text)));
+  }
+  /// Reads an object and nothing but its fields, if it is there.
+  template <typename Visit>
+  void read_object(const char* name, Visit&& visit) {
+    if (!fields_.has(name)) return;
+    Reader inner(*required(name, fields_.find(name)), fields_.where());
+    visit(inner);
+    inner.refuse_others();
+  }
   template <typename T>
   T required(const char* name, const std::optional<T>& value) {
     if (!value) missing(name);

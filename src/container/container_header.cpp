@@ -177,8 +177,7 @@ ContainerHeader parse_header(std::string_view text, const std::string& where) {
   if (header.config.norms_less_one || header.config.fused_qkv || header.config.fused_gate_up) {
     bad_input(
         "{}: its config has norms_less_one, fused_qkv or fused_gate_up, but the weights of a packed file are "
-        "in the "
-        "engine's order; pack the model again",
+        "in the engine's order; pack the model again",
         where);
   }
   header.source = fields.text("source");
