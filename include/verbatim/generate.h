@@ -83,8 +83,8 @@ struct TokenOrigin {
   };
   Kind kind = Kind::kPlain;
   /// The level that drafted for this place, as an index into Stats::levels and the levels of
-  /// Engine::adapted(); -1 for a plain token, and kStructure where no level drafted but the structure left
-  /// one text only. Where one level drafts for another, it is the level that had the token first.
+  /// Engine::adapted(); -1 for a plain token, and kStructure where the structure left one text only. Where
+  /// one level drafts for another, it is the level that had the token first.
   int32_t level = -1;
   /// The level of tokens that GenerateOptions::structure drafted.
   static constexpr int32_t kStructure = -2;
@@ -122,7 +122,8 @@ struct LevelStats {
 };
 
 /// How often the planner chose a way to draft: "plain", "self", "self <- ngram", ... The plan "structure"
-/// counts the steps for which GenerateOptions::structure drafted so much that the planner was not asked.
+/// counts the steps for which GenerateOptions::structure drafted all up to the end, so that the planner was
+/// not asked.
 struct PlanStats {
   std::string name;
   int64_t steps = 0;
@@ -145,7 +146,7 @@ struct Stats {
   int64_t generated_tokens = 0;    ///< tokens that were generated
   int64_t drafted = 0;             ///< tokens proposed to the model
   int64_t accepted = 0;            ///< proposed tokens that verification kept
-  int64_t structure_steps = 0;     ///< steps that the structure drafted for, not the recipe's levels
+  int64_t structure_steps = 0;     ///< steps whose draft had tokens from the structure
   int64_t structure_drafted = 0;   ///< tokens among `drafted` of the only text that the structure allowed
   int64_t structure_accepted = 0;  ///< those among `accepted`
   int64_t target_passes = 0;       ///< passes in the verifying reading while decoding

@@ -84,6 +84,19 @@ void Draft::order_by_path() {
   nodes = std::move(sorted);
 }
 
+void Draft::put_before(std::span<const int32_t> tokens, int32_t level) {
+  const auto count = static_cast<int32_t>(tokens.size());
+  for (DraftNode& node : nodes) {
+    node.parent += count;  // kRoot becomes the last of the chain
+    node.depth += count;
+  }
+  std::vector<DraftNode> chain;
+  for (int32_t i = 0; i < count; ++i)
+    chain.push_back({tokens[static_cast<size_t>(i)], i - 1, i, 0, 1.0f, 1.0f, 1.0f, level});
+  nodes.insert(nodes.begin(), chain.begin(), chain.end());
+  if (!distributions.empty()) distributions.insert(distributions.begin(), tokens.size(), {});
+}
+
 int32_t Draft::child(int32_t parent, int32_t token) const {
   for (size_t i = static_cast<size_t>(parent + 1); i < nodes.size(); ++i) {
     if (nodes[i].parent == parent && nodes[i].token == token) return static_cast<int32_t>(i);
@@ -114,10 +127,12 @@ Calibration initial_calibration(const DraftLevel& level) {
   return whole ? Calibration(kSelfDoubt) : Calibration();
 }
 
-void update_calibration(const Draft& draft, std::span<const int32_t> came, Calibration& calibration) {
+void update_calibration(const Draft& draft, std::span<const int32_t> came, Calibration& calibration,
+                        int64_t certain) {
   int32_t at = DraftNode::kRoot;
+  const auto first = static_cast<size_t>(std::min<int64_t>(certain, draft.size()));
   for (const int32_t token : came) {
-    for (const DraftNode& node : draft.nodes) {
+    for (const DraftNode& node : std::span(draft.nodes).subspan(first)) {
       if (node.parent == at) calibration.observe(node.rank, node.confidence, node.token == token);
     }
     at = draft.child(at, token);

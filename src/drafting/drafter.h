@@ -36,7 +36,7 @@ struct Draft {
   /// Whether the drafter must fill `distributions`.
   bool want_distributions = false;
   /// For each node the distribution that its token was drawn from, all of one size. The token of a node
-  /// without one counts as certain.
+  /// without one, or with an empty one, counts as certain.
   std::vector<std::vector<float>> distributions;
 
   void clear();
@@ -51,6 +51,9 @@ struct Draft {
   float path_of(int32_t parent, int32_t rank, float confidence) const;
   /// Adds a node that a level of the recipe proposes, and returns its index.
   int32_t add(int32_t token, int32_t parent, float confidence, int32_t rank = 0, int32_t level = 0);
+  /// Puts a chain of tokens before all nodes: the children of the root become children of the last of them. A
+  /// level proposes them, and they are certain.
+  void put_before(std::span<const int32_t> tokens, int32_t level);
   /// The child of `parent` with this token, or kRoot if there is none.
   int32_t child(int32_t parent, int32_t token) const;
   /// The first child of `parent`, or kRoot if there is none.
@@ -87,8 +90,10 @@ DraftLimits limits_of(const DraftLevel& level);
 /// The calibration that a recipe's level begins with, by its kind.
 Calibration initial_calibration(const DraftLevel& level);
 /// Takes the outcome of a draft into a calibration: `came` are the tokens that were appended, and every node
-/// whose parent is among them is an observation.
-void update_calibration(const Draft& draft, std::span<const int32_t> came, Calibration& calibration);
+/// whose parent is among them is an observation. The first `certain` nodes are left out: a chain of tokens
+/// that nothing else could have replaced.
+void update_calibration(const Draft& draft, std::span<const int32_t> came, Calibration& calibration,
+                        int64_t certain = 0);
 
 /// Proposes tokens: the interface of everything that drafts.
 class Drafter {

@@ -194,16 +194,7 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
   candidates_.clear();
   int64_t first = cache_.first_unknown(sequence);
   for (int64_t left = most; left > 0;) {
-    inner_draft_.clear();
-    if (inner_ != nullptr && left > 1) {
-      inner_draft_.calibration = inner_calibration_;
-      inner_->propose(sequence, sampler, inner_limits_, left - 1, inner_draft_);
-      // N-grams of another text may know tokens that this model lacks.
-      const int32_t vocabulary = evaluator_->decoder().config().vocab_size;
-      const bool known = std::all_of(inner_draft_.nodes.begin(), inner_draft_.nodes.end(),
-                                     [&](const DraftNode& node) { return node.token < vocabulary; });
-      if (!known) inner_draft_.clear();
-    }
+    propose_inner(sequence, sampler, left - 1);
     announce_gain(draft, static_cast<int32_t>(draft.nodes.size()) - 1, limits);
     const Matrix<const float> logits = evaluate(sequence, first, inner_draft_);
     if (logits.rows == 0) break;
@@ -212,6 +203,27 @@ void NeuralDrafter::propose_chain(Sequence& sequence, Sampler& sampler, const Dr
     first = static_cast<int64_t>(sequence.tokens.size()) - 1;
   }
   add_leaves(limits, draft);
+}
+
+/// Fills inner_draft_ with at most `most` tokens that may follow the sequence: the only text that a structure
+/// leaves there, or else what the inner drafter proposes.
+void NeuralDrafter::propose_inner(Sequence& sequence, Sampler& sampler, int64_t most) {
+  inner_draft_.clear();
+  inner_draft_.calibration = nullptr;
+  if (most < 1) return;
+  const ForcedTokens forced = sampler.forced(sequence.tokens, static_cast<size_t>(most));
+  inner_asked_ = forced.tokens.empty() && inner_ != nullptr;
+  if (inner_asked_) {
+    inner_draft_.calibration = inner_calibration_;
+    inner_->propose(sequence, sampler, inner_limits_, most, inner_draft_);
+  } else {
+    inner_draft_.put_before(forced.tokens, TokenOrigin::kStructure);
+  }
+  // N-grams of another text, and structures, may know tokens that this model lacks.
+  const int32_t vocabulary = evaluator_->decoder().config().vocab_size;
+  const bool known = std::all_of(inner_draft_.nodes.begin(), inner_draft_.nodes.end(),
+                                 [&](const DraftNode& node) { return node.token < vocabulary; });
+  if (!known) inner_draft_.clear();
 }
 
 /// Walks along the inner draft as far as its tokens are those that this drafter would propose. Appends these
@@ -252,8 +264,9 @@ int64_t NeuralDrafter::verify_inner(Sequence& sequence, Sampler& sampler, const 
       draft.unsure = true;
       most = 0;
     }
+    if (sampler.ends(token)) most = 0;
     observe_inner(at, token);
-    if (next != DraftNode::kRoot) ++inner_->stats.accepted;
+    if (next != DraftNode::kRoot && inner_asked_) ++inner_->stats.accepted;
     if (most == 0 || next == DraftNode::kRoot) break;
     at = next;
   }
@@ -264,7 +277,7 @@ int64_t NeuralDrafter::verify_inner(Sequence& sequence, Sampler& sampler, const 
 /// Takes the children of a kept node into the calibration of the inner drafter: `token` is the one that was
 /// kept.
 void NeuralDrafter::observe_inner(int32_t parent, int32_t token) {
-  if (inner_calibration_ == nullptr) return;
+  if (inner_calibration_ == nullptr || !inner_asked_) return;
   for (const DraftNode& node : inner_draft_.nodes) {
     if (node.parent == parent) inner_calibration_->observe(node.rank, node.confidence, node.token == token);
   }
@@ -291,29 +304,55 @@ void NeuralDrafter::propose_tree(Sequence& sequence, Sampler& sampler, const Dra
     const Candidate candidate = candidates_.back();
     candidates_.pop_back();
     if (candidate.path < limits.leaf_threshold) break;
-    const int32_t node =
-        draft.add(candidate.token, candidate.parent, candidate.confidence, candidate.rank, level);
+    int32_t node = draft.add(candidate.token, candidate.parent, candidate.confidence, candidate.rank, level);
+    if (sampler.ends(candidate.token)) continue;
     if (candidate.confidence < limits.threshold || candidate.path < limits.path_threshold) {
       draft.unsure = true;
-    } else if (draft.nodes.back().depth + 1 < most && draft.size() < limits.nodes) {
+      continue;
+    }
+    node = add_forced(node, sequence, known, sampler, most, limits.nodes, draft);
+    const DraftNode& last = draft.nodes[static_cast<size_t>(node)];
+    if (last.depth + 1 < most && draft.size() < limits.nodes && !sampler.ends(last.token)) {
       evaluated = expand(node, sequence, known, sampler, limits, draft);
     }
   }
+}
+
+/// Fills path_ with the nodes from the root's child to `node`, and puts their tokens after the first `known`
+/// of the sequence.
+void NeuralDrafter::follow(int32_t node, Sequence& sequence, size_t known, const Draft& draft) {
+  path_.clear();
+  for (int32_t n = node; n != DraftNode::kRoot; n = draft.nodes[static_cast<size_t>(n)].parent) {
+    path_.push_back(n);
+  }
+  std::reverse(path_.begin(), path_.end());
+  sequence.tokens.resize(known);
+  for (const int32_t n : path_) sequence.tokens.push_back(draft.nodes[static_cast<size_t>(n)].token);
+}
+
+/// Adds behind a node the tokens that alone may follow there: they take no pass. Returns the last of them, or
+/// `node`.
+int32_t NeuralDrafter::add_forced(int32_t node, Sequence& sequence, size_t known, Sampler& sampler,
+                                  int64_t most, int32_t most_nodes, Draft& draft) {
+  const int64_t room =
+      std::min<int64_t>(most - draft.nodes[static_cast<size_t>(node)].depth - 1, most_nodes - draft.size());
+  if (room < 1 || !sampler.structured()) return node;
+  follow(node, sequence, known, draft);
+  const ForcedTokens forced = sampler.forced(sequence.tokens, static_cast<size_t>(room));
+  for (const int32_t token : std::span(forced.tokens).first(forced.certain)) {
+    if (token >= evaluator_->decoder().config().vocab_size) break;
+    node = draft.add(token, node, 1.0f, 0, TokenOrigin::kStructure);
+  }
+  return node;
 }
 
 /// Evaluates a node and makes its best guesses candidates. Ancestors whose keys and values another path has
 /// overwritten are evaluated again in the same pass. Returns false if the pass was declined.
 bool NeuralDrafter::expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler,
                            const DraftLimits& limits, Draft& draft) {
-  path_.clear();
-  for (int32_t n = node; n != DraftNode::kRoot; n = draft.nodes[static_cast<size_t>(n)].parent) {
-    path_.push_back(n);
-  }
-  std::reverse(path_.begin(), path_.end());
+  follow(node, sequence, known, draft);
   const auto common = static_cast<size_t>(
       std::mismatch(path_.begin(), path_.end(), in_slots_.begin(), in_slots_.end()).first - path_.begin());
-  sequence.tokens.resize(known);
-  for (const int32_t n : path_) sequence.tokens.push_back(draft.nodes[static_cast<size_t>(n)].token);
   const int64_t first =
       node == DraftNode::kRoot ? cache_.first_unknown(sequence) : static_cast<int64_t>(known + common);
   inner_draft_.clear();

@@ -98,11 +98,15 @@ class NeuralDrafter : public Drafter {
   Matrix<const float> evaluate(Sequence& sequence, int64_t first, const Draft& following);
   void propose_chain(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
                      Draft& draft);
+  void propose_inner(Sequence& sequence, Sampler& sampler, int64_t most);
   int64_t verify_inner(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
                        Draft& draft, Matrix<const float> logits);
   void add_leaves(const DraftLimits& limits, Draft& draft);
   void propose_tree(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
                     Draft& draft);
+  void follow(int32_t node, Sequence& sequence, size_t known, const Draft& draft);
+  int32_t add_forced(int32_t node, Sequence& sequence, size_t known, Sampler& sampler, int64_t most,
+                     int32_t most_nodes, Draft& draft);
   bool expand(int32_t node, Sequence& sequence, size_t known, Sampler& sampler, const DraftLimits& limits,
               Draft& draft);
   std::span<const float> by_token(std::span<const float> logits);
@@ -124,6 +128,7 @@ class NeuralDrafter : public Drafter {
   DraftLimits inner_limits_;
   Calibration* inner_calibration_ = nullptr;
   Draft inner_draft_;
+  bool inner_asked_ = false;  // whether the inner drafter made inner_draft_, and not a structure
   std::array<Guess, Sampler::kMostGuesses> guesses_{};
   std::vector<Candidate> candidates_;  // of a tree: a heap by path probability
   std::vector<int32_t> in_slots_;      // of a tree: the nodes whose keys and values lie after the sequence's

@@ -215,10 +215,9 @@ void Engine::Implementation::start(Job& job) {
   job.slot->member.order = job.order;
   job.slot->member.pages = pages_of(job.sequence);
   job.slot->member.tokens = &job.sequence.tokens;
-  job.slot->speculator->begin(job.request.options.sampling, {.filter = job.request.options.filter,
-                                                             .structure = job.structure,
-                                                             .first_generated = job.request.prompt.size(),
-                                                             .vocabulary = model.vocab_size()});
+  job.slot->speculator->begin(
+      job.request.options.sampling,
+      constraint_of(job.request.options, data_of(model), job.structure, job.request.prompt.size()));
   const auto send = [&job](std::string_view text) {
     const GenerateResult& result = job.generation->result;
     job.stream->push(text, result, job.sent);

@@ -14,6 +14,15 @@ bool contains(const std::vector<int32_t>& tokens, int32_t token) {
   return std::find(tokens.begin(), tokens.end(), token) != tokens.end();
 }
 
+/// The tokens that end a generation with these options.
+std::vector<int32_t> end_tokens(const GenerateOptions& options, const ModelData& data) {
+  std::vector<int32_t> ends = options.stop_tokens;
+  if (options.ignore_eos) return ends;
+  const std::vector<int32_t>& eos = data.checkpoint.config.eos_tokens;
+  ends.insert(ends.end(), eos.begin(), eos.end());
+  return ends;
+}
+
 }  // namespace
 
 void check_options(const GenerateOptions& options, const Recipe& recipe, const ModelData& data) {
@@ -56,6 +65,15 @@ std::shared_ptr<StructureCursor> structure_cursor(const GenerateOptions& options
   return std::make_shared<StructureCursor>(data.structures->compiled(*options.structure), std::move(ends));
 }
 
+Constraint constraint_of(const GenerateOptions& options, const ModelData& data,
+                         std::shared_ptr<StructureCursor> structure, size_t first_generated) {
+  return {.filter = options.filter,
+          .structure = std::move(structure),
+          .first_generated = first_generated,
+          .vocabulary = data.checkpoint.config.vocab_size,
+          .ends = end_tokens(options, data)};
+}
+
 void check_prompt(std::span<const int32_t> prompt, int64_t known, int64_t max_tokens, int64_t capacity,
                   int32_t vocab_size) {
   const int64_t needed = known + std::ssize(prompt);
@@ -82,7 +100,7 @@ Generation::Generation(Sequence& sequence, const ModelData& data, const Generate
                        int64_t capacity, Hooks hooks)
     : sequence_(sequence),
       options_(options),
-      eos_tokens_(data.checkpoint.config.eos_tokens),
+      ends_(end_tokens(options, data)),
       capacity_(capacity),
       hooks_(std::move(hooks)),
       stream_(data.text(), false, options.stop, options.shown_tokens),
@@ -156,9 +174,7 @@ bool Generation::take_new_tokens() {
 bool Generation::take_token(int32_t token) {
   ++result.stats.generated_tokens;
   result.tokens.push_back(token);
-  if ((!options_.ignore_eos && contains(eos_tokens_, token)) || contains(options_.stop_tokens, token)) {
-    return end(FinishReason::kEndOfSequence);
-  }
+  if (contains(ends_, token)) return end(FinishReason::kEndOfSequence);
   if (stream_.push(token)) return end(FinishReason::kStopString);
   return emit() || end(FinishReason::kCancelled);
 }

@@ -19,6 +19,11 @@ void check_options(const GenerateOptions& options, const Recipe& recipe, const M
 /// no token ends a sequence.
 std::shared_ptr<StructureCursor> structure_cursor(const GenerateOptions& options, const ModelData& data);
 
+/// What a sampler is told of these options: the filter, `structure` (of structure_cursor()), which holds the
+/// tokens from position `first_generated` on, and the tokens that end the generation.
+Constraint constraint_of(const GenerateOptions& options, const ModelData& data,
+                         std::shared_ptr<StructureCursor> structure, size_t first_generated);
+
 /// Checks a prompt that is appended to a sequence of `known` tokens. Throws Error(kBadInput) if prompt and
 /// sequence are both empty, if the prompt has tokens outside the vocabulary, or if it leaves no room in a
 /// sequence of at most `capacity` tokens.
@@ -71,7 +76,7 @@ class Generation {
 
   Sequence& sequence_;
   const GenerateOptions& options_;
-  const std::vector<int32_t>& eos_tokens_;
+  const std::vector<int32_t> ends_;  // the tokens that end the generation
   int64_t capacity_;
   Hooks hooks_;
   TextStream stream_;

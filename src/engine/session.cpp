@@ -161,10 +161,9 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
   state_->check_memory(prompt, options, recipe);
   Speculator& speculator = state_->speculator_for(recipe, {});
   const auto before = static_cast<int64_t>(sequence.tokens.size());
-  speculator.begin(options.sampling, {.filter = options.filter,
-                                      .structure = std::move(structure),
-                                      .first_generated = sequence.tokens.size() + prompt.size(),
-                                      .vocabulary = state_->model.vocab_size()});
+  speculator.begin(
+      options.sampling,
+      constraint_of(options, data, std::move(structure), sequence.tokens.size() + prompt.size()));
   sequence.tokens.insert(sequence.tokens.end(), prompt.begin(), prompt.end());
   Generation::Hooks hooks;
   if (on_text) {

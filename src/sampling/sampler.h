@@ -24,6 +24,7 @@ struct Constraint {
   size_t first_generated = 0;  ///< the position of the first token that filter and structure are told, and of
                                ///< the first one that the presence and frequency penalties count
   int32_t vocabulary = 0;      ///< the number of tokens that the filter decides on
+  std::vector<int32_t> ends = {};  ///< the tokens after which the sequence ends
 };
 
 /// Chooses tokens: argmax(filtered logits / temperature + gumbel(seed, position, token)). The noise comes
@@ -76,6 +77,14 @@ class Sampler {
   /// The tokens, at most `most`, of the only text that the structure leaves to follow the history; none where
   /// there are several, without a structure, and where the structure is too ambiguous on the way.
   ForcedTokens forced(std::span<const int32_t> history, size_t most);
+
+  /// Whether a structure decides which tokens may come.
+  bool structured() const { return constraint_.structure != nullptr; }
+
+  /// Whether the sequence ends after this token, so that nothing needs to be drafted behind it.
+  bool ends(int32_t token) const {
+    return std::find(constraint_.ends.begin(), constraint_.ends.end(), token) != constraint_.ends.end();
+  }
 
   const SamplingOptions& options() const { return options_; }
 

@@ -25,7 +25,8 @@ int32_t decide(const Recipe& recipe, const Draft& draft, int32_t node, std::span
   if (!sampler.distribution(logits, tokens, model))
     return sampler.sample(logits, position, tokens);  // throws
   const uint64_t seed = sampler.options().seed;
-  const bool known = static_cast<size_t>(node) < draft.distributions.size();
+  const bool known = static_cast<size_t>(node) < draft.distributions.size() &&
+                     !draft.distributions[static_cast<size_t>(node)].empty();
   if (!known) {
     certain.assign(model.size(), 0.0f);
     certain[static_cast<size_t>(drafted)] = 1.0f;

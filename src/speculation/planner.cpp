@@ -262,7 +262,16 @@ void Planner::take_ngrams(double rate, Draft& draft) {
   prune(draft, rate);
 }
 
-void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft& draft) {
+/// The rate of a step of the plan behind this step's certain tokens. Other rates leave such tokens out: they
+/// come with whatever step, so they are no reason to take one plan or another.
+double Planner::rate_after_certain(const Plan& plan) const {
+  const int64_t rows = plan.outer ? std::lround(plan.rows) : 1;
+  const double seconds = plan.seconds + costs_.target.of(rows + certain_) - costs_.target.of(rows);
+  return (plan.tokens + static_cast<double>(certain_)) / seconds;
+}
+
+void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_t certain, Draft& draft) {
+  certain_ = certain;
   ngram_draft_.clear();
   outer_draft_.clear();
   ngrams_offered_ = false;
@@ -279,8 +288,9 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
   const bool model = plan.outer && recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
   // A small model's tree has room for them.
   if (!model && current_ == best && ngram_draft_.size() > 0) {
-    const double promise = expected_tokens(ngram_draft_) / costs_.target.of(ngram_draft_.size() + 1);
-    if (promise > (plan.outer ? kNgramMargin : kMargin) * rate) {
+    const double promise = (expected_tokens(ngram_draft_) + static_cast<double>(certain_)) /
+                           costs_.target.of(ngram_draft_.size() + 1 + certain_);
+    if (promise > (plan.outer ? kNgramMargin : kMargin) * rate_after_certain(plan)) {
       if (known(plan)) {
         take_ngrams(rate, draft);
         return;
@@ -319,11 +329,11 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft&
 void Planner::prune(Draft& draft, double rate) const {
   draft.order_by_path();
   double tokens = 1.0;
-  double best = tokens - rate * costs_.target.of(1);
+  double best = tokens - rate * costs_.target.of(1 + certain_);
   size_t keep = 0;
   for (size_t i = 0; i < draft.nodes.size(); ++i) {
     tokens += draft.nodes[i].path;
-    const double gain = tokens - rate * costs_.target.of(static_cast<int64_t>(i) + 2);
+    const double gain = tokens - rate * costs_.target.of(static_cast<int64_t>(i) + 2 + certain_);
     if (gain < best) continue;
     best = gain;
     keep = i + 1;
@@ -349,7 +359,7 @@ void Planner::credit(std::span<const int32_t> appended) {
     int64_t count = 0;
     int32_t at = DraftNode::kRoot;
     // The last token is the model's own.
-    for (const int32_t token : appended.first(appended.size() - 1)) {
+    for (const int32_t token : appended.first(appended.empty() ? 0 : appended.size() - 1)) {
       at = draft.child(at, token);
       if (at == DraftNode::kRoot) break;
       ++count;
@@ -371,6 +381,7 @@ void Planner::credit(std::span<const int32_t> appended) {
 void Planner::learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
                     double seconds_verify, const PassRunner::PassTiming& verified) {
   const int64_t rows = draft.size() + 1;
+  appended = appended.subspan(std::min(appended.size(), static_cast<size_t>(certain_)));
   if (batch_ > 1) use_batch_costs(seconds_draft, seconds_verify, rows, verified);
   const double seconds = seconds_draft + seconds_verify;
   const Plan& best = plans_[best_plan()];
@@ -437,7 +448,8 @@ void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double
   plan.rows += rate * (static_cast<double>(draft.size() + 1) - plan.rows);
   plan.passes += rate * (passes_of(*plan.outer) - plan.passes);
   // The average of the expected and of the appended tokens: the expectation is less noisy, the count is true.
-  const double tokens = 0.5 * expected_tokens(draft) + 0.5 * static_cast<double>(appended);
+  const double expected = expected_tokens(draft) - static_cast<double>(certain_);
+  const double tokens = 0.5 * expected + 0.5 * static_cast<double>(appended);
   const double seconds = std::min(seconds_step, kLongestStep * plan.seconds);
   plan.tokens += rate * (tokens - plan.tokens);
   plan.seconds += rate * (seconds - plan.seconds);

@@ -35,10 +35,11 @@ class Planner {
   Planner(const Recipe& recipe, DrafterStack& drafters, PlanningCosts costs);
 
   /// Chooses a plan and drafts with it: adds nodes to the empty `draft`. The sequence may grow by `room`
-  /// tokens.
-  void propose(Sequence& sequence, Sampler& sampler, int64_t room, Draft& draft);
-  /// Learns from a step: the draft of the last propose(), the tokens that the step appended, and the seconds
-  /// that drafting and verification took. In a batch `verified` is the shared pass that verified the draft.
+  /// tokens. Its last `certain` tokens are yet to be verified, with the draft, but nothing else can come in
+  /// their place.
+  void propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_t certain, Draft& draft);
+  /// Learns from a step: the draft of the last propose() behind the certain tokens, the tokens that the step
+  /// appended, and the seconds that drafting and verification took. In a batch `verified` is the shared pass that verified the draft.
   void learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
              double seconds_verify, const PassRunner::PassTiming& verified = {});
 
@@ -97,6 +98,7 @@ class Planner {
   DraftLimits inner_limits(const Plan& plan) const;
   void propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate);
   void take_ngrams(double rate, Draft& draft);
+  double rate_after_certain(const Plan& plan) const;
   double pass_seconds(size_t level) const;
   double passes_of(size_t level) const;
   void prune(Draft& draft, double rate) const;
@@ -110,6 +112,7 @@ class Planner {
   Draft ngram_draft_;                      // the draft of the n-grams in this step
   Draft outer_draft_;            // the draft of the plan's drafter, before merging and leaving out nodes
   int64_t batch_ = 1;            // the number of sequences that share passes
+  int64_t certain_ = 0;          // the tokens of this step before its draft, which cannot be rejected
   size_t current_ = 0;           // the plan of this step; plans_.size(): n-grams
   int64_t passes_before_ = 0;    // the passes of the outer drafter before this step
   double passed_over_ = 0;       // the expected rate of n-grams that gave way to measuring a plan

@@ -10,8 +10,6 @@ namespace {
 
 /// The most tokens that a step drafts of the only text that a structure leaves.
 constexpr int64_t kMostForced = 32;
-/// The fewest certain tokens for which the recipe's drafters are not asked.
-constexpr size_t kFewestForced = 2;
 /// The confidence of a token of such a text that is not the only one allowed.
 constexpr float kGuessConfidence = 0.5f;
 
@@ -21,6 +19,22 @@ int32_t deepest(const Draft& draft) {
   for (const DraftNode& node : draft.nodes) depth = std::max(depth, node.depth);
   return depth;
 }
+
+/// Puts tokens at the end of a sequence until the end of a scope.
+class Assumed {
+ public:
+  Assumed(Sequence& sequence, std::span<const int32_t> tokens)
+      : sequence_(sequence), known_(sequence.tokens.size()) {
+    sequence.tokens.insert(sequence.tokens.end(), tokens.begin(), tokens.end());
+  }
+  ~Assumed() { sequence_.tokens.resize(known_); }
+  Assumed(const Assumed&) = delete;
+  Assumed& operator=(const Assumed&) = delete;
+
+ private:
+  Sequence& sequence_;
+  size_t known_;
+};
 
 }  // namespace
 
@@ -45,7 +59,7 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
 
 void Speculator::begin(const SamplingOptions& sampling, Constraint constraint) {
   sampler_ = Sampler(sampling, std::move(constraint));
-  structure_accepted_ = 0;
+  assumed_accepted_ = 0;
   structure_alone_ = 0;
   drafters_->reset_stats();
   if (planner_) planner_->begin();
@@ -92,15 +106,27 @@ bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
   return true;
 }
 
-void Speculator::propose(Sequence& sequence, int64_t room, Stats& stats) {
-  draft_.clear();
+/// Asks the recipe's drafters, as if the sequence ended with the tokens `certain` already, and puts these
+/// before their draft.
+void Speculator::propose_after(std::span<const int32_t> certain, Sequence& sequence, int64_t room,
+                               Stats& stats) {
+  {
+    const Assumed assumed(sequence, certain);
+    propose(sequence, room - std::ssize(certain), std::ssize(certain), stats);
+  }
+  if (draft_.size() > 0) draft_.put_before(certain, TokenOrigin::kStructure);
+}
+
+/// Fills draft_ with what the recipe's drafters propose for the sequence, whose last `certain` tokens are yet
+/// to be verified.
+void Speculator::propose(Sequence& sequence, int64_t room, int64_t certain, Stats& stats) {
   draft_.calibration = calibration_ ? &*calibration_ : nullptr;
   if (drafters_->size() == 0) return;
   if (planner_) {
     double all = 0.0;
     {
       const Stopwatch watch(all);
-      planner_->propose(sequence, sampler_, room, draft_);
+      planner_->propose(sequence, sampler_, room, certain, draft_);
     }
     stats.seconds_draft += planner_->seconds_drafting();
     stats.seconds_planning += all - planner_->seconds_drafting();
@@ -120,7 +146,6 @@ ForcedTokens Speculator::find_forced(const Sequence& sequence, int64_t room, Sta
 
 /// Makes the tokens of the only text that the structure leaves the draft of the step.
 void Speculator::draft_forced(const ForcedTokens& forced) {
-  draft_.clear();
   draft_.calibration = nullptr;
   int32_t parent = DraftNode::kRoot;
   for (size_t i = 0; i < forced.tokens.size(); ++i) {
@@ -134,11 +159,12 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   const double drafted_before = stats.seconds_draft;
   const double verified_before = stats.seconds_verify;
   const ForcedTokens forced = find_forced(sequence, budget - 1, stats);
-  const bool asked = forced.certain < kFewestForced;
-  if (asked) propose(sequence, budget - 1, stats);
-  // A single forced token is the first that the recipe's drafters propose, if they propose any.
-  forced_ = !forced.tokens.empty() && (!asked || draft_.size() == 0);
-  if (forced_) draft_forced(forced);
+  const auto certain = static_cast<int64_t>(forced.certain);
+  const bool asked = certain == 0 || !sampler_.ends(forced.tokens[forced.certain - 1]);
+  draft_.clear();
+  if (asked) propose_after(std::span(forced.tokens).first(forced.certain), sequence, budget - 1, stats);
+  const bool drafted = draft_.size() > 0;
+  if (!drafted) draft_forced(forced);
   Matrix<const float> logits;
   {
     const Stopwatch watch(stats.seconds_verify);
@@ -153,24 +179,20 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   }
   const Stopwatch watch(stats.seconds_planning);
   drafters_->observe(sequence);
-  if (draft_.size() > 0 && !forced_) {
-    evaluator_->runner().observe_draft(verdict.kept, verdict.kept <= deepest(draft_));
+  // What the structure drafted says nothing of the recipe's drafters.
+  if (drafted && verdict.kept >= certain) {
+    evaluator_->runner().observe_draft(verdict.kept - certain, verdict.kept <= deepest(draft_));
   }
   const auto appended = std::span(sequence.tokens).subspan(static_cast<size_t>(known));
   if (origins_ != nullptr) add_origins(appended);
-  // What the structure drafted says nothing of the recipe's drafters.
-  if (calibration_ && !forced_) update_calibration(draft_, appended, *calibration_);
+  if (calibration_ && drafted) update_calibration(draft_, appended, *calibration_, certain);
   if (planner_ && asked) {
     planner_->learn(draft_, appended, stats.seconds_draft - drafted_before,
                     stats.seconds_verify - verified_before, evaluator_->runner().last_pass());
   }
-  count(verdict, stats);
-  if (!forced_) return;
-  structure_accepted_ += verdict.kept;
+  assumed_accepted_ += drafted ? std::min<int64_t>(verdict.kept, certain) : verdict.kept;
   structure_alone_ += asked ? 0 : 1;
-  ++stats.structure_steps;
-  stats.structure_drafted += draft_.size();
-  stats.structure_accepted += verdict.kept;
+  count(verdict, stats);
 }
 
 /// Says of the tokens that a step appended which of them its draft had.
@@ -205,6 +227,17 @@ void Speculator::count(const Verdict& verdict, Stats& stats) const {
     stats.depths[d].accepted += d < kept ? 1 : 0;
   }
   ++stats.lengths[kept];
+  const auto structured = [this](int32_t node) {
+    return draft_.nodes[static_cast<size_t>(node)].level == TokenOrigin::kStructure;
+  };
+  int64_t by_structure = 0;
+  for (int32_t node = 0; node < draft_.size(); ++node) by_structure += structured(node) ? 1 : 0;
+  stats.structure_steps += by_structure > 0 ? 1 : 0;
+  stats.structure_drafted += by_structure;
+  for (int32_t node = verdict.last; node != DraftNode::kRoot;
+       node = draft_.nodes[static_cast<size_t>(node)].parent) {
+    stats.structure_accepted += structured(node) ? 1 : 0;
+  }
 }
 
 void Speculator::end(Stats& stats) const {
@@ -220,7 +253,7 @@ void Speculator::end(Stats& stats) const {
     stats.diagnostics.table_draft += stats.levels[i].diagnostics.table_seconds;
   }
   if (!planner_) {
-    stats.levels.front().accepted = stats.accepted - structure_accepted_;
+    stats.levels.front().accepted = stats.accepted - assumed_accepted_;
     return;
   }
   stats.plans = planner_->chosen();

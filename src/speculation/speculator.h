@@ -46,7 +46,8 @@ class Speculator {
 
  private:
   DraftLimits limits() const;
-  void propose(Sequence& sequence, int64_t room, Stats& stats);
+  void propose_after(std::span<const int32_t> certain, Sequence& sequence, int64_t room, Stats& stats);
+  void propose(Sequence& sequence, int64_t room, int64_t certain, Stats& stats);
   ForcedTokens find_forced(const Sequence& sequence, int64_t room, Stats& stats);
   void draft_forced(const ForcedTokens& forced);
   void count(const Verdict& verdict, Stats& stats) const;
@@ -64,8 +65,7 @@ class Speculator {
   bool shared_ = false;                     // whether other sequences share its passes
   std::optional<Calibration> calibration_;  // of drafts without a planner, which has its own
   Draft draft_;
-  bool forced_ = false;             // whether the structure drafted in this step
-  int64_t structure_accepted_ = 0;  // the tokens since begin() that the structure drafted and the model kept
+  int64_t assumed_accepted_ = 0;    // the kept tokens since begin() that no drafter of the recipe proposed
   int64_t structure_alone_ = 0;     // the steps since begin() for which no drafter of the recipe was asked
 };
 

@@ -42,6 +42,56 @@ TEST(Draft, ChildrenAreFoundByTheirToken) {
   EXPECT_EQ(draft.child(d, 7), kRoot);
 }
 
+TEST(Draft, AChainPutBeforeItMovesEveryNodeBehindThatChain) {
+  Draft draft;
+  const int32_t a = draft.add(7, kRoot, 0.5f);
+  draft.add(8, a, 0.5f, 0, 2);
+  draft.add(9, kRoot, 0.25f, 1);
+  draft.distributions.assign(3, std::vector<float>(4, 0.25f));
+  draft.put_before(std::vector<int32_t>{3, 4}, 5);
+  ASSERT_EQ(draft.size(), 5);
+  const int32_t first = draft.child(kRoot, 3);
+  const int32_t second = draft.child(first, 4);
+  const int32_t moved = draft.child(second, 7);
+  for (const int32_t node : {first, second}) {
+    EXPECT_EQ(draft.nodes[static_cast<size_t>(node)].path, 1.0f);
+    EXPECT_EQ(draft.nodes[static_cast<size_t>(node)].level, 5);
+    EXPECT_TRUE(draft.distributions[static_cast<size_t>(node)].empty());
+  }
+  EXPECT_EQ(draft.first_child(kRoot), first);
+  EXPECT_EQ(draft.nodes[static_cast<size_t>(moved)].depth, 2);
+  EXPECT_EQ(draft.nodes[static_cast<size_t>(moved)].path, 0.5f);
+  EXPECT_EQ(draft.distributions[static_cast<size_t>(moved)].size(), 4u);
+  const int32_t leaf = draft.child(moved, 8);
+  EXPECT_EQ(draft.nodes[static_cast<size_t>(leaf)].depth, 3);
+  EXPECT_EQ(draft.nodes[static_cast<size_t>(leaf)].level, 2);
+  EXPECT_NE(draft.child(second, 9), kRoot);
+  Draft empty;
+  empty.put_before(std::vector<int32_t>{3}, 5);
+  EXPECT_EQ(empty.size(), 1);
+  EXPECT_TRUE(empty.distributions.empty());
+}
+
+TEST(Draft, CertainTokensAreNoObservationsOfACalibration) {
+  Draft draft;
+  draft.add(7, draft.add(6, kRoot, 0.9f), 0.9f);
+  draft.add(8, draft.add(7, kRoot, 0.9f, 1), 0.9f);
+  draft.put_before(std::vector<int32_t>{3, 4}, 5);
+  const std::vector<int32_t> came = {3, 4, 6, 9};
+  Calibration all;
+  Calibration drafted;
+  Calibration expected;
+  update_calibration(draft, came, all);
+  update_calibration(draft, came, drafted, 2);
+  expected.observe(0, 0.9f, true);
+  expected.observe(1, 0.9f, false);
+  expected.observe(0, 0.9f, false);
+  EXPECT_EQ(drafted.mean(), expected.mean());
+  EXPECT_EQ(drafted.kept(0, 0.9f), expected.kept(0, 0.9f));
+  EXPECT_EQ(drafted.kept(1, 0.9f), expected.kept(1, 0.9f));
+  EXPECT_NE(all.mean(), expected.mean());
+}
+
 TEST(Draft, ClearedIsEmptyAndKeepsWhatItIsAskedFor) {
   Draft draft;
   draft.want_distributions = true;

@@ -106,6 +106,25 @@ TEST_P(NeuralDrafterTest, AChainIsWhatOnePassPerTokenSays) {
   }
 }
 
+TEST_P(NeuralDrafterTest, NothingIsDraftedBehindTheEnd) {
+  const Tokens whole = one_by_one(prompt_, 8);
+  const Tokens ends = {whole[3]};
+  const auto first = std::find(whole.begin(), whole.end(), ends[0]) - whole.begin();
+  sampler_ = Sampler(sampler_.options(), {.ends = ends});
+  NeuralDrafter alone = drafter();
+  Sequence verified = sequence();
+  const Draft draft = propose(alone, verified, {.length = 8, .nodes = 8});
+  EXPECT_EQ(test::tokens_of(draft), Tokens(whole.begin(), whole.begin() + first + 1));
+  EXPECT_EQ(alone.stats.passes, first + 1);
+
+  NeuralDrafter broad = drafter();
+  const Draft tree = propose(broad, verified, {.length = 8, .breadth = 3, .nodes = 24});
+  for (const DraftNode& node : tree.nodes) {
+    if (node.parent == DraftNode::kRoot) continue;
+    EXPECT_NE(tree.nodes[static_cast<size_t>(node.parent)].token, ends[0]);
+  }
+}
+
 /// Declines all passes after so many.
 class DecliningRunner : public SingleRunner {
  public:

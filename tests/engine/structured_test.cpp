@@ -164,6 +164,36 @@ TEST(StructuredReplies, DraftTheOnlyTextThatFits) {
   EXPECT_EQ(drafted.origins[1].level, TokenOrigin::kStructure);
 }
 
+TEST(StructuredReplies, TakeNoDraftPassesForForcedTextWithinADraft) {
+  GenerateOptions options = asking({});
+  options.origins = true;
+  const Structure structure = Structure::regex("[ab]-the-only-text-that-fits-[ab]-and-so-on-[ab]");
+  const GenerateResult plain = generated(load_recipe("plain"), options, structure);
+  for (const Recipe& recipe : {test::recipe_of("self", {test::self_level("mxfp4-w4a16", 32)}),
+                               test::recipe_of("model", {test::model_level("mxfp4-w4a16", 32)})}) {
+    const GenerateResult drafted = generated(recipe, options, structure);
+    EXPECT_EQ(drafted.tokens, plain.tokens);
+    const int64_t levels = drafted.stats.structure_drafted;
+    EXPECT_GT(levels, 30) << recipe.name;
+    EXPECT_LT(drafted.stats.draft_passes, 12) << recipe.name;
+    EXPECT_LT(drafted.stats.target_passes, 8) << recipe.name;
+    EXPECT_GE(
+        std::count_if(drafted.origins.begin(), drafted.origins.end(),
+                      [](const TokenOrigin& origin) { return origin.level == TokenOrigin::kStructure; }),
+        drafted.stats.structure_accepted)
+        << recipe.name;
+  }
+}
+
+TEST(StructuredReplies, DraftNothingBehindTheirEnd) {
+  const Recipe recipe = test::recipe_of("self", {test::self_level("mxfp4-w4a16", 32)});
+  for (const char* words : {"yes|no", "(yes|no|maybe so){1,3}"}) {
+    const GenerateResult result = generated(recipe, asking({}), Structure::regex(words));
+    EXPECT_LE(result.stats.draft_passes, result.stats.generated_tokens + result.stats.target_passes);
+    EXPECT_LE(result.stats.drafted, 2 * result.stats.generated_tokens) << result.text;
+  }
+}
+
 TEST(StructuredReplies, HoldForRecipesThatAreNotLossless) {
   for (const char* rule : {"rejection", "bild"}) {
     for (const SamplingOptions& sampling : test::various_sampling()) {
