@@ -10,6 +10,10 @@ namespace verbatim {
 
 namespace {
 
+/// The sets that an order begins with, and the factor by which it grows.
+constexpr size_t kFirstSets = 16;
+constexpr size_t kGrowth = 2;
+
 /// Every bit of the result depends on all bits of the state and the token (the finaliser of SplitMix64).
 uint64_t mix(uint64_t state, int32_t token) {
   state += 0x9e3779b97f4a7c15 * (static_cast<uint64_t>(static_cast<uint32_t>(token)) + 1);
@@ -48,9 +52,44 @@ NgramTable::NgramTable(const Shape& shape) : shape_(shape) {
   }
   if (shape.vocabulary < 0) fail(ErrorKind::kUsage, "the vocabulary has {} tokens", shape.vocabulary);
   static_assert(sizeof(Entry) == 32 && sizeof(Set) == 128);
-  sets_per_order_ = static_cast<size_t>(shape.contexts) / kWays;
+  static_assert(kMostContexts / int64_t{kWays} <= int64_t{kPlace} + 1);
+  most_sets_ = static_cast<size_t>(shape.contexts) / kWays;
   sets_.resize(static_cast<size_t>(orders()));
-  for (std::vector<Set>& order : sets_) order.resize(sets_per_order_);
+  for (std::vector<Set>& order : sets_) order.resize(std::min(most_sets_, kFirstSets));
+}
+
+uint64_t NgramTable::place_of(const Entry& entry) {
+  const std::array<uint8_t, 3>& place = entry.followers.place;
+  return place[0] | uint64_t{place[1]} << 8 | uint64_t{place[2]} << 16;
+}
+
+/// Gives an order more sets. Entries of a set stay in their order, as if they had always been there.
+void NgramTable::grow(size_t index) {
+  const std::vector<Set> before = std::move(sets_[index]);
+  sets_[index] = std::vector<Set>(std::min(most_sets_, kGrowth * before.size()));
+  for (const Set& set : before) {
+    for (const Entry& entry : set.entries) {
+      if (entry.empty()) continue;
+      Set& larger = sets_[index][set_of(index, place_of(entry))];
+      *std::find_if(larger.entries.begin(), larger.entries.end(),
+                    [](const Entry& each) { return each.empty(); }) = entry;
+    }
+  }
+}
+
+/// An entry without followers for a new context, or null if its set is full and the table cannot grow.
+NgramTable::Entry* NgramTable::room_for(size_t index, uint64_t key) {
+  while (true) {
+    for (Entry& entry : sets_[index][set_of(index, key)].entries) {
+      if (!entry.empty()) continue;
+      const auto byte = [key](int i) { return static_cast<uint8_t>(key >> (8 * i)); };
+      entry = {tag_of(key), tick_, {}};
+      entry.followers.place = {byte(0), byte(1), byte(2)};
+      return &entry;
+    }
+    if (sets_[index].size() == most_sets_) return nullptr;
+    grow(index);
+  }
 }
 
 int32_t NgramTable::hash(std::span<const int32_t> context, Keys& keys) const {
@@ -62,26 +101,29 @@ int32_t NgramTable::hash(std::span<const int32_t> context, Keys& keys) const {
     if (n < shape_.shortest) continue;
     const auto index = static_cast<size_t>(count++);
     keys[index] = state;
-    __builtin_prefetch(&sets_[index][set_of(state)]);
-    __builtin_prefetch(&sets_[index][set_of(state)].entries[kWays / 2]);
+    const Set& set = sets_[index][set_of(index, state)];
+    __builtin_prefetch(&set);
+    __builtin_prefetch(&set.entries[kWays / 2]);
   }
   return count;
 }
 
 const NgramTable::Followers* NgramTable::find(int32_t index, uint64_t key) const {
-  for (const Entry& entry : sets_[static_cast<size_t>(index)][set_of(key)].entries) {
+  const auto order = static_cast<size_t>(index);
+  for (const Entry& entry : sets_[order][set_of(order, key)].entries) {
     if (entry.tag == tag_of(key) && !entry.empty()) return &entry.followers;
   }
   return nullptr;
 }
 
-NgramTable::Entry& NgramTable::place_for(Set& set, uint32_t tag) const {
+NgramTable::Entry& NgramTable::place_for(size_t index, uint64_t key) {
+  if (Entry* const room = room_for(index, key)) return *room;
   // The value of a context is its count, less one for every `contexts` tokens that were learnt while it went
   // unused, so that a context which was frequent long ago is replaced at last.
+  Set& set = sets_[index][set_of(index, key)];
   Entry* worst = &set.entries[0];
   int64_t least = std::numeric_limits<int64_t>::max();
   for (Entry& entry : set.entries) {
-    if (entry.empty()) return entry = {tag, tick_, {}};
     const auto age = static_cast<int64_t>(tick_ - entry.used);
     const int64_t worth = entry.followers.total() * shape_.contexts - age;
     if (worth < least) {
@@ -89,7 +131,8 @@ NgramTable::Entry& NgramTable::place_for(Set& set, uint32_t tag) const {
       worst = &entry;
     }
   }
-  return *worst = {tag, tick_, {}};
+  *worst = {};
+  return *room_for(index, key);
 }
 
 void NgramTable::count(Followers& followers, int32_t token) {
@@ -125,12 +168,11 @@ void NgramTable::count(Followers& followers, int32_t token) {
 void NgramTable::learn(const Keys& keys, int32_t orders, int32_t token) {
   for (size_t index = 0; index < static_cast<size_t>(orders); ++index) {
     const uint32_t tag = tag_of(keys[index]);
-    Set& set = sets_[index][set_of(keys[index])];
     Entry* found = nullptr;
-    for (Entry& entry : set.entries) {
+    for (Entry& entry : sets_[index][set_of(index, keys[index])].entries) {
       if (entry.tag == tag && !entry.empty()) found = &entry;
     }
-    if (found == nullptr) found = &place_for(set, tag);
+    if (found == nullptr) found = &place_for(index, keys[index]);
     found->used = tick_;
     count(found->followers, token);
   }
@@ -142,6 +184,12 @@ void NgramTable::learn(std::span<const int32_t> tokens) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     learn(keys, hash(tokens.first(i), keys), tokens[i]);
   }
+}
+
+int64_t NgramTable::capacity() const {
+  int64_t entries = 0;
+  for (const std::vector<Set>& order : sets_) entries += static_cast<int64_t>(order.size() * kWays);
+  return entries;
 }
 
 int64_t NgramTable::size() const {

@@ -12,9 +12,10 @@
 namespace verbatim {
 
 /// Counts which tokens followed which contexts: for every order n from `shortest` to `longest`, a table from
-/// the last n tokens of a context to the tokens that came after it. The memory is fixed, so a new context
-/// takes the place of one that was of little use. Contexts are told apart by a hash alone, and once in a
-/// while two are mixed up, which is harmless: the counts only make guesses.
+/// the last n tokens of a context to the tokens that came after it. The memory grows with the contexts up to
+/// a limit; from there on a new context takes the place of one that was of little use. Contexts are told
+/// apart by a hash alone, and once in a while two are mixed up, which is harmless: the counts only make
+/// guesses.
 class NgramTable {
  public:
   static constexpr int32_t kLongest = kLongestNgram;
@@ -22,11 +23,11 @@ class NgramTable {
   static constexpr int64_t kMostContexts = kMostNgramContexts;
 
   struct Shape {
-    int32_t shortest = 2;  ///< at least 1
-    int32_t longest = 6;   ///< at least `shortest`, at most kLongest
-    int64_t contexts =
-        kDefaultContexts;    ///< the entries of each order, 32 bytes each: a power of two, 4 to kMostContexts
-    int32_t vocabulary = 0;  ///< the number of tokens in the vocabulary
+    int32_t shortest = 2;                 ///< at least 1
+    int32_t longest = 6;                  ///< at least `shortest`, at most kLongest
+    int64_t contexts = kDefaultContexts;  ///< the most entries of each order, 32 bytes each: a power of two,
+                                          ///< 4 to kMostContexts
+    int32_t vocabulary = 0;               ///< the number of tokens in the vocabulary
 
     bool operator==(const Shape&) const = default;
   };
@@ -37,6 +38,7 @@ class NgramTable {
     std::array<int32_t, kMost> tokens;
     std::array<uint8_t, kMost> counts;  ///< how often; 0 ends the list
     uint8_t others;                     ///< how often a token came that is no longer in the list
+    std::array<uint8_t, 3> place;       ///< the table's own: where the context lies in a table of any size
 
     int32_t total() const { return counts[0] + counts[1] + counts[2] + counts[3] + others; }
   };
@@ -62,6 +64,8 @@ class NgramTable {
 
   /// The number of entries in use, of all orders.
   int64_t size() const;
+  /// The number of entries that the table has memory for now, of all orders.
+  int64_t capacity() const;
 
   /// Reads a file that save() made. Throws Error(kBadInput) if it is malformed.
   static NgramTable load(const std::filesystem::path& path);
@@ -84,14 +88,21 @@ class NgramTable {
   /// An entry as it lies in a file.
   struct Stored;
 
-  size_t set_of(uint64_t key) const { return static_cast<size_t>(key) & (sets_per_order_ - 1); }
-  Entry& place_for(Set& set, uint32_t tag) const;
+  /// The part of a key that says where its entry lies in a table of kMostContexts.
+  static constexpr uint64_t kPlace = 0xffffff;
+  static uint64_t place_of(const Entry& entry);
+  size_t set_of(size_t index, uint64_t key) const {
+    return static_cast<size_t>(key) & (sets_[index].size() - 1);
+  }
+  Entry* room_for(size_t index, uint64_t key);
+  Entry& place_for(size_t index, uint64_t key);
+  void grow(size_t index);
   static void count(Followers& followers, int32_t token);
 
   Shape shape_;
-  size_t sets_per_order_;
-  uint32_t tick_ = 0;  ///< tokens learnt
-  std::vector<std::vector<Set>> sets_;
+  size_t most_sets_;                    ///< of an order
+  uint32_t tick_ = 0;                   ///< tokens learnt
+  std::vector<std::vector<Set>> sets_;  ///< by order; the number of sets of each is a power of two
 };
 
 }  // namespace verbatim

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -64,14 +65,15 @@ void NgramTable::save(const std::filesystem::path& path) const {
   head.entries = static_cast<uint64_t>(size());
   head.tick = tick_;
   write(&head, sizeof head);
-  std::vector<Stored> block;
+  std::vector<Stored> order;
   for (size_t index = 0; index < sets_.size(); ++index) {
-    for (size_t set = 0; set < sets_[index].size(); ++set) {
-      for (const Entry& entry : sets_[index][set].entries) {
+    order.clear();
+    for (const Set& set : sets_[index]) {
+      for (const Entry& entry : set.entries) {
         if (entry.empty()) continue;
         const Followers& followers = entry.followers;
-        block.push_back({static_cast<uint32_t>(index),
-                         static_cast<uint32_t>(set),
+        order.push_back({static_cast<uint32_t>(index),
+                         static_cast<uint32_t>(place_of(entry) & (most_sets_ - 1)),
                          entry.tag,
                          entry.used,
                          followers.tokens,
@@ -79,12 +81,11 @@ void NgramTable::save(const std::filesystem::path& path) const {
                          followers.others,
                          {}});
       }
-      if (block.size() < 4096) continue;
-      write(block.data(), block.size() * sizeof(Stored));
-      block.clear();
     }
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Stored& a, const Stored& b) { return a.set < b.set; });
+    write(order.data(), order.size() * sizeof(Stored));
   }
-  write(block.data(), block.size() * sizeof(Stored));
   const uint64_t all = checksum;
   write(&all, sizeof all);
   file.keep();
@@ -122,7 +123,7 @@ NgramTable NgramTable::load(const std::filesystem::path& path) {
   for (uint64_t i = 0; i < head.entries; ++i) {
     Stored stored;
     std::memcpy(&stored, bytes.data() + sizeof head + i * sizeof stored, sizeof stored);
-    if (stored.index >= table.sets_.size() || stored.set >= table.sets_per_order_ || stored.counts[0] == 0) {
+    if (stored.index >= table.sets_.size() || stored.set >= table.most_sets_ || stored.counts[0] == 0) {
       refuse("has an entry that belongs nowhere");
     }
     for (size_t f = 0; f < Followers::kMost; ++f) {
@@ -132,11 +133,10 @@ NgramTable NgramTable::load(const std::filesystem::path& path) {
       }
       if (used && f > 0 && stored.counts[f - 1] == 0) refuse("has an entry with a gap");
     }
-    Set& set = table.sets_[stored.index][stored.set];
-    size_t way = 0;
-    while (way < kWays && !set.entries[way].empty()) ++way;
-    if (way == kWays) refuse("has more entries in one place than there is room for");
-    set.entries[way] = {stored.tag, stored.used, {stored.tokens, stored.counts, stored.others}};
+    Entry* const entry = table.room_for(stored.index, uint64_t{stored.tag} << 32 | stored.set);
+    if (entry == nullptr) refuse("has more entries in one place than there is room for");
+    const std::array<uint8_t, 3> place = entry->followers.place;
+    *entry = {stored.tag, stored.used, {stored.tokens, stored.counts, stored.others, place}};
   }
   return table;
 }

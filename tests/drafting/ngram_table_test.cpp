@@ -99,6 +99,35 @@ TEST(NgramTable, AgreesWithCountingExactly) {
   }
 }
 
+TEST(NgramTable, GrowsWithoutForgetting) {
+  NgramTable table({1, 1, 1 << 24, 1 << 20});
+  const int64_t at_first = table.capacity();
+  EXPECT_LE(at_first, 64);
+  std::map<int32_t, int32_t> last;
+  std::mt19937 random(8);
+  const auto learn = [&](int32_t context, int32_t token) {
+    NgramTable::Keys keys;
+    table.learn(keys, table.hash(std::span(&context, 1), keys), token);
+  };
+  int64_t before = at_first;
+  for (int32_t i = 0; i < 30000; ++i) {
+    const auto context = static_cast<int32_t>(random() % (1 << 20));
+    learn(context, i);
+    last[context] = i;
+    if (i % 1000 != 0) continue;
+    EXPECT_GE(table.capacity(), before);
+    before = table.capacity();
+  }
+  EXPECT_EQ(table.size(), static_cast<int64_t>(last.size()));
+  EXPECT_GT(table.capacity(), at_first);
+  EXPECT_LE(table.capacity(), 1 << 20);
+  for (const auto& [context, token] : last) {
+    const Counts found = after(table, {context}, 1);
+    ASSERT_FALSE(found.empty()) << context;
+    ASSERT_EQ(found.front().first, token) << context;
+  }
+}
+
 TEST(NgramTable, StaysWithinItsMemory) {
   NgramTable table({1, 2, 64, 1 << 20});
   table.learn(random_tokens(20000, 1 << 20, 6));
