@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
   load.recipe = recipe;
   verbatim_engine_options engine_options;
   verbatim_engine_options_init(&engine_options, sizeof engine_options);
-  engine_options.max_batch = 1;
+  engine_options.max_batch = 1; /* one text, behind which nothing comes */
+  engine_options.prompt_cache = 0;
   verbatim_generate_options options;
   verbatim_generate_options_init(&options, sizeof options);
   options.recipe = recipe;
