@@ -19,8 +19,8 @@ if(VERBATIM_BUILD_SERVER)
 endif()
 
 set(packages program:verbatim library:libverbatim0 development:libverbatim-dev)
-# Python's package, whose files are installed as the component `python`.
-if(VERBATIM_BUILD_PYTHON)
+# Python's package, where it is built: its files are the component `python`.
+if(TARGET verbatim_python)
   list(APPEND packages python:python3-verbatim)
 endif()
 
@@ -67,6 +67,8 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/python/postinst
+  ${CMAKE_CURRENT_LIST_DIR}/python/prerm)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.11), python3 (<< 3.12), python3-numpy")
 file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
