@@ -6,6 +6,15 @@ add_custom_target(pages
   COMMAND ${PROJECT_SOURCE_DIR}/scripts/describe-program $<TARGET_FILE:verbatim_program> ${pages}
   VERBATIM)
 add_dependencies(pages verbatim_program)
+
+# All that is packaged. Building packages does not build tests and the laboratory.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+add_custom_target(packaged)
+foreach(part verbatim_program verbatim verbatim_shared verbatim_serve verbatim_python pages)
+  if(TARGET ${part})
+    add_dependencies(packaged ${part})
+  endif()
+endforeach()
 foreach(page IN ITEMS man:${CMAKE_INSTALL_MANDIR}/man1 bash:${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         zsh:${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions fish:${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   string(REPLACE ":" ";" page ${page})
