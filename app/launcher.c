@@ -1,5 +1,5 @@
-/* The program of the tarball: starts the real one with the C library and the other libraries that lie beside it, so that
- * it runs whatever the system has of them. Linked statically. */
+/* The program of the tarball: starts the real one with the C library and the other libraries that lie beside
+ * it, so that it runs whatever the system has of them. Linked statically. */
 
 #include <errno.h>
 #include <libgen.h>
@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
   snprintf(program, sizeof program, "%s/lib/verbatim", root);
   char** const arguments = calloc((size_t)argc + 8, sizeof *arguments);
   if (arguments == NULL) fail(program, strerror(errno));
-  char* const before[] = {loader, "--inhibit-cache", "--library-path", libraries, "--argv0", argv[0], program};
+  char* const before[] = {loader,    "--inhibit-cache", "--library-path", libraries,
+                          "--argv0", argv[0],           program};
   const size_t count = sizeof before / sizeof *before;
   memcpy(arguments, before, sizeof before);
   for (int i = 1; i < argc; ++i) arguments[count + (size_t)i - 1] = argv[i];

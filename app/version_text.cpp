@@ -13,7 +13,8 @@ namespace {
 std::string kernels() {
   try {
     const MachineReport machine = describe_machine();
-    return fmt::format("{} (this machine runs {})", machine.kernels, fmt::join(machine.instruction_sets, ", "));
+    return fmt::format("{} (this machine runs {})", machine.kernels,
+                       fmt::join(machine.instruction_sets, ", "));
   } catch (const Error& error) {
     return error.what();
   }

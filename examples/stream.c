@@ -56,8 +56,9 @@ int main(int argc, char** argv) {
   if (status == VERBATIM_OK) status = verbatim_stream_run(stream, show, NULL, &result);
   if (status == VERBATIM_OK) status = verbatim_result_stats(result, &stats, sizeof stats);
   if (status == VERBATIM_OK) {
-    fprintf(stderr, "\n%lld tokens at %.1f tokens/s with %s; stopped by %s\n", (long long)stats.generated_tokens,
-            stats.tokens_per_second, recipe, verbatim_finish_name(stats.finish));
+    fprintf(stderr, "\n%lld tokens at %.1f tokens/s with %s; stopped by %s\n",
+            (long long)stats.generated_tokens, stats.tokens_per_second, recipe,
+            verbatim_finish_name(stats.finish));
   } else {
     fprintf(stderr, "stream: %s\n", verbatim_error_message());
   }

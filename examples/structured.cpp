@@ -1,4 +1,5 @@
-// Reads several texts at once into JSON of a given form: every reply fits the schema, whatever the model would rather say.
+// Reads several texts at once into JSON of a given form: every reply fits the schema, whatever the model
+// would rather say.
 //
 //   structured MODEL TEXT...
 
@@ -41,7 +42,8 @@ int main(int argc, char** argv) {
     std::vector<verbatim::TokenStream> streams;
     for (int i = 2; i < argc; ++i) {
       const std::string prompt = std::string("Text: ") + argv[i] + "\nJSON: ";
-      streams.push_back(engine.submit({.prompt = model.encode(prompt), .options = options, .recipe = recipe}));
+      streams.push_back(
+          engine.submit({.prompt = model.encode(prompt), .options = options, .recipe = recipe}));
     }
     for (verbatim::TokenStream& stream : streams) std::cout << stream.wait().text << '\n';
 
