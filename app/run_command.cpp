@@ -11,6 +11,7 @@
 #include "program.h"
 #include "strict_options.h"
 #include "verbatim/verbatim.h"
+#include "version_text.h"
 
 namespace verbatim::app {
 
@@ -70,8 +71,7 @@ int run_command(int argc, const char* const* argv) {
   CLI::App program(kProgram.description, kProgram.name);
   program.formatter(std::make_shared<HelpFormat>());
   program.set_help_flag("-h,--help", "Show this and exit");
-  program.set_version_flag("--version", fmt::format("{} {}", kProgram.name, version()),
-                           "Show the version and exit");
+  program.set_version_flag("--version", version_text, "Show the version and exit");
   program.require_subcommand(1);
   program.get_formatter()->label("SUBCOMMAND", "COMMAND");
   program.footer(kProgram.footer);

@@ -9,8 +9,10 @@ namespace {
 
 using test::lines_of;
 using test::run_program;
+using test::RunOptions;
 using test::RunResult;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 
 constexpr const char* kCommands[] = {"generate", "chat", "inspect", "recipes", "demo",     "inflate",
@@ -51,11 +53,24 @@ TEST(Help, OfEveryCommandHasAnExample) {
   }
 }
 
-TEST(Help, VersionIsTheLibrarys) {
+TEST(Help, VersionIsTheLibrarysWithCommitCompilerAndKernels) {
   const RunResult result = run_program({"--version"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_EQ(result.out, std::string("verbatim ") + version() + "\n");
   EXPECT_EQ(result.err, "");
+  const std::vector<std::string> lines = lines_of(result.out);
+  ASSERT_EQ(lines.size(), 4u) << result.out;
+  EXPECT_EQ(lines[0], std::string("verbatim ") + version());
+  EXPECT_THAT(lines[1], MatchesRegex("commit   ([0-9a-f]{12}(-dirty)?|unknown)"));
+  EXPECT_THAT(lines[2], MatchesRegex("compiler (GCC|Clang) [0-9].*"));
+  EXPECT_THAT(lines[3], HasSubstr("kernels  " + describe_machine().kernels + " "));
+}
+
+TEST(Help, VersionIsSaidWhereNoKernelsCanBeUsed) {
+  RunOptions options;
+  options.environment = {{"VERBATIM_ISA", "none"}};
+  const RunResult result = run_program({"--version"}, options);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.out, HasSubstr("VERBATIM_ISA"));
 }
 
 TEST(Usage, WhatIsWrongIsSaidInOneLine) {

@@ -20,7 +20,10 @@ using ::testing::IsEmpty;
 const fs::path kRepository = VERBATIM_SOURCE_DIR;
 
 /// Rooms of src/ that see of the library what any user of it sees.
-const std::vector<std::string> kWings = {"serve"};
+const std::vector<std::string> kWings = {"serve", "capi"};
+
+/// Headers of the standard library of C, which the interface for C may include.
+const std::set<std::string> kHeadersOfC = {"stddef.h", "stdint.h"};
 
 /// One include directive.
 struct Include {
@@ -96,7 +99,8 @@ std::vector<std::string> forbidden_includes(const fs::path& root) {
     }
   }
   for (const Include& one : includes_below(root, "include")) {
-    const bool standard = !one.quoted && one.name.find_first_of("/.") == std::string::npos;
+    const bool of_c = one.file == "include/verbatim/verbatim_c.h" && kHeadersOfC.count(one.name) != 0;
+    const bool standard = !one.quoted && (of_c || one.name.find_first_of("/.") == std::string::npos);
     if (!standard && !(one.quoted && first_folder(one.name) == "verbatim")) {
       forbid(one, "the public interface includes itself and the standard library alone");
     }
@@ -161,6 +165,22 @@ TEST_F(Layers, KeepThePublicInterfaceToItself) {
   add("include/verbatim/system.h", "#include <unistd.h>\n");
   EXPECT_THAT(found(), ElementsAre(HasSubstr("includes low/a.h"), HasSubstr("includes unistd.h"),
                                    HasSubstr("includes fmt/format.h")));
+}
+
+TEST_F(Layers, LetTheInterfaceForCIncludeTheStandardLibraryOfC) {
+  add("include/verbatim/verbatim_c.h", "#include <stddef.h>\n#include <stdint.h>\n#include <unistd.h>\n");
+  add("include/verbatim/other.h", "#include <stdint.h>\n");
+  EXPECT_THAT(found(), ElementsAre(HasSubstr("other.h includes stdint.h"),
+                                   HasSubstr("verbatim_c.h includes unistd.h")));
+}
+
+TEST_F(Layers, KeepTheInterfaceForCToThePublicInterface) {
+  add("docs/architecture.md", "| `src/low/` | x |\n| `src/high/` | x |\n| `src/capi/` | x |\n");
+  add("src/capi/right.cpp", "#include \"capi/right.h\"\n#include \"verbatim/all.h\"\n");
+  add("src/capi/wrong.cpp", "#include \"low/a.h\"\n");
+  EXPECT_THAT(found(),
+              ElementsAre("src/capi/wrong.cpp includes low/a.h: src/capi includes itself and the public "
+                          "interface alone"));
 }
 
 TEST_F(Layers, KeepTheProgramToThePublicInterface) {
