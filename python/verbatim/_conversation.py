@@ -139,6 +139,8 @@ class Conversation:
             file.write(text + "\n")
         try:
             os.link(whole, path)
+        except FileExistsError:
+            raise _native.BadInputError(f"{os.fspath(path)} exists; a conversation is saved to a new file") from None
         finally:
             os.unlink(whole)
 

@@ -1,5 +1,12 @@
 """Answers that are read while they come into being."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from verbatim._native import Answer, Result
+
 
 
 class Stream:
@@ -9,44 +16,43 @@ class Stream:
     stream, cancels what is left of it. One thread reads a stream at a time; any thread may cancel it.
     """
 
-    __slots__ = ("_answer", "_told", "_when_complete")
+    __slots__ = ("_answer", "_when_complete")
 
-    def __init__(self, answer, when_complete=None):
+    def __init__(self, answer: Answer, when_complete: Callable[[Result], None] | None = None) -> None:
         self._answer = answer
         self._when_complete = when_complete
-        self._told = when_complete is None
 
-    def __iter__(self):
+    def __iter__(self) -> Stream:
         return self
 
-    def __next__(self):
+    def __next__(self) -> str:
         piece = self._answer.next()
         if piece is None:
             self.result()
             raise StopIteration
         return piece
 
-    def result(self):
+    def result(self) -> Result:
         """Wait for the end and return the whole answer, a Result. Raises the Error that ended it, if one did."""
         result = self._answer.result()
-        if not self._told:
-            self._told = True
-            self._when_complete(result)
+        when_complete, self._when_complete = self._when_complete, None
+        if when_complete is not None:
+            when_complete(result)
         return result
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Let the answer end before the next pass of the model; what there is by then is the answer."""
         self._answer.cancel()
 
     @property
-    def done(self):
+    def done(self) -> bool:
         """Whether the answer is complete or has failed."""
         return self._answer.done()
 
-    def __enter__(self):
+    def __enter__(self) -> Stream:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> None:
         self._answer.cancel()
 
 
@@ -55,13 +61,13 @@ class AsyncStream:
 
     __slots__ = ("_answer",)
 
-    def __init__(self, answer):
+    def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
-    def __aiter__(self):
+    def __aiter__(self) -> AsyncStream:
         return self
 
-    async def __anext__(self):
+    async def __anext__(self) -> str:
         answer = self._answer
         while True:
             ended = answer.done()
@@ -73,35 +79,35 @@ class AsyncStream:
                 raise StopAsyncIteration
             await _woken(answer)
 
-    async def result(self):
+    async def result(self) -> Result:
         """Wait for the end and return the whole answer, a Result. Raises the Error that ended it, if one did."""
         return await result_of(self._answer)
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Let the answer end before the next pass of the model; what there is by then is the answer."""
         self._answer.cancel()
 
     @property
-    def done(self):
+    def done(self) -> bool:
         """Whether the answer is complete or has failed."""
         return self._answer.done()
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> AsyncStream:
         return self
 
-    async def __aexit__(self, *exception):
+    async def __aexit__(self, *exception: Any) -> None:
         self._answer.cancel()
 
 
-async def _woken(answer):
+async def _woken(answer: Answer) -> None:
     """Wait until the engine has something new, and cancel the answer if the waiting is cancelled."""
     import asyncio  # takes longer to import than all of this package
 
     loop = asyncio.get_running_loop()
-    woken = loop.create_future()
+    woken: asyncio.Future[None] = loop.create_future()
     descriptor = answer.fileno()
 
-    def wake():
+    def wake() -> None:
         loop.remove_reader(descriptor)
         if not woken.done():
             woken.set_result(None)
@@ -117,14 +123,14 @@ async def _woken(answer):
     answer.rest()
 
 
-async def result_of(answer):
+async def result_of(answer: Answer) -> Result:
     """Wait for the end of an answer and return its result."""
     while not answer.done():
         await _woken(answer)
     return answer.result()
 
 
-def results_of(answers):
+def results_of(answers: Sequence[Answer]) -> list[Result]:
     """Wait for the ends of answers and return their results. What goes wrong with one cancels the others."""
     try:
         return [answer.result() for answer in answers]
