@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include <pybind11/stl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -49,7 +50,11 @@ void close_all() {
 
 LoadedModel::LoadedModel(Model model, std::unique_ptr<Engine> engine, std::vector<Recipe> recipes,
                          int32_t threads)
-    : model_(std::move(model)), engine_(std::move(engine)), recipes_(std::move(recipes)), threads_(threads) {}
+    : model_(std::move(model)),
+      engine_(std::move(engine)),
+      recipes_(std::move(recipes)),
+      threads_(threads),
+      process_(getpid()) {}
 
 LoadedModel::~LoadedModel() {
   if (PyGILState_Check() == 0) return;
@@ -65,6 +70,7 @@ Model LoadedModel::model() const {
 
 std::shared_ptr<Engine> LoadedModel::engine() const {
   const std::lock_guard lock(mutex_);
+  if (process_ != getpid()) refuse_use("the model was loaded before this process was forked: load it here");
   if (engine_ == nullptr) refuse_use("the model is closed: load it again");
   return engine_;
 }
@@ -93,6 +99,8 @@ void LoadedModel::close() {
   const std::lock_guard lock(mutex_);
   model.swap(model_);
   engine.swap(engine_);
+  // Destroying an engine waits for its threads, which a forked process has not.
+  if (process_ != getpid() && engine != nullptr) new std::shared_ptr<Engine>(std::move(engine));
 }
 
 bool LoadedModel::closed() const {

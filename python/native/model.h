@@ -1,6 +1,7 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
+#include <sys/types.h>
 
 #include <memory>
 #include <mutex>
@@ -21,8 +22,10 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   LoadedModel(Model model, std::unique_ptr<Engine> engine, std::vector<Recipe> recipes, int32_t threads);
   ~LoadedModel();
 
-  /// The model and its engine. Throw Error(kUsage) once the model is closed.
+  /// The model. Throws Error(kUsage) once it is closed.
   Model model() const;
+  /// The engine. Throws Error(kUsage) once the model is closed, and in a process that was forked after it was
+  /// loaded, which has none of the engine's threads.
   std::shared_ptr<Engine> engine() const;
   /// The recipe of a name, or the first one that the model was loaded for if there is no name.
   Recipe recipe(const std::string& name) const;
@@ -42,6 +45,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
   std::shared_ptr<Engine> engine_;
   std::vector<Recipe> recipes_;
   int32_t threads_;
+  pid_t process_;  ///< the process that loaded the model
 };
 
 /// Makes the class of models, and closes those that are left when the interpreter ends.

@@ -1,13 +1,11 @@
 """A model serves many threads, and is closed under their hands without harm."""
 
-import subprocess
-import sys
 import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 import support
-from support import MODEL, PROMPTS
+from support import MODEL, PROMPTS, run_python
 
 import verbatim
 
@@ -88,8 +86,63 @@ while model.stats.running == 0:
 cycle = [model, stream]
 cycle.append(cycle)  # so that nobody closes the model
 """
-        done = subprocess.run([sys.executable, "-c", code, MODEL], capture_output=True, text=True, check=False)
+        done = run_python(code, MODEL)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_forked_process_is_told_to_load_a_model_of_its_own(self):
+        code = """
+import os, sys, verbatim
+model = verbatim.Model.load(sys.argv[1], "plain")
+child = os.fork()
+if child == 0:
+    try:
+        model.generate("x")
+    except verbatim.UsageError as error:
+        print(error, flush=True)
+    print(len(model.tokenize("x")) > 0, flush=True)
+    sys.exit(0)
+print(os.waitpid(child, 0)[1], len(model.generate("x", max_tokens=2, ignore_eos=True).tokens))
+"""
+        done = run_python(code, MODEL)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, "^the model was loaded before this process was forked: .*\nTrue\n0 2\n$")
+
+    def test_any_sequence_of_calls_ends_in_a_result_or_an_error(self):
+        code = """
+import os, random, sys, verbatim
+model = verbatim.Model.load(sys.argv[1], "ngram", capacity=200)
+for seed in range(120):
+    chance = random.Random(seed)
+    held = [model.conversation()]
+    if seed % 10 == 9:
+        model.close()
+        model = verbatim.Model.load(sys.argv[1], chance.choice(["plain", "ngram", "ml-specqd"]), capacity=200)
+    values = [None, "x", "import os", -1, 0, 3, 2**80, 1.5, float("nan"), [], [5, 6], ["x", "y"], {5: 1.0}, True, b"x", "\\udc80"]
+    names = ["max_tokens", "temperature", "stop", "seed", "schema", "regex", "logit_bias", "recipe", "timeout", "stream", "nothing"]
+    for step in range(12):
+        options = {name: chance.choice(values) for name in chance.sample(names, chance.choice([0, 0, 1, 2]))}
+        options.setdefault("max_tokens", chance.choice([1, 5, 20, 199, 500]))
+        each = chance.choice(held)
+        call = chance.choice([
+            lambda: model.generate(chance.choice(values), **options),
+            lambda: model.generate("def f(x):", stream=True, **options),
+            lambda: model.batch([chance.choice(values) for _ in range(3)], **options),
+            lambda: model.chat([{"role": "user", "content": chance.choice(values)}], **options),
+            lambda: model.conversation(chance.choice(values)),
+            lambda: each.reply(chance.choice(values), **options),
+            lambda: each.result(), lambda: each.cancel(), lambda: next(each), lambda: each.done, lambda: each.messages,
+            lambda: held.clear() or held.append(None), lambda: model.score(chance.choice(values)),
+            lambda: model.tokenize(chance.choice(values)), lambda: model.detokenize(chance.choice(values)),
+            lambda: model.piece(chance.choice(values)), lambda: model.stats,
+        ])
+        try:
+            held.append(call())
+        except (verbatim.Error, TypeError, AttributeError, StopIteration):
+            pass
+print("whole")
+"""
+        done = run_python(code, MODEL)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "whole\n", ""))
 
 
 if __name__ == "__main__":
