@@ -95,16 +95,17 @@ std::shared_ptr<LoadedModel> load(py::handle path, const py::dict& arguments) {
   };
   const std::optional<std::filesystem::path> drafts = draft_model_of(recipes, given.draft_model);
   const py::gil_scoped_release released;
+  const auto stay_interruptible = [check = SignalCheck()](double) mutable { check(); };
   Model model = Model::load(given.path, options);
   auto engine = std::make_unique<Engine>(model, given.engine);
   if (drafts) {
     ModelOptions draft_options = options;
     draft_options.drafts = true;
     draft_options.formats.clear();
-    draft_options.progress = [check = SignalCheck()](double) mutable { check(); };
+    draft_options.progress = stay_interruptible;
     engine->set_draft_model(Model::load(*drafts, draft_options));
   }
-  for (const Recipe& recipe : recipes) engine->prepare(recipe);
+  for (const Recipe& recipe : recipes) engine->prepare(recipe, stay_interruptible);
   return std::make_shared<LoadedModel>(std::move(model), std::move(engine), std::move(recipes),
                                        given.engine.threads);
 }

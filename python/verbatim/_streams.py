@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from verbatim._native import Answer, Result
-
 
 
 class Stream:
@@ -52,7 +50,7 @@ class Stream:
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._answer.cancel()
 
 
@@ -95,7 +93,7 @@ class AsyncStream:
     async def __aenter__(self) -> AsyncStream:
         return self
 
-    async def __aexit__(self, *exception: Any) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         self._answer.cancel()
 
 

@@ -127,8 +127,11 @@ model = verbatim.Model.load(sys.argv[1], "plain")
 text = list(range(5, 1000))
 print(interrupted(lambda: model.score(text)), interrupted(lambda: model.logits(text)),
       interrupted(lambda: verbatim.Model.load(sys.argv[1], "plain")), len(model.score(text).tokens))
+os.environ["VERBATIM_CACHE_DIR"] = sys.argv[2]  # so that what passes cost is measured
+print(interrupted(lambda: verbatim.Model.load(sys.argv[1], "auto")))
 """
-        self.assertEqual(self.lines_of(program, MODEL), ["True", "True", "True", "994"])
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(self.lines_of(program, MODEL, folder), ["True", "True", "True", "994", "True"])
 
 
 if __name__ == "__main__":
