@@ -18,7 +18,7 @@ PyObject* make_error(py::module_& module, const char* name, const char* doc, PyO
   PyObject* const error = PyErr_NewExceptionWithDoc(whole_name.c_str(), doc, base, nullptr);
   if (error == nullptr) throw py::error_already_set();
   module.attr(name) = py::reinterpret_borrow<py::object>(error);
-  if (exit_code != 0) py::handle(error).attr("exit_code") = exit_code;
+  py::handle(error).attr("exit_code") = exit_code;
   return error;
 }
 
@@ -49,7 +49,7 @@ void bind_errors(py::module_& module) {
       make_error(module, "Error",
                  "What Verbatim could not do. The message is one line that says what is wrong, "
                  "where, and what to do about it: the line that the program says.",
-                 PyExc_Exception, 0);
+                 PyExc_Exception, static_cast<int>(ErrorKind::kBadInput));
   bad_input_error = make_error(module, "BadInputError", "A file, a prompt or a setting in a file is wrong.",
                                base, static_cast<int>(ErrorKind::kBadInput));
   usage_error =

@@ -12,7 +12,8 @@ def recipe_names() -> list[str]: ...
 def option_names() -> list[str]: ...
 def use_portable_kernels() -> None: ...
 
-class Error(Exception): ...
+class Error(Exception):
+    exit_code: int
 
 class BadInputError(Error):
     exit_code: int
@@ -22,6 +23,7 @@ class UsageError(Error):
 
 class MachineError(Error):
     exit_code: int
+
 
 @final
 class ScoredToken:

@@ -170,6 +170,17 @@ class Generate(unittest.TestCase):
             self.assertEqual(result.stats.recipe, "ngram")
             self.assertEqual(result.raw, self.expected[0])
 
+    def test_portable_kernels_give_the_portable_text_of_the_program(self):
+        code = """
+import sys, verbatim
+verbatim.use_portable_kernels()
+model = verbatim.Model.load(sys.argv[1], "plain")
+sys.stdout.buffer.write(model.generate(sys.argv[2], max_tokens=24).raw)
+"""
+        done = support.run_python(code, MODEL, PROMPTS[0])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.encode(), generated(PROMPTS[0], "-n", "24", "--recipe", "plain", "--portable"))
+
     def test_loading_says_how_far_it_is(self):
         told = []
         verbatim.Model.load(MODEL, progress=told.append).close()

@@ -46,6 +46,6 @@ async def use_later(model: verbatim.Model) -> str:
 def errors() -> int:
     try:
         verbatim.use_portable_kernels()
-    except verbatim.UsageError as error:
+    except verbatim.Error as error:
         return error.exit_code
     return len(verbatim.recipe_names()) + len(verbatim.__version__)
