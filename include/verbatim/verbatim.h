@@ -28,6 +28,7 @@
 #include "verbatim/text.h"
 #include "verbatim/top_logits.h"
 #include "verbatim/weights.h"
+#include "verbatim/whole_logits.h"
 
 namespace verbatim {
 

@@ -105,12 +105,14 @@ std::vector<std::string> forbidden_includes(const fs::path& root) {
       forbid(one, "the public interface includes itself and the standard library alone");
     }
   }
-  for (const Include& one : includes_below(root, "app")) {
-    if (!one.quoted || first_folder(one.name) == "verbatim") continue;
-    if (fs::exists(root / fs::path(one.file).parent_path() / one.name)) continue;
-    forbid(one, "the program includes itself and the public interface alone");
+  for (const auto& [folder, name] : {std::pair{"app", "the program"}, {"python", "the Python package"}}) {
+    for (const Include& one : includes_below(root, folder)) {
+      if (!one.quoted || first_folder(one.name) == "verbatim") continue;
+      if (fs::exists(root / fs::path(one.file).parent_path() / one.name)) continue;
+      forbid(one, std::string(name) + " includes itself and the public interface alone");
+    }
   }
-  for (const char* const folder : {"src", "include", "app", "examples"}) {
+  for (const char* const folder : {"src", "include", "app", "python", "examples"}) {
     for (const Include& one : includes_below(root, folder)) {
       if (first_folder(one.name) == "bench") forbid(one, "nothing includes the laboratory");
     }
@@ -187,6 +189,13 @@ TEST_F(Layers, KeepTheProgramToThePublicInterface) {
   add("app/wrong.cpp", "#include \"main.h\"\n#include \"high/b.h\"\n#include \"low/a.h\"\n");
   EXPECT_THAT(found(), ElementsAre(HasSubstr("app/wrong.cpp includes high/b.h"),
                                    HasSubstr("app/wrong.cpp includes low/a.h")));
+}
+
+TEST_F(Layers, KeepThePythonPackageToThePublicInterface) {
+  add("python/native/right.cpp", "#include \"verbatim/all.h\"\n#include <pybind11/pybind11.h>\n");
+  add("python/native/wrong.cpp", "#include \"low/a.h\"\n");
+  EXPECT_THAT(found(), ElementsAre("python/native/wrong.cpp includes low/a.h: the Python package includes "
+                                   "itself and the public interface alone"));
 }
 
 TEST_F(Layers, KeepTheServerToThePublicInterface) {

@@ -1,0 +1,149 @@
+"""A model serves many threads, and is closed under their hands without harm."""
+
+import threading
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+import support
+from support import MODEL, PROMPTS, run_python
+
+import verbatim
+
+
+class Threads(unittest.TestCase):
+    def test_eight_threads_share_a_model(self):
+        cases = [(prompt, seed) for prompt in PROMPTS for seed in range(6)]
+
+        def text(model, case):
+            prompt, seed = case
+            options = {"temperature": 0.9, "seed": seed, "max_tokens": 16}
+            if seed % 2:
+                return "".join(model.generate(prompt, stream=True, **options))
+            return model.generate(prompt, **options).text
+
+        with verbatim.Model.load(MODEL, "plain", max_batch=1) as model:
+            alone = [text(model, case) for case in cases]
+        with verbatim.Model.load(MODEL, "ml-specqd") as model, ThreadPoolExecutor(8) as threads:
+            begin = threading.Barrier(8)
+
+            def work(thread):
+                begin.wait()  # so that there are eight at a time
+                mine = range(thread, len(cases), 8)
+                return {place: text(model, cases[place]) for place in mine}
+
+            together = {}
+            for part in threads.map(work, range(8)):
+                together.update(part)
+        self.assertEqual([together[place] for place in range(len(cases))], alone)
+
+    def test_other_threads_run_while_a_text_is_computed(self):
+        with verbatim.Model.load(MODEL, "plain") as model:
+            started = model.stats.finished
+            seen = []
+
+            def watch():
+                # Without the lock this could not run before the text is complete.
+                while model.stats.finished == started:
+                    seen.append(model.stats.running)
+
+            watcher = threading.Thread(target=watch)
+            watcher.start()
+            model.generate(PROMPTS[0], max_tokens=200, ignore_eos=True)
+            watcher.join()
+        self.assertIn(1, seen)
+
+    def test_closing_a_model_ends_what_it_generates(self):
+        model = verbatim.Model.load(MODEL, "plain")
+        stream = model.generate(PROMPTS[0], max_tokens=900, ignore_eos=True, stream=True)
+        next(stream)
+        with ThreadPoolExecutor(4) as threads:
+            answers = [threads.submit(model.generate, prompt, max_tokens=900, ignore_eos=True) for prompt in PROMPTS]
+            while model.stats.running < 5:
+                pass
+            model.close()
+            model.close()
+            for answer in answers:
+                self.assertEqual(answer.result().finish_reason, "cancelled")
+        self.assertEqual(stream.result().finish_reason, "cancelled")
+        self.assertTrue(model.closed)
+        with self.assertRaisesRegex(verbatim.UsageError, "closed"):
+            model.generate("x")
+
+    def test_a_stream_keeps_its_model(self):
+        stream = verbatim.Model.load(MODEL, "plain").generate(PROMPTS[0], max_tokens=8, stream=True)
+        self.assertGreater(len("".join(stream)), 0)
+        self.assertEqual(len(stream.result().tokens), 8)
+
+    def test_a_program_may_end_while_a_thread_generates(self):
+        code = """
+import sys, threading, verbatim
+model = verbatim.Model.load(sys.argv[1], "plain")
+stream = model.generate("x", max_tokens=900, ignore_eos=True, stream=True)
+thread = threading.Thread(target=lambda: list(stream), daemon=True)
+thread.start()
+while model.stats.running == 0:
+    pass
+cycle = [model, stream]
+cycle.append(cycle)  # so that nobody closes the model
+"""
+        done = run_python(code, MODEL)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_forked_process_is_told_to_load_a_model_of_its_own(self):
+        code = """
+import os, sys, verbatim
+model = verbatim.Model.load(sys.argv[1], "plain")
+child = os.fork()
+if child == 0:
+    try:
+        model.generate("x")
+    except verbatim.UsageError as error:
+        print(error, flush=True)
+    print(len(model.tokenize("x")) > 0, flush=True)
+    sys.exit(0)
+print(os.waitpid(child, 0)[1], len(model.generate("x", max_tokens=2, ignore_eos=True).tokens))
+"""
+        done = run_python(code, MODEL)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, "^the model was loaded before this process was forked: .*\nTrue\n0 2\n$")
+
+    def test_any_sequence_of_calls_ends_in_a_result_or_an_error(self):
+        code = """
+import os, random, sys, verbatim
+model = verbatim.Model.load(sys.argv[1], "ngram", capacity=200)
+for seed in range(120):
+    chance = random.Random(seed)
+    held = [model.conversation()]
+    if seed % 10 == 9:
+        model.close()
+        model = verbatim.Model.load(sys.argv[1], chance.choice(["plain", "ngram", "ml-specqd"]), capacity=200)
+    values = [None, "x", "import os", -1, 0, 3, 2**80, 1.5, float("nan"), [], [5, 6], ["x", "y"], {5: 1.0}, True, b"x", "\\udc80"]
+    names = ["max_tokens", "temperature", "stop", "seed", "schema", "regex", "logit_bias", "recipe", "timeout", "stream", "nothing"]
+    for step in range(12):
+        options = {name: chance.choice(values) for name in chance.sample(names, chance.choice([0, 0, 1, 2]))}
+        options.setdefault("max_tokens", chance.choice([1, 5, 20, 199, 500]))
+        each = chance.choice(held)
+        call = chance.choice([
+            lambda: model.generate(chance.choice(values), **options),
+            lambda: model.generate("def f(x):", stream=True, **options),
+            lambda: model.batch([chance.choice(values) for _ in range(3)], **options),
+            lambda: model.chat([{"role": "user", "content": chance.choice(values)}], **options),
+            lambda: model.conversation(chance.choice(values)),
+            lambda: each.reply(chance.choice(values), **options),
+            lambda: each.result(), lambda: each.cancel(), lambda: next(each), lambda: each.done, lambda: each.messages,
+            lambda: held.clear() or held.append(None), lambda: model.score(chance.choice(values)),
+            lambda: model.tokenize(chance.choice(values)), lambda: model.detokenize(chance.choice(values)),
+            lambda: model.piece(chance.choice(values)), lambda: model.stats,
+        ])
+        try:
+            held.append(call())
+        except (verbatim.Error, TypeError, AttributeError, StopIteration):
+            pass
+print("whole")
+"""
+        done = run_python(code, MODEL)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "whole\n", ""))
+
+
+if __name__ == "__main__":
+    support.main()
