@@ -21,7 +21,8 @@ struct TinyModelOptions {
   /// "olmo2", which has norms after the parts of a layer, and of whole queries and keys;
   /// "phi3", which stores several matrices as one and rotates three quarters of each head;
   /// "gemma2" and "gemma3_text", which want a sliding_window and have soft caps, or a second theta; "glm4",
-  /// which rotates neighbours in half of each head, stores gate and up as one matrix and has biases.
+  /// which rotates neighbours in half of each head, stores gate and up as one matrix and has biases;
+  /// "mixtral" and "qwen3_moe", which have experts.
   std::string model_type = "llama";
   DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
   int32_t hidden_size = 128;
@@ -41,6 +42,11 @@ struct TinyModelOptions {
   bool nan_weight = false;       ///< one element of the first layer's down_proj is NaN
   uint32_t seed = 1;
   std::optional<DType> head_dtype = std::nullopt;  ///< of GGUF: of lm_head alone; without it `dtype`
+  int32_t experts = 5;
+  int32_t experts_used = 2;
+  std::vector<int32_t> dense_layers = {};  ///< of qwen3_moe: layers without experts
+  bool normalized_experts = true;          ///< of qwen3_moe
+  bool stacked_experts = true;             ///< of GGUF; otherwise every expert is a tensor, as in old files
 };
 
 /// Writes config.json and the weights as safetensors into the folder, which is made if need be. Without
@@ -57,6 +63,9 @@ struct NamedTensor {
   std::vector<int64_t> shape;
   std::vector<float> values;
 };
+
+/// The size of each expert of a model with experts. That of a Mixtral is its intermediate size.
+int32_t tiny_expert_size(const TinyModelOptions& options);
 
 /// The weights that both of the above store, under their Hugging Face names.
 std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options);
