@@ -31,4 +31,9 @@ inline ExpertNames expert_names(const ModelConfig& config) {
   return {"mlp.", "gate", "gate_proj", "up_proj", "down_proj"};
 }
 
+/// Whether a tensor is the router of a layer.
+inline bool is_router(const ModelConfig& config, std::string_view tensor) {
+  return config.experts.count > 0 && tensor.ends_with(expert_names(config).router_weight());
+}
+
 }  // namespace verbatim

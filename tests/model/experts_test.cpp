@@ -55,7 +55,8 @@ bool is_router(const NamedTensor& tensor) {
 
 /// The normed hidden states of tokens, all in one pass of `threads` threads. `inputs` sees the matrices.
 std::vector<std::vector<float>> states_of(const Decoder& decoder, const std::vector<int32_t>& tokens,
-                                          int threads = 1, const decltype(PassKind::inputs) inputs = nullptr) {
+                                          int threads = 1,
+                                          const decltype(PassKind::inputs) inputs = nullptr) {
   ThreadTeam team(threads);
   DenseCache cache(decoder.cache_shape(), std::ssize(tokens));
   KvCache* const caches[] = {&cache};
@@ -93,8 +94,8 @@ std::vector<float> expected_state(const Decoder& decoder, int32_t token) {
   for (int32_t e = 0; e < config.experts.count; ++e) {
     float score = 0.0f;
     for (int32_t i = 0; i < config.hidden_size; ++i) {
-      score = std::fma(normed[static_cast<size_t>(i)], layer.router[static_cast<size_t>(e * config.hidden_size + i)],
-                       score);
+      score = std::fma(normed[static_cast<size_t>(i)],
+                       layer.router[static_cast<size_t>(e * config.hidden_size + i)], score);
     }
     best.emplace_back(-score, e);
   }
@@ -106,8 +107,8 @@ std::vector<float> expected_state(const Decoder& decoder, int32_t token) {
   for (const auto& [score, expert] : best) chosen += std::exp(-double{score} - largest);
   std::map<int32_t, float> weights;  // ascending by expert: the order of the sum
   for (const auto& [score, expert] : best) {
-    weights[expert] = static_cast<float>(std::exp(-double{score} - largest) /
-                                         (config.experts.normalized ? chosen : all));
+    weights[expert] =
+        static_cast<float>(std::exp(-double{score} - largest) / (config.experts.normalized ? chosen : all));
   }
   Buffer<float> sum(size);
   for (const auto& [expert, weight] : weights) {
@@ -127,7 +128,8 @@ std::vector<float> expected_state(const Decoder& decoder, int32_t token) {
       sum[at] = sum[at] + given[at] * weight;
     }
   }
-  for (int32_t i = 0; i < config.hidden_size; ++i) hidden[static_cast<size_t>(i)] += sum[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < config.hidden_size; ++i)
+    hidden[static_cast<size_t>(i)] += sum[static_cast<size_t>(i)];
   kernel.rms_norm(hidden.data(), decoder.weights().final_norm.data(), width, config.hidden_size,
                   config.rms_norm_epsilon, normed.data());
   return {normed.data(), normed.data() + config.hidden_size};
@@ -230,8 +232,8 @@ TEST(Experts, SayTheSameFromAPackedFile) {
     test::write_tiny_llama(folder.path() / type, options);
     PackModelOptions pack;
     pack.load.formats = {std::nullopt, Format::kMxfp4};
-    const std::optional<Container> container =
-        pack_model(open_checkpoint(folder.path() / type), folder.path() / (std::string(type) + ".vbt"), pack, team);
+    const std::optional<Container> container = pack_model(
+        open_checkpoint(folder.path() / type), folder.path() / (std::string(type) + ".vbt"), pack, team);
     ASSERT_TRUE(container);
     const Decoder packed(container->header.config, load_weights(*container, {}));
     const Decoder own = test::load_decoder(folder.path() / type);
@@ -253,9 +255,10 @@ TEST(Experts, OfOldFilesHaveATensorEach) {
     options.stacked_experts = false;
     test::write_tiny_gguf(folder.path() / "single.gguf", options);
     const std::vector<int32_t> tokens = {1, 5, 99, 200, 3, 3, 8};
-    EXPECT_EQ(test::all_logits(test::load_decoder(folder.path() / "single.gguf"), tokens, 512, Reading::kFull, team),
-              test::all_logits(test::load_decoder(folder.path() / "stacked.gguf"), tokens, 512, Reading::kFull,
-                               team));
+    EXPECT_EQ(test::all_logits(test::load_decoder(folder.path() / "single.gguf"), tokens, 512, Reading::kFull,
+                               team),
+              test::all_logits(test::load_decoder(folder.path() / "stacked.gguf"), tokens, 512,
+                               Reading::kFull, team));
   }
 }
 

@@ -465,7 +465,8 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
                          tensor.name.find("k_proj") != std::string::npos;
     const DType matrix_dtype =
         tensor.name == "lm_head.weight" ? options.head_dtype.value_or(options.dtype) : options.dtype;
-    const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : matrix_dtype;
+    const bool router = tensor.name.ends_with("mlp.gate.weight") || tensor.name.ends_with("moe.gate.weight");
+    const DType dtype = tensor.shape.size() == 1 || router ? DType::kF32 : matrix_dtype;
     std::vector<float> values =
         rotates && (architecture == "llama" || architecture == "smollm3" || architecture == "granite")
             ? interleave_rows(tensor, options.head_dim)

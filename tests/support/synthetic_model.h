@@ -53,8 +53,8 @@ struct TinyModelOptions {
 /// tokenizer.
 void write_tiny_llama(const std::filesystem::path& folder, const TinyModelOptions& options = {});
 
-/// Writes the same model as a GGUF file: norms and biases in F32, the query and key rows of a Llama permuted
-/// as that format wants them. Without vocabulary, and a Mistral is a Llama there.
+/// Writes the same model as a GGUF file: norms, biases and routers in F32, the query and key rows of a Llama
+/// permuted as that format wants them. Without vocabulary, and a Mistral is a Llama there.
 void write_tiny_gguf(const std::filesystem::path& file, const TinyModelOptions& options = {});
 
 /// A tensor before it is stored.
