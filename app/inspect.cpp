@@ -114,6 +114,10 @@ void add_model_section(std::string& out, const ModelReport& report) {
   if (report.logit_cap) section.line("soft cap of logits", "{}", *report.logit_cap);
   section.line("feed-forward size", "{}{}", report.intermediate_size,
                report.activation == "silu" ? "" : ", " + report.activation);
+  if (report.experts > 0) {
+    section.line("experts", "{} of size {}, {} for each token{}", report.experts,
+                 report.expert_intermediate_size, report.experts_used, except_text(report.dense_layers));
+  }
   section.line("vocabulary", "{}, {}", report.vocab_size,
                report.tied_embeddings ? "embedding and output matrix tied" : "output matrix of its own");
   section.line("context", "{} tokens", report.context);
@@ -219,6 +223,10 @@ ordered_json model_json(const ModelReport& report) {
           {"kv_heads", report.kv_heads},
           {"head_dim", report.head_dim},
           {"intermediate_size", report.intermediate_size},
+          {"experts", report.experts},
+          {"experts_used", report.experts_used},
+          {"expert_intermediate_size", report.expert_intermediate_size},
+          {"dense_layers", report.dense_layers},
           {"vocab_size", report.vocab_size},
           {"context", report.context},
           {"activation", report.activation},

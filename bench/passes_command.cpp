@@ -124,6 +124,7 @@ void print_json(const Measured& measured) {
         object["passes"].emplace_back(ordered_json{{"rows", result.rows},
                                                    {"rounds", result.rounds},
                                                    {"seconds", result.seconds},
+                                                   {"weight_bytes", result.weight_bytes},
                                                    {"gbs", result.gbs},
                                                    {"read_bandwidth_gbs", result.bandwidth_gbs},
                                                    {"fraction_of_bandwidth", result.fraction},
@@ -145,17 +146,18 @@ void print_text(const Measured& measured) {
   std::string out = fmt::format(
       "{}; {}; {} {}; arbitrary tokens\n"
       "{} in {}, reading {}\n"
-      "read bandwidth {:.1f} GB/s; a pass reads {} of weights\n\n"
+      "read bandwidth {:.1f} GB/s; the matrices have {}\n\n"
       "after a context of {} tokens\n"
-      "  {:>5}{:>12}{:>9}{:>10}{:>13}\n",
+      "  {:>5}{:>12}{:>11}{:>9}{:>10}{:>13}\n",
       cpu_features().model_name, kernels().name, measured.threads,
       measured.threads == 1 ? "thread" : "threads", app::one_line(measured.options.model),
       fmt::join(measured.formats, ", "), fmt::join(names_of(report.readings), ", "),
       report.read_bandwidth_gbs, app::human_bytes(static_cast<double>(report.weight_bytes)),
-      measured.options.context, "rows", "time", "GB/s", "of read", "to one row");
+      measured.options.context, "rows", "time", "weights", "GB/s", "of read", "to one row");
   for (const PassResult& result : report.passes) {
-    out += fmt::format("  {:>5}{:>12}{:>9.2f}{:>10}{:>13}\n", result.rows,
-                       fmt::format("{:.2f} ms", result.seconds * 1e3), result.gbs,
+    out += fmt::format("  {:>5}{:>12}{:>11}{:>9.2f}{:>10}{:>13}\n", result.rows,
+                       fmt::format("{:.2f} ms", result.seconds * 1e3),
+                       app::human_bytes(static_cast<double>(result.weight_bytes)), result.gbs,
                        fmt::format("{:.0f} %", 100.0 * result.fraction),
                        result.to_one_row ? fmt::format("{:.3f}", *result.to_one_row) : "-");
   }

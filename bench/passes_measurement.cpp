@@ -21,15 +21,20 @@ class BenchSequence {
       : decoder_(decoder), reading_(reading), team_(team), cache_(decoder.cache_shape(), capacity) {}
 
   /// Evaluates positions first .. first + count - 1 in one pass, with logits for the last `logits` of them.
-  void evaluate(int64_t first, int64_t count, int64_t logits) {
-    rows_.clear();
-    for (int64_t position = first; position < first + count; ++position) {
-      rows_.push_back({.sequence = 0,
-                       .position = static_cast<int32_t>(position),
-                       .token = bench_token(position, decoder_)});
-    }
-    KvCache* const caches[] = {&cache_};
-    decoder_.forward(rows_, reading_, caches, count - logits, workspace_, team_);
+  void evaluate(int64_t first, int64_t count, int64_t logits) { evaluate(first, count, logits, reading_); }
+
+  /// Evaluates these positions in one pass and returns the bytes of the weights that it reads: in a mixture
+  /// of experts not of all, but of each matrix once.
+  int64_t weight_bytes(int64_t first, int64_t count, int64_t logits) {
+    int64_t bytes = 0;
+    const std::function<void(const LinearWeight&, Matrix<const float>)> add = [&](const LinearWeight& weight,
+                                                                                  Matrix<const float>) {
+      bytes += bytes_read(weight, weight.resolve(reading_));
+    };
+    PassKind kind(reading_);
+    kind.inputs = &add;
+    evaluate(first, count, logits, kind);
+    return bytes;
   }
 
   /// Evaluates positions 0 .. count - 1 in passes over `chunk` rows, with logits for the last `logits` of
@@ -42,6 +47,17 @@ class BenchSequence {
   }
 
  private:
+  void evaluate(int64_t first, int64_t count, int64_t logits, const PassKind& kind) {
+    rows_.clear();
+    for (int64_t position = first; position < first + count; ++position) {
+      rows_.push_back({.sequence = 0,
+                       .position = static_cast<int32_t>(position),
+                       .token = bench_token(position, decoder_)});
+    }
+    KvCache* const caches[] = {&cache_};
+    decoder_.forward(rows_, kind, caches, count - logits, workspace_, team_);
+  }
+
   const Decoder& decoder_;
   Reading reading_;
   ThreadTeam& team_;
@@ -53,7 +69,7 @@ class BenchSequence {
 /// Some evaluation of the sequence.
 class Case {
  public:
-  Case(std::function<void()> work, int64_t bytes) : work_(std::move(work)), runs_(bytes) {
+  Case(std::function<void()> work, int64_t bytes) : work_(std::move(work)), bytes_(bytes), runs_(bytes) {
     work_();  // workspaces are allocated, pages there
   }
 
@@ -63,11 +79,13 @@ class Case {
     return seconds_since(start);
   }
 
+  int64_t bytes() const { return bytes_; }
   TimedRuns& runs() { return runs_; }
   const TimedRuns& runs() const { return runs_; }
 
  private:
   std::function<void()> work_;
+  int64_t bytes_;
   TimedRuns runs_;
 };
 
@@ -79,6 +97,7 @@ std::vector<PassResult> pass_results(const std::vector<Case>& cases, const std::
     PassResult& result = results.emplace_back(PassResult{.rows = rows[i],
                                                          .rounds = runs.count(),
                                                          .seconds = runs.seconds(),
+                                                         .weight_bytes = cases[i].bytes(),
                                                          .gbs = runs.gbs(),
                                                          .bandwidth_gbs = runs.bandwidth_gbs(),
                                                          .fraction = runs.fraction(),
@@ -90,12 +109,10 @@ std::vector<PassResult> pass_results(const std::vector<Case>& cases, const std::
   return results;
 }
 
-PrefillResult prefill_result(const TimedRuns& runs, int64_t tokens, const DecoderWeights& weights) {
-  double operations = 0;
-  each_matrix(weights, [&](const LinearWeight& weight) {
-    // Only the last token's logits are wanted.
-    operations += flops_per_row(weight) * (&weight == &weights.head ? 1.0 : static_cast<double>(tokens));
-  });
+PrefillResult prefill_result(const TimedRuns& runs, int64_t tokens, const Decoder& decoder) {
+  // Only the last token's logits are wanted.
+  const double head = flops_per_row(decoder.weights().head);
+  const double operations = (flops_per_row(decoder) - head) * static_cast<double>(tokens) + head;
   const double seconds = runs.seconds();
   return {.tokens = tokens,
           .rounds = runs.count(),
@@ -150,7 +167,8 @@ PassBenchReport measure_passes(const Decoder& decoder, const PassBenchPlan& plan
 
   std::vector<Case> cases;
   for (const int64_t rows : plan.rows) {
-    cases.emplace_back([&, rows] { sequence.evaluate(plan.context, rows, rows); }, report.weight_bytes);
+    cases.emplace_back([&, rows] { sequence.evaluate(plan.context, rows, rows); },
+                       sequence.weight_bytes(plan.context, rows, rows));
   }
   const double all_cases = static_cast<double>(cases.size()) + (plan.prompt_tokens > 0 ? 1.0 : 0.0);
   const double passes_share = static_cast<double>(cases.size()) / all_cases;
@@ -164,7 +182,7 @@ PassBenchReport measure_passes(const Decoder& decoder, const PassBenchPlan& plan
                          report.weight_bytes);
     alternate(prefill, plan.seconds, plan.min_rounds, sweep,
               [&](double fraction) { progress(passes_share + fraction * (1.0 - passes_share)); });
-    report.prefill = prefill_result(prefill.front().runs(), plan.prompt_tokens, decoder.weights());
+    report.prefill = prefill_result(prefill.front().runs(), plan.prompt_tokens, decoder);
   }
   report.read_bandwidth_gbs = sweep.median_gbs();
   return report;

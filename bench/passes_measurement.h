@@ -25,10 +25,11 @@ struct PassBenchPlan {
 struct PassResult {
   int64_t rows = 0;
   int rounds = 0;
-  double seconds = 0;                ///< one pass with the logits of all its rows
-  double gbs = 0;                    ///< the weights' bytes over the seconds
-  double bandwidth_gbs = 0;          ///< of the sweeps before and after each of the passes
-  double fraction = 0;               ///< of the read bandwidth: the median of the rounds' ratios
+  double seconds = 0;        ///< one pass with the logits of all its rows
+  int64_t weight_bytes = 0;  ///< the bytes of the weights that the pass reads, of experts those wanted
+  double gbs = 0;            ///< these bytes over the seconds
+  double bandwidth_gbs = 0;  ///< of the sweeps before and after each of the passes
+  double fraction = 0;       ///< of the read bandwidth: the median of the rounds' ratios
   std::optional<double> to_one_row;  ///< its time to that of one row, where that was measured
 };
 
@@ -43,7 +44,7 @@ struct PrefillResult {
 
 struct PassBenchReport {
   double read_bandwidth_gbs = 0;
-  int64_t weight_bytes = 0;       ///< stored bytes of all matrices that a pass in this reading reads
+  int64_t weight_bytes = 0;       ///< stored bytes of all matrices in this reading
   std::vector<Reading> readings;  ///< what the reading means for the matrices
   std::vector<PassResult> passes;
   std::optional<PrefillResult> prefill;

@@ -97,10 +97,14 @@ struct ModelReport {
   int32_t kv_heads = 0;           ///< heads of keys and values
   int32_t head_dim = 0;           ///< channels of a head
   int32_t intermediate_size = 0;  ///< channels of the feed-forward part
-  int32_t vocab_size = 0;         ///< rows of the embedding
-  int32_t context = 0;            ///< the longest sequence, in tokens
-  int32_t rotary_dim = 0;         ///< channels of a head that are rotated
-  float rope_theta = 0;           ///< the base of the frequencies of rotary positions
+  int32_t experts = 0;            ///< the experts of a layer that is a mixture of experts; 0: there are none
+  int32_t experts_used = 0;       ///< the experts that a token goes through
+  int32_t expert_intermediate_size = 0;  ///< channels of an expert
+  std::vector<int32_t> dense_layers;     ///< the layers without experts, if others have some
+  int32_t vocab_size = 0;                ///< rows of the embedding
+  int32_t context = 0;                   ///< the longest sequence, in tokens
+  int32_t rotary_dim = 0;                ///< channels of a head that are rotated
+  float rope_theta = 0;                  ///< the base of the frequencies of rotary positions
   /// How rotary positions are scaled: "none", "linear", "llama3", "dynamic", "yarn" or "longrope"; or
   /// "factors" where the file states one factor per frequency.
   std::string rope_scaling;

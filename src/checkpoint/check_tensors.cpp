@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "checkpoint/block_norms.h"
+#include "checkpoint/expert_names.h"
 
 namespace verbatim {
 
@@ -38,9 +39,33 @@ class Checker {
   std::set<std::string> expected_;
 };
 
-void check_layer(Checker& checker, const ModelConfig& config, const std::string& prefix) {
+void check_experts(Checker& checker, const ModelConfig& config, const std::string& prefix) {
+  const ExpertNames names = expert_names(config);
+  const int64_t hidden = config.hidden_size;
+  const int64_t inner = config.experts.intermediate_size;
+  checker.expect(prefix + names.router_weight(), {config.experts.count, hidden});
+  for (int32_t e = 0; e < config.experts.count; ++e) {
+    checker.expect(prefix + names.weight(e, names.gate), {inner, hidden});
+    checker.expect(prefix + names.weight(e, names.up), {inner, hidden});
+    checker.expect(prefix + names.weight(e, names.down), {hidden, inner});
+  }
+}
+
+void check_feed_forward(Checker& checker, const ModelConfig& config, const std::string& prefix) {
   const int64_t hidden = config.hidden_size;
   const int64_t intermediate = config.intermediate_size;
+  if (config.fused_gate_up) {
+    checker.expect(prefix + "mlp.gate_up_proj.weight", {2 * intermediate, hidden});
+  } else {
+    checker.expect(prefix + "mlp.gate_proj.weight", {intermediate, hidden});
+    checker.expect(prefix + "mlp.up_proj.weight", {intermediate, hidden});
+  }
+  checker.expect(prefix + "mlp.down_proj.weight", {hidden, intermediate});
+}
+
+void check_layer(Checker& checker, const ModelConfig& config, int32_t layer) {
+  const std::string prefix = fmt::format("model.layers.{}.", layer);
+  const int64_t hidden = config.hidden_size;
   const int64_t query = int64_t{config.heads} * config.head_dim;
   const int64_t key = int64_t{config.kv_heads} * config.head_dim;
   const BlockNormNames norms = block_norm_names(config);
@@ -55,12 +80,6 @@ void check_layer(Checker& checker, const ModelConfig& config, const std::string&
     checker.expect(prefix + "self_attn.k_proj.weight", {key, hidden});
     checker.expect(prefix + "self_attn.v_proj.weight", {key, hidden});
   }
-  if (config.fused_gate_up) {
-    checker.expect(prefix + "mlp.gate_up_proj.weight", {2 * intermediate, hidden});
-  } else {
-    checker.expect(prefix + "mlp.gate_proj.weight", {intermediate, hidden});
-    checker.expect(prefix + "mlp.up_proj.weight", {intermediate, hidden});
-  }
   checker.expect(prefix + "self_attn.o_proj.weight", {hidden, query});
   if (config.qkv_bias) {
     checker.expect(prefix + "self_attn.q_proj.bias", {query});
@@ -72,7 +91,11 @@ void check_layer(Checker& checker, const ModelConfig& config, const std::string&
     checker.expect(prefix + "self_attn.q_norm.weight", {whole ? query : config.head_dim});
     checker.expect(prefix + "self_attn.k_norm.weight", {whole ? key : config.head_dim});
   }
-  checker.expect(prefix + "mlp.down_proj.weight", {hidden, intermediate});
+  if (has_experts(config, layer)) {
+    check_experts(checker, config, prefix);
+  } else {
+    check_feed_forward(checker, config, prefix);
+  }
 }
 
 }  // namespace
@@ -82,7 +105,7 @@ void check_tensors(const Checkpoint& checkpoint) {
   Checker checker(checkpoint);
   checker.expect("model.embed_tokens.weight", {config.vocab_size, config.hidden_size});
   for (int32_t layer = 0; layer < config.layers; ++layer) {
-    check_layer(checker, config, fmt::format("model.layers.{}.", layer));
+    check_layer(checker, config, layer);
   }
   checker.expect("model.norm.weight", {config.hidden_size});
   if (config.tied_embeddings) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "checkpoint/block_norms.h"
+#include "checkpoint/gguf_experts.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/rope_scaling.h"
 
@@ -121,6 +122,9 @@ std::string hugging_face_name(const std::string& name, const ModelConfig& config
                                  {"post_attention_norm", norms.after_attention},
                                  {"ffn_norm", norms.before_mlp},
                                  {"post_ffw_norm", norms.after_mlp}};
+  if (const std::optional<std::string> expert = expert_tensor_name(rest, config)) {
+    return fmt::format("model.layers.{}.{}", layer, *expert);
+  }
   if (config.fused_gate_up && rest == "ffn_up.weight") {
     return fmt::format("model.layers.{}.mlp.gate_up_proj.weight", layer);
   }
@@ -137,21 +141,23 @@ std::string hugging_face_name(const std::string& name, const ModelConfig& config
 
 /// The name of an architecture in GGUF files.
 std::string gguf_name(Architecture architecture) {
-  return architecture == Architecture::kGemma3 ? "gemma3" : architecture_name(architecture);
+  if (architecture == Architecture::kGemma3) return "gemma3";
+  if (architecture == Architecture::kQwen3Moe) return "qwen3moe";
+  return architecture_name(architecture);
 }
 
 Architecture parse_architecture(const GgufFile& gguf, const std::string& where) {
   const std::optional<std::string> name = gguf_string(gguf, "general.architecture");
   if (!name) bad_input("{}: the metadata general.architecture is missing", where);
-  // A Mistral is a llama here.
+  // A Mistral is a llama here, and so is a Mixtral.
   std::string known;
   for (const Architecture architecture : kArchitectures) {
-    if (architecture == Architecture::kMistral) continue;
+    if (architecture == Architecture::kMistral || architecture == Architecture::kMixtral) continue;
     if (*name == gguf_name(architecture)) return architecture;
     known += (known.empty() ? "" : ", ") + gguf_name(architecture);
   }
-  bad_input("{}: the architecture {} is not supported; these are: {} (Mistral is a llama)", where,
-            printable(*name), known);
+  bad_input("{}: the architecture {} is not supported; these are: {} (Mistral and Mixtral are a llama)",
+            where, printable(*name), known);
 }
 
 /// Reads the YaRN scaling as llama.cpp does for these architectures, which always rounds the bounds of the
@@ -319,13 +325,32 @@ Scales parse_granite_scales(const Fields& fields) {
           .logits = 1.0f / factor("logit_scale", 1.0f)};
 }
 
+/// Reads what a model has of experts as llama.cpp does, which divides the weights of the experts that a row
+/// goes through by their sum in both families.
+void parse_experts(const Fields& fields, ModelConfig& config) {
+  const int32_t count = fields.integer("expert_count").value_or(0);
+  const bool qwen3 = config.architecture == Architecture::kQwen3Moe;
+  if (count == 0 && !qwen3) return;
+  if (config.architecture == Architecture::kLlama) config.architecture = Architecture::kMixtral;
+  if (config.architecture != Architecture::kMixtral && !qwen3) {
+    bad_input("{}: experts in a {} model are not supported", fields.where(),
+              architecture_name(config.architecture));
+  }
+  if (qwen3) config.head_norm = HeadNorm::kPerHead;
+  config.experts.count = count;
+  config.experts.used = fields.required_integer("expert_used_count");
+  const std::optional<int32_t> size = fields.integer("expert_feed_forward_length");
+  if (!size && qwen3) {
+    bad_input("{}: the metadata qwen3moe.expert_feed_forward_length is missing", fields.where());
+  }
+  config.experts.intermediate_size = size.value_or(config.intermediate_size);
+  if (count < 1) bad_input("{}: the number of experts is {}", fields.where(), count);
+}
+
 ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   ModelConfig config;
   config.architecture = parse_architecture(gguf, where);
   const Fields fields(gguf, gguf_name(config.architecture) + ".", where);
-  if (fields.integer("expert_count").value_or(0) > 0) {
-    bad_input("{}: mixtures of experts are not supported", where);
-  }
   config.hidden_size = fields.required_integer("embedding_length");
   config.intermediate_size = fields.required_integer("feed_forward_length");
   config.layers = fields.required_integer("block_count");
@@ -341,8 +366,11 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   const bool gemma =
       config.architecture == Architecture::kGemma2 || config.architecture == Architecture::kGemma3;
   const bool glm4 = config.architecture == Architecture::kGlm4;
+  config.rope_interleaved = config.architecture == Architecture::kLlama || smollm3 || granite || glm4;
+  parse_experts(fields, config);
+  const bool qwen3_moe = config.architecture == Architecture::kQwen3Moe;
   if (gemma) parse_gemma(fields, config);
-  if (!smollm3 && !granite && !olmo2 && !gemma && !glm4) {
+  if (!smollm3 && !granite && !olmo2 && !gemma && !glm4 && !qwen3_moe) {
     config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
   }
   const std::optional<float> epsilon = fields.number("attention.layer_norm_rms_epsilon");
@@ -351,7 +379,6 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   config.rope_theta = fields.number("rope.freq_base").value_or(config.rope_theta);
   config.rope_scaling =
       parse_rope_scaling(fields, config.architecture != Architecture::kGemma3, config.context);
-  config.rope_interleaved = config.architecture == Architecture::kLlama || smollm3 || granite || glm4;
   if (smollm3) {
     for (int32_t layer = 3; layer < config.layers; layer += 4) config.unrotated_layers.push_back(layer);
   }
@@ -407,8 +434,10 @@ Checkpoint gguf_checkpoint(const GgufFile& gguf, const std::filesystem::path& pa
         entry.first == kRopeFactors || (checkpoint.config.rope_scaling.kind == RopeScaling::Kind::kLongRope &&
                                         (entry.first == kShortFactors || entry.first == kLongFactors));
     if (factors) continue;
-    if (!checkpoint.tensors.emplace(hugging_face_name(entry.first, checkpoint.config), entry.second).second) {
-      bad_input("{}: tensor {} is there under two names", where, printable(entry.first));
+    for (auto& [name, tensor] : split_experts(entry.first, entry.second, checkpoint.config, where)) {
+      if (!checkpoint.tensors.emplace(hugging_face_name(name, checkpoint.config), std::move(tensor)).second) {
+        bad_input("{}: tensor {} is there under two names", where, printable(entry.first));
+      }
     }
   }
   return checkpoint;

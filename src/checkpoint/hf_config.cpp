@@ -39,6 +39,8 @@ constexpr Family kFamilies[] = {
     {Architecture::kGemma2, "gemma2", "Gemma2ForCausalLM"},
     {Architecture::kGemma3, "gemma3_text", "Gemma3ForCausalLM"},
     {Architecture::kGlm4, "glm4", "Glm4ForCausalLM"},
+    {Architecture::kMixtral, "mixtral", "MixtralForCausalLM"},
+    {Architecture::kQwen3Moe, "qwen3_moe", "Qwen3MoeForCausalLM"},
 };
 
 Architecture parse_architecture(const JsonFields& fields) {
@@ -147,8 +149,9 @@ void set_windows(const JsonFields& fields, int32_t window, Windowed&& windowed, 
 /// Reads the window in which positions see others. Needs the unrotated layers.
 void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
   const bool stated = fields.has("sliding_window");
-  const bool none =
-      config.architecture == Architecture::kSmolLm3 || config.architecture == Architecture::kPhi3;
+  const bool none = config.architecture == Architecture::kSmolLm3 ||
+                    config.architecture == Architecture::kPhi3 ||
+                    config.architecture == Architecture::kMixtral;
   const int32_t usual = none ? 0 : 4096;  // as Transformers assumes
   const int32_t window = stated ? fields.integer("sliding_window").value_or(0) : usual;
   if (stated && window < 0) bad_input("{}: sliding_window is {}", fields.where(), window);
@@ -161,6 +164,7 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
       return;
     case Architecture::kMistral:
     case Architecture::kPhi3:
+    case Architecture::kMixtral:
       config.sliding_window = window;
       return;
     case Architecture::kQwen2:
@@ -169,6 +173,21 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
       const int32_t first = fields.integer("max_window_layers").value_or(kFirstWindow);
       return set_windows(
           fields, used ? window : 0, [first](int32_t layer) { return layer >= first; }, config);
+    }
+    case Architecture::kQwen3Moe: {
+      // Versions of Transformers differ in which layers have the window, unless all have it.
+      if (used && window > 0 && fields.integer("max_window_layers").value_or(28) > 0) {
+        bad_input(
+            "{}: use_sliding_window with a max_window_layers other than 0 is not supported for qwen3_moe",
+            fields.where());
+      }
+      config.sliding_window = used ? window : 0;
+      for (const bool windowed : parse_layer_types(fields, config).value_or(std::vector<bool>())) {
+        if (windowed == (config.sliding_window > 0)) continue;
+        bad_input("{}: layer_types that differ from use_sliding_window are not supported for qwen3_moe",
+                  fields.where());
+      }
+      return;
     }
     case Architecture::kGemma2:
       return set_windows(
@@ -219,6 +238,57 @@ void parse_glm4(const JsonFields& fields, ModelConfig& config) {
   config.qkv_bias = fields.boolean("attention_bias").value_or(true);
   config.block_norms = BlockNorms::kBoth;
   config.fused_gate_up = true;
+}
+
+/// Reads the layers of a Qwen3-MoE that have no experts: those of a list, and all but every so many.
+std::vector<int32_t> parse_dense_layers(const JsonFields& fields, const ModelConfig& config) {
+  const int32_t step = fields.integer("decoder_sparse_step").value_or(1);
+  if (step < 1) bad_input("{}: decoder_sparse_step is {}", fields.where(), step);
+  std::vector<int32_t> listed;
+  if (const json* const list = fields.find("mlp_only_layers")) {
+    if (!list->is_array()) bad_input("{}: mlp_only_layers should be a list of layers", fields.where());
+    for (const json& value : *list) {
+      const std::optional<int32_t> layer = as_int32(value);
+      if (!layer || *layer < 0 || *layer >= config.layers) {
+        bad_input("{}: mlp_only_layers has {}, which is no layer of the model", fields.where(),
+                  printable(value.dump()));
+      }
+      listed.push_back(*layer);
+    }
+  }
+  return layers_where(config, [&](int32_t layer) {
+    return (layer + 1) % step != 0 || std::find(listed.begin(), listed.end(), layer) != listed.end();
+  });
+}
+
+/// Reads what sets a Mixtral or a Qwen3-MoE apart, with what Transformers assumes where nothing is stated.
+void parse_experts(const JsonFields& fields, ModelConfig& config) {
+  const bool mixtral = config.architecture == Architecture::kMixtral;
+  if (!fields.has("num_key_value_heads")) config.kv_heads = mixtral ? 8 : 4;
+  config.rms_norm_epsilon = fields.number("rms_norm_eps").value_or(mixtral ? 1e-5f : 1e-6f);
+  config.rope_theta = mixtral ? 1e6f : 1e4f;
+  if (!mixtral) config.head_norm = HeadNorm::kPerHead;
+  for (const char* key : {"shared_expert_intermediate_size", "n_shared_experts", "num_shared_experts"}) {
+    if (fields.integer(key).value_or(0) == 0) continue;
+    bad_input("{}: {}, experts that every token goes through, are not supported", fields.where(), key);
+  }
+  // Both families have had both names.
+  const std::optional<int32_t> local = fields.integer("num_local_experts");
+  const std::optional<int32_t> all = fields.integer("num_experts");
+  if (local && all && *local != *all) {
+    bad_input("{}: num_local_experts is {} where num_experts is {}", fields.where(), *local, *all);
+  }
+  const int32_t count = (local ? local : all).value_or(mixtral ? 8 : 128);
+  if (!mixtral) {
+    config.dense_layers = parse_dense_layers(fields, config);
+    if (count == 0 || std::ssize(config.dense_layers) == config.layers) return config.dense_layers.clear();
+  }
+  if (count < 1) bad_input("{}: the number of experts is {}", fields.where(), count);
+  config.experts = {.count = count,
+                    .used = fields.integer("num_experts_per_tok").value_or(mixtral ? 2 : 8),
+                    .intermediate_size = mixtral ? config.intermediate_size
+                                                 : fields.integer("moe_intermediate_size").value_or(768),
+                    .normalized = mixtral || fields.boolean("norm_topk_prob").value_or(false)};
 }
 
 /// Reads the four factors of a Granite, each of which is 1 where it is not stated.
@@ -334,6 +404,9 @@ ModelConfig parse_hf_config(std::string_view config_json,
               config.hidden_size, config.heads);
   }
   if (gemma) parse_gemma(fields, config);
+  if (config.architecture == Architecture::kMixtral || config.architecture == Architecture::kQwen3Moe) {
+    parse_experts(fields, config);
+  }
   if (config.architecture == Architecture::kGranite) config.scales = parse_granite_scales(fields);
   if (smollm3) {
     config.rope_theta = 2000000.0f;  // unless stated, as Transformers assumes

@@ -1,5 +1,6 @@
 #include "checkpoint/model_config.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -90,7 +91,36 @@ void check_layers(const char* what, const std::vector<int32_t>& layers, const Mo
   }
 }
 
+/// Checks the experts. Their number is bounded over all layers together, because each is a matrix with a
+/// name.
+void check_experts(const ModelConfig& config, const std::string& where) {
+  const Experts& experts = config.experts;
+  if (experts.count == 0) {
+    if (experts != Experts()) bad_input("{}: there are no experts, but settings of them", where);
+    if (config.dense_layers.empty()) return;
+    bad_input("{}: there are no experts that some layers could be without", where);
+  }
+  constexpr int32_t kMostExperts = 1 << 16;
+  check_range("number of experts", experts.count, 1, kMostExperts / config.layers, where);
+  check_range("number of experts that a row goes through", experts.used, 1, experts.count, where);
+  check_range("intermediate size of experts", experts.intermediate_size, 1, 1 << 20, where);
+  check_layers("layers without experts", config.dense_layers, config, where);
+  if (std::ssize(config.dense_layers) == config.layers) {
+    bad_input("{}: every layer is one without experts", where);
+  }
+  if (config.quantization == QuantizationScheme::kAtom ||
+      config.quantization == QuantizationScheme::kQuarot) {
+    bad_input("{}: the scheme {} does not know mixtures of experts", where, scheme_name(config.quantization));
+  }
+}
+
 }  // namespace
+
+bool has_experts(const ModelConfig& config, int64_t layer) {
+  const std::vector<int32_t>& dense = config.dense_layers;
+  return config.experts.count > 0 &&
+         !std::binary_search(dense.begin(), dense.end(), static_cast<int32_t>(layer));
+}
 
 void validate_layers(int32_t layers, const std::string& where) {
   check_range("number of layers", layers, 1, 1024, where);
@@ -123,6 +153,7 @@ void validate(const ModelConfig& config, const std::string& where) {
               config.rotary_dim);
   }
   check_positive("RMS norm epsilon", config.rms_norm_epsilon, where);
+  check_experts(config, where);
   check_rope(config, where);
   check_positive("factor on the embedding", config.scales.embedding, where);
   check_positive("factor on what layers add", config.scales.residual, where);
@@ -163,6 +194,10 @@ std::string architecture_name(Architecture architecture) {
       return "gemma3_text";
     case Architecture::kGlm4:
       return "glm4";
+    case Architecture::kMixtral:
+      return "mixtral";
+    case Architecture::kQwen3Moe:
+      return "qwen3_moe";
   }
   return "unknown";
 }

@@ -21,7 +21,9 @@ enum class Architecture {
   kPhi3,
   kGemma2,
   kGemma3,
-  kGlm4
+  kGlm4,
+  kMixtral,
+  kQwen3Moe
 };
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
@@ -112,6 +114,17 @@ struct Scales {
   friend bool operator==(const Scales&, const Scales&) = default;
 };
 
+/// The experts of a layer whose feed-forward part is a mixture of experts: of its several gate, up and down
+/// matrices a router chooses some for every row, and adds up what they give.
+struct Experts {
+  int32_t count = 0;              ///< the number of experts of a layer; 0: no layer has experts
+  int32_t used = 0;               ///< the number of them that a row goes through
+  int32_t intermediate_size = 0;  ///< of each expert
+  /// Whether the weights of the experts that a row goes through are divided by their sum.
+  bool normalized = true;
+  friend bool operator==(const Experts&, const Experts&) = default;
+};
+
 /// The sizes and settings of a decoder-only transformer, whatever file they come from.
 struct ModelConfig {
   Architecture architecture = Architecture::kLlama;
@@ -154,6 +167,9 @@ struct ModelConfig {
   /// Whether the checkpoint stores 1 less than the weights of all norms.
   bool norms_less_one = false;
   Activation activation = Activation::kSilu;
+  Experts experts;
+  /// The layers, ascending, that have no experts although other layers do.
+  std::vector<int32_t> dense_layers;
   Scales scales;
   SoftCaps soft_caps;
   std::optional<int32_t> bos_token;
@@ -168,6 +184,9 @@ inline int32_t rotated_elements(const ModelConfig& config) {
   return config.rotary_dim > 0 ? config.rotary_dim : config.head_dim;
 }
 
+/// Whether the feed-forward part of a layer is a mixture of experts.
+bool has_experts(const ModelConfig& config, int64_t layer);
+
 /// Checks a config. Throws Error(kBadInput), naming `where`, unless every size is positive, sensible and
 /// consistent with the others (heads divisible by kv_heads, an even head_dim, nothing absurdly large).
 void validate(const ModelConfig& config, const std::string& where);
@@ -178,9 +197,10 @@ void validate_layers(int32_t layers, const std::string& where);
 inline constexpr Architecture kArchitectures[] = {
     Architecture::kLlama,   Architecture::kMistral, Architecture::kQwen2, Architecture::kQwen3,
     Architecture::kSmolLm3, Architecture::kGranite, Architecture::kOlmo2, Architecture::kPhi3,
-    Architecture::kGemma2,  Architecture::kGemma3,  Architecture::kGlm4};
+    Architecture::kGemma2,  Architecture::kGemma3,  Architecture::kGlm4,  Architecture::kMixtral,
+    Architecture::kQwen3Moe};
 /// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3", "smollm3",
-/// "granite", "olmo2", "phi3", "gemma2", "gemma3_text" or "glm4".
+/// "granite", "olmo2", "phi3", "gemma2", "gemma3_text", "glm4", "mixtral" or "qwen3_moe".
 std::string architecture_name(Architecture architecture);
 
 /// Whether files in Hugging Face layout have `rope_interleaved` matrices.

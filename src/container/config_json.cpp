@@ -38,6 +38,15 @@ void visit_soft_caps(Caps& caps, Visit&& visit) {
   visit("logits", logits);
 }
 
+template <typename Experts, typename Visit>
+void visit_experts(Experts& experts, Visit&& visit) {
+  auto& [count, used, intermediate_size, normalized] = experts;
+  visit("count", count);
+  visit("used", used);
+  visit("intermediate_size", intermediate_size);
+  visit("normalized", normalized);
+}
+
 template <typename Factors, typename Visit>
 void visit_long_rope(Factors& factors, Visit&& visit) {
   auto& [short_factors, long_factors, attention_factor] = factors;
@@ -73,8 +82,8 @@ void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
          rms_norm_epsilon, rope_theta, window_rope_theta, rope_scaling, rotary_dim, rope_frequency_factors,
          rope_interleaved, fused_qkv, fused_gate_up, sliding_window, windowless_layers, unrotated_layers,
-         tied_embeddings, qkv_bias, head_norm, block_norms, norms_less_one, activation, scales, soft_caps,
-         bos_token, eos_tokens, origin, quantization] = config;
+         tied_embeddings, qkv_bias, head_norm, block_norms, norms_less_one, activation, experts, dense_layers,
+         scales, soft_caps, bos_token, eos_tokens, origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -102,6 +111,8 @@ void visit_config(Config& config, Visit&& visit) {
   visit("block_norms", block_norms);
   visit.unless_usual("norms_less_one", norms_less_one, false);
   visit("activation", activation);
+  visit.unless_usual("experts", experts, {});
+  visit.unless_usual("dense_layers", dense_layers, {});
   visit("scales", scales);
   visit("soft_caps", soft_caps);
   visit("bos_token", bos_token);
@@ -141,6 +152,10 @@ struct Writer {
     if (value == SoftCaps()) return;
     ordered_json& inner = out[name] = ordered_json::object();
     visit_soft_caps(value, Writer{inner});
+  }
+  void operator()(const char* name, const Experts& value) {
+    ordered_json& inner = out[name] = ordered_json::object();
+    visit_experts(value, Writer{inner});
   }
   /// Writes the factors, unless all are the usual ones.
   void operator()(const char* name, const Scales& value) {
@@ -231,6 +246,9 @@ class Reader {
   }
   void operator()(const char* name, SoftCaps& value) {
     read_object(name, [&](Reader& inner) { visit_soft_caps(value, inner); });
+  }
+  void operator()(const char* name, Experts& value) {
+    read_object(name, [&](Reader& inner) { visit_experts(value, inner); });
   }
   void operator()(const char* name, Scales& value) {
     read_object(name, [&](Reader& inner) { visit_scales(value, inner); });

@@ -112,7 +112,7 @@ DecoderWeights load_weights(const Container& container, const std::vector<std::o
                        .shape = {header.config.vocab_size, header.config.hidden_size},
                        .data = container.plane(header.embedding)};
   if (container.file != nullptr) weights.files.push_back(container.file);
-  weights.layers.resize(static_cast<size_t>(header.config.layers));
+  weights.layers = empty_layers(header.config);
   for (const StoredVector& vector : header.vectors) {
     const auto bytes = container.plane(vector.plane);
     Buffer<float> values(bytes.size() / sizeof(float));

@@ -31,13 +31,35 @@ constexpr double kRepeatedSeconds = 0.01;
 /// the costs may have been measured long ago.
 constexpr double kScaleRate = 0.1;
 
-/// The readings that the matrices of a layer are read in, which can differ in one model.
+/// The readings that the matrices of a layer are read in, which can differ in one model; of experts, those of
+/// the first.
 std::string layer_readings(const LayerWeights& layer, Reading reading) {
+  const bool experts = !layer.experts.empty();
+  const LinearWeight& gate_up = experts ? layer.experts.front().gate_up : layer.gate_up;
+  const LinearWeight& down = experts ? layer.experts.front().down : layer.down;
   std::string names;
-  for (const LinearWeight* const matrix : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
+  for (const LinearWeight* const matrix : {&layer.qkv, &layer.output, &gate_up, &down}) {
     names += fmt::format("{}{}", names.empty() ? "" : " ", reading_name(matrix->resolve(reading)));
   }
   return names;
+}
+
+/// What a key says of experts; nothing of a model without them.
+std::string experts_text(const ModelConfig& config) {
+  const Experts& experts = config.experts;
+  if (experts.count == 0) return "";
+  return fmt::format(", {} of {} experts {} wide in all but {} layers", experts.used, experts.count,
+                     experts.intermediate_size, config.dense_layers.size());
+}
+
+/// Some tokens that differ. Equal ones would go through the same experts, and a pass over many rows would
+/// read fewer weights than with the rows of a text.
+std::vector<int32_t> different_tokens(int64_t count, int32_t vocabulary) {
+  std::vector<int32_t> tokens(static_cast<size_t>(count));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = static_cast<int32_t>(i * 7919 % static_cast<size_t>(vocabulary));
+  }
+  return tokens;
 }
 
 /// The weight of one pass in the average number of rows of other sequences.
@@ -111,7 +133,8 @@ PassCosts measure_pass_costs(Evaluator& evaluator, const PassKind& kind,
                              const std::function<void(double)>& progress) {
   constexpr auto kSizes = PassCosts::kRows.size();
   DenseCache cache(evaluator.decoder().cache_shape(), kContext + PassCosts::kRows.back());
-  std::vector<int32_t> tokens(static_cast<size_t>(kContext + PassCosts::kRows.back()), 0);
+  const std::vector<int32_t> tokens =
+      different_tokens(kContext + PassCosts::kRows.back(), evaluator.decoder().config().vocab_size);
   evaluator.evaluate({tokens.data(), static_cast<size_t>(kContext)}, 0, 0, kind, cache);
   std::array<std::vector<double>, kSizes> times;
   const auto start = std::chrono::steady_clock::now();
@@ -148,12 +171,12 @@ std::string pass_costs_key(const Evaluator& evaluator, const PassKind& kind) {
   const LinearWeight& head = kind.head != nullptr ? *kind.head : evaluator.decoder().weights().head;
   return fmt::format(
       "verbatim {}; {}; {}; {} threads; {} wide, {} deep, {} layers, {}/{} heads of {}, {} tokens; {}, "
-      "layers in {}, {}, scheme {}",
+      "layers in {}, {}{}, scheme {}",
       version(), cpu_features().model_name, kernels().name, evaluator.threads(), config.hidden_size,
       config.intermediate_size, kind.layers > 0 ? kind.layers : config.layers, config.heads, config.kv_heads,
       config.head_dim, head.columns, reading_name(head.resolve(kind.reading)),
       layer_readings(evaluator.decoder().weights().layers.front(), kind.reading),
-      activation_name(config.activation), scheme_name(config.quantization));
+      activation_name(config.activation), experts_text(config), scheme_name(config.quantization));
 }
 
 PassCosts pass_costs(Evaluator& evaluator, const PassKind& kind,

@@ -46,13 +46,16 @@ int64_t draft_cache_bytes(const Recipe& recipe, const ModelConfig& model, const 
 int64_t pass_workspace_bytes(const ModelConfig& config, int64_t rows) {
   const int64_t queries = int64_t{config.heads} * config.head_dim;
   const int64_t with_keys = queries + 2 * int64_t{config.kv_heads} * config.head_dim;
-  const int64_t widest =
-      std::max({with_keys, int64_t{config.hidden_size}, 2 * int64_t{config.intermediate_size}});
-  const int64_t gathered = packed_inputs(config, std::max(queries, int64_t{config.intermediate_size}));
+  const Experts& experts = config.experts;
+  const int64_t inner = std::max(config.intermediate_size, experts.intermediate_size);
+  const int64_t widest = std::max({with_keys, int64_t{config.hidden_size}, 2 * inner});
+  const int64_t gathered = packed_inputs(config, std::max(queries, inner));
   const int64_t arranged = config.quantization == QuantizationScheme::kAtom ? gathered : 0;
   const int64_t hidden = packed_inputs(config, config.hidden_size);
   const int64_t angles = int64_t{config.head_dim} * (config.window_rope_theta != 0.0f ? 2 : 1);
-  const int64_t floats = 2 * hidden + widest + gathered + arranged + angles;
+  // The inputs and the results of experts, the scores of all, and what is kept of those that a row chose.
+  const int64_t mixture = experts.count == 0 ? 0 : 2 * hidden + 2 * experts.count + 4 * experts.used;
+  const int64_t floats = 2 * hidden + widest + gathered + arranged + angles + mixture;
   return rows * (floats * int64_t{sizeof(float)} + (queries + 2 * gathered) * int64_t{sizeof(BFloat16)});
 }
 

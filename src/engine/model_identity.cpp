@@ -46,6 +46,7 @@ ReadWeights read_weights(const DecoderWeights& weights, Reading reading) {
           &layer.gate_up_order, &layer.down_order}) {
       read.add("vector", *vector);
     }
+    if (layer.router.size() > 0) read.add("router", layer.router);
   }
   read.add("final norm", weights.final_norm);
   read.add("head order", weights.head_order);

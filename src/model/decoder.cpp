@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "formats/pack_linear.h"
 #include "model/forward_pass.h"
 
 namespace verbatim {
@@ -95,21 +96,30 @@ void Decoder::ForwardPass::layer(int64_t index) {
   transform(decoder.head_transform_, heads, config.head_dim);
   add_to_stream(multiply(weights.output, weights.output_order, heads), weights.attention_end_norm);
 
-  const Matrix<float> gate_up =
-      multiply(weights.gate_up, weights.gate_up_order, read_stream(weights.mlp_norm));
-  const int64_t inner_width = round_up<int64_t>(config.intermediate_size, kInnerStep);
-  const Matrix<float> activated(work.gathered.data(), count, inner_width);
-  each_row([&](int64_t r) { activate(gate_up.row(r), activated.row(r)); });
-  clear_padding(activated, config.intermediate_size);
-  transform(decoder.inner_transform_, activated, 1);
-  add_to_stream(multiply(weights.down, weights.down_order, activated), weights.mlp_end_norm);
+  const Matrix<const float> x = read_stream(weights.mlp_norm);
+  add_to_stream(weights.experts.empty() ? feed_forward(weights.gate_up, weights.gate_up_order, weights.down,
+                                                       weights.down_order, x)
+                                        : experts(index, x),
+                weights.mlp_end_norm);
 }
 
-/// Computes out = activation(gate) · up. Gate and up lie side by side, so the last step may read beyond one
-/// into the other; numbers that it writes beyond the end are cleared with the padding.
-void Decoder::ForwardPass::activate(float* gate_up, float* out) const {
+Matrix<float> Decoder::ForwardPass::feed_forward(const LinearWeight& gate_up,
+                                                 const Buffer<float>& gate_up_order, const LinearWeight& down,
+                                                 const Buffer<float>& down_order, Matrix<const float> x) {
+  const int64_t inner = gate_up.columns / 2;
+  const Matrix<float> both = multiply(gate_up, gate_up_order, x);
+  const Matrix<float> activated(work.gathered.data(), x.rows, round_up<int64_t>(inner, kInnerStep));
+  each_of(x.rows, [&](int64_t r) { activate(both.row(r), inner, activated.row(r)); });
+  clear_padding(activated, inner);
+  transform(decoder.inner_transform_, activated, 1);
+  return multiply(down, down_order, activated);
+}
+
+/// Gate and up lie side by side, so the last step may read beyond one into the other; numbers that it writes
+/// beyond the end are cleared with the padding.
+void Decoder::ForwardPass::activate(float* gate_up, int64_t inner, float* out) const {
   const auto gate = config.activation == Activation::kSilu ? kernel.silu_gate : kernel.gelu_gate;
-  gate(gate_up, gate_up + config.intermediate_size, round_up<int64_t>(config.intermediate_size, 16), out);
+  gate(gate_up, gate_up + inner, round_up<int64_t>(inner, 16), out);
 }
 
 Matrix<const float> Decoder::ForwardPass::logits(std::span<const int32_t> wanted) {
@@ -144,11 +154,33 @@ std::vector<LayerKind> layer_kinds(const ModelConfig& config) {
   return kinds;
 }
 
+namespace {
+
+/// The routers of all layers as matrices in F32, whatever the formats of other matrices: two experts whose
+/// scores are close must not change places by rounding.
+std::vector<LinearWeight> routers_of(const ModelConfig& config, const DecoderWeights& weights) {
+  std::vector<LinearWeight> routers(weights.layers.size());
+  ThreadTeam team(1);
+  for (size_t i = 0; i < routers.size(); ++i) {
+    const LayerWeights& layer = weights.layers[i];
+    if (layer.experts.empty()) continue;
+    const auto rows = [&layer](int64_t expert, std::span<float> row) {
+      std::copy_n(layer.router.data() + expert * std::ssize(row), row.size(), row.data());
+    };
+    routers[i] =
+        pack_linear(config.experts.count, config.hidden_size, rows, {.formats = {Format::kF32}}, team).weight;
+  }
+  return routers;
+}
+
+}  // namespace
+
 Decoder::Decoder(const ModelConfig& config, DecoderWeights weights)
     : config_(config),
       weights_(std::move(weights)),
       ropes_(RotaryEmbedding::all_of(config)),
-      kinds_(layer_kinds(config)) {
+      kinds_(layer_kinds(config)),
+      routers_(routers_of(config_, weights_)) {
   if (config_.quantization != QuantizationScheme::kQuarot) return;
   head_transform_.emplace(config_.heads);
   inner_transform_.emplace(config_.intermediate_size);
@@ -156,15 +188,36 @@ Decoder::Decoder(const ModelConfig& config, DecoderWeights weights)
 
 namespace {
 
+/// Makes room for the experts of a pass of `rows` rows.
+void reserve_experts(ExpertWorkspace& work, const ModelConfig& config, int64_t rows) {
+  const Experts& experts = config.experts;
+  if (experts.count == 0) return;
+  const auto chosen = static_cast<size_t>(rows * experts.used);
+  work.scores = Buffer<float>(static_cast<size_t>(rows * round_up<int64_t>(experts.count, kPanelWidth)));
+  work.order.resize(static_cast<size_t>(rows * experts.count));
+  work.chosen.resize(chosen);
+  work.weights.resize(chosen);
+  work.rows.resize(chosen);
+  work.groups.resize(static_cast<size_t>(experts.count) + 1);
+  const int64_t width = round_up<int64_t>(config.hidden_size, kInnerStep);
+  work.gathered = Buffer<float>(static_cast<size_t>(rows * width));
+  work.sums = Buffer<float>(static_cast<size_t>(rows * width));
+}
+
 /// Makes room for a pass of `rows` rows, `logits_rows` of which want logits.
 void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWeights& weights, int64_t rows,
              int64_t logits_rows, int members) {
-  const LayerWeights& layer = weights.layers.front();
-  const int64_t head_width = round_up<int64_t>(config.head_dim, kQueryStep);
-  const int64_t widest = std::max({layer.qkv.padded_columns(), layer.output.padded_columns(),
-                                   layer.gate_up.padded_columns(), layer.down.padded_columns()});
-  const int64_t gathered = std::max(layer.output.padded_k(), layer.down.padded_k());
   if (rows > work.rows) {
+    const LayerWeights& layer = weights.layers.front();
+    const int64_t head_width = round_up<int64_t>(config.head_dim, kQueryStep);
+    int64_t widest = 0;
+    int64_t gathered = 0;
+    for (const LayerWeights& each : weights.layers) {
+      each_matrix(each, [&](const LinearWeight& matrix) {
+        widest = std::max(widest, matrix.padded_columns());
+        if (&matrix != &each.qkv) gathered = std::max(gathered, matrix.padded_k());
+      });
+    }
     work.rows = 0;  // while some of it may be missing
     work.hidden = Buffer<float>(static_cast<size_t>(rows * layer.qkv.padded_k()));
     work.normed = Buffer<float>(static_cast<size_t>(rows * layer.qkv.padded_k()));
@@ -181,6 +234,7 @@ void reserve(DecoderWorkspace& work, const ModelConfig& config, const DecoderWei
     work.sine = Buffer<float>(static_cast<size_t>(ropes * rows * config.head_dim / 2));
     work.positions = Buffer<int32_t>(static_cast<size_t>(rows));
     work.linear.reserve(rows, std::max<int64_t>(config.hidden_size, gathered), members);
+    reserve_experts(work.experts, config, rows);
     work.rows = rows;
   }
   work.logits.reserve(static_cast<size_t>(logits_rows * weights.head.padded_columns()));

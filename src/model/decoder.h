@@ -59,6 +59,24 @@ struct LayerKind {
 /// The kinds of all layers of a model.
 std::vector<LayerKind> layer_kinds(const ModelConfig& config);
 
+/// A row of a pass and the weight of one expert that it goes through.
+struct ExpertRow {
+  int32_t row;
+  float weight;
+};
+
+/// The buffers of a layer's mixture of experts.
+struct ExpertWorkspace {
+  Buffer<float> scores;         // [rows][experts, padded]: what the router gives
+  std::vector<int32_t> order;   // [rows][experts]: room for choosing
+  std::vector<int32_t> chosen;  // [rows][used]: the experts of each row, ascending
+  std::vector<float> weights;   // [rows][used]: their weights
+  std::vector<ExpertRow> rows;  // [rows × used]: grouped by expert, ascending by expert and by row
+  std::vector<size_t> groups;   // by expert: the first of its rows in `rows`; one more: their number
+  Buffer<float> gathered;       // [rows][hidden]: the inputs of an expert
+  Buffer<float> sums;           // [rows][hidden]: what the experts gave so far
+};
+
 /// The buffers of a pass. They are kept from one pass to the next, so that decoding does not allocate. Each
 /// thread that runs passes has its own.
 struct DecoderWorkspace {
@@ -74,6 +92,7 @@ struct DecoderWorkspace {
   Buffer<float> sine;         // [rotary embedding][rows][half]
   Buffer<int32_t> positions;  // [rows]
   LinearWorkspace linear;
+  ExpertWorkspace experts;
   std::vector<AttentionScratch> attention;  // one per member of the team
   std::vector<RowBlock> blocks;             // the blocks of rows of the pass
   std::vector<Branches> branches;           // the first `branched`: the trees of the pass
@@ -90,7 +109,7 @@ struct DecoderWorkspace {
 };
 
 /// A decoder-only transformer (Llama, Mistral, Qwen2, Qwen3, SmolLM3, Granite, OLMo 2, Phi-3, Gemma 2 and 3,
-/// GLM-4) as a list of operations over rows.
+/// GLM-4, Mixtral, Qwen3-MoE) as a list of operations over rows.
 class Decoder {
  public:
   Decoder(const ModelConfig& config, DecoderWeights weights);
@@ -131,6 +150,7 @@ class Decoder {
   DecoderWeights weights_;
   std::vector<RotaryEmbedding> ropes_;  // that of layers with a window second, if they have one of their own
   std::vector<LayerKind> kinds_;        // by layer
+  std::vector<LinearWeight> routers_;   // by layer, in F32; without stores in layers without experts
   // The transforms of QuaRot: across the heads, and of the input of `down`.
   std::optional<Hadamard> head_transform_;
   std::optional<Hadamard> inner_transform_;

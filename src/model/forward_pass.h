@@ -61,13 +61,25 @@ struct Decoder::ForwardPass {
   Matrix<const float> read_stream(const Buffer<float>& norm);
   void add_to_stream(Matrix<float> y, const Buffer<float>& norm);
   void layer(int64_t index);
-  void activate(float* gate_up, float* out) const;
+  /// Computes out = activation(gate) · up for `inner` numbers of each.
+  void activate(float* gate_up, int64_t inner, float* out) const;
+  /// Returns the result of gate, up and down matrices for rows of inputs, in `work.projected`.
+  Matrix<float> feed_forward(const LinearWeight& gate_up, const Buffer<float>& gate_up_order,
+                             const LinearWeight& down, const Buffer<float>& down_order,
+                             Matrix<const float> x);
   Matrix<const float> logits(std::span<const int32_t> wanted);
 
   /// The place of the angles of a row in the workspace's cosines and sines.
   int64_t angles_at(size_t rope, int64_t r) const {
     return (static_cast<int64_t>(rope) * count + r) * decoder.rope().half();
   }
+
+  // The operations of a mixture of experts (experts.cpp).
+
+  /// Returns the sum of what the experts of each row give, in `work.experts`.
+  Matrix<float> experts(int64_t layer_index, Matrix<const float> x);
+  /// Chooses the experts of each row and groups the rows by expert.
+  void route(const LinearWeight& router, Matrix<const float> x);
 
   // The operations on heads (heads.cpp).
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "checkpoint/block_norms.h"
+#include "checkpoint/expert_names.h"
 #include "formats/pack_linear.h"
 #include "formats/tile_codes.h"
 
@@ -181,15 +182,53 @@ std::vector<WeightPart> gate_up_parts(const ModelConfig& config, const std::stri
   return {{prefix + "gate_proj.weight", inner, false}, {prefix + "up_proj.weight", inner, false}};
 }
 
-/// Splits a name "layers.<index>.<rest>" into the layer and the rest.
+/// Adds the matrices of the feed-forward part of a layer.
+void add_feed_forward(std::vector<MatrixSpec>& specs, const ModelConfig& config, int32_t layer,
+                      const LayerNames& name) {
+  const int64_t hidden = config.hidden_size;
+  if (!has_experts(config, layer)) {
+    specs.push_back({name.engine + "gate_up", hidden, gate_up_parts(config, name.layer + "mlp.")});
+    specs.push_back({name.engine + "down",
+                     config.intermediate_size,
+                     {{name.layer + "mlp.down_proj.weight", hidden, false}}});
+    return;
+  }
+  const ExpertNames names = expert_names(config);
+  const int64_t inner = config.experts.intermediate_size;
+  for (int32_t e = 0; e < config.experts.count; ++e) {
+    const std::string expert = fmt::format("{}experts.{}.", name.engine, e);
+    const auto tensor = [&](std::string_view matrix) { return name.layer + names.weight(e, matrix); };
+    specs.push_back(
+        {expert + "gate_up", hidden, {{tensor(names.gate), inner, false}, {tensor(names.up), inner, false}}});
+    specs.push_back({expert + "down", inner, {{tensor(names.down), hidden, false}}});
+  }
+}
+
+/// The router of a layer: a part for each expert.
+VectorSpec router_spec(const ModelConfig& config, const LayerNames& name) {
+  VectorSpec spec{name.engine + "router", {}};
+  const std::string tensor = name.layer + expert_names(config).router_weight();
+  for (int32_t e = 0; e < config.experts.count; ++e) {
+    spec.parts.push_back({tensor, config.hidden_size, false, e, config.experts.count});
+  }
+  return spec;
+}
+
+/// Splits a name "<list>.<index>.<rest>" into the element of the list and the rest. Returns null for another
+/// name, or where there is no such element.
+template <typename Element>
+Element* element_of(std::vector<Element>& list, std::string_view prefix, const std::string& name,
+                    std::string& rest) {
+  if (!name.starts_with(prefix)) return nullptr;
+  const size_t dot = name.find('.', prefix.size());
+  const auto index = static_cast<size_t>(std::stoul(name.substr(prefix.size())));
+  if (dot == std::string::npos || index >= list.size()) return nullptr;
+  rest = name.substr(dot + 1);
+  return &list[index];
+}
+
 LayerWeights* layer_of(DecoderWeights& weights, const std::string& name, std::string& member) {
-  constexpr std::string_view kPrefix = "layers.";
-  if (!name.starts_with(kPrefix)) return nullptr;
-  const size_t dot = name.find('.', kPrefix.size());
-  const auto index = static_cast<size_t>(std::stoul(name.substr(kPrefix.size())));
-  if (dot == std::string::npos || index >= weights.layers.size()) return nullptr;
-  member = name.substr(dot + 1);
-  return &weights.layers[index];
+  return element_of(weights.layers, "layers.", name, member);
 }
 
 }  // namespace
@@ -221,7 +260,6 @@ std::optional<int64_t> ordered_inputs(const ModelConfig& config, const std::stri
 
 std::vector<MatrixSpec> matrix_specs(const ModelConfig& config) {
   const int64_t hidden = config.hidden_size;
-  const int64_t inner = config.intermediate_size;
   const int64_t query_rows = int64_t{config.heads} * config.head_dim;
   std::vector<MatrixSpec> specs;
   for (int32_t i = 0; i < config.layers; ++i) {
@@ -229,8 +267,7 @@ std::vector<MatrixSpec> matrix_specs(const ModelConfig& config) {
     specs.push_back({name.engine + "qkv", hidden, qkv_parts(config, name.attention)});
     specs.push_back(
         {name.engine + "output", query_rows, {{name.attention + "o_proj.weight", hidden, false}}});
-    specs.push_back({name.engine + "gate_up", hidden, gate_up_parts(config, name.layer + "mlp.")});
-    specs.push_back({name.engine + "down", inner, {{name.layer + "mlp.down_proj.weight", hidden, false}}});
+    add_feed_forward(specs, config, i, name);
   }
   specs.push_back({"head",
                    hidden,
@@ -271,6 +308,7 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
                        {{name.attention + "k_norm.weight", whole ? kv_rows : config.head_dim, interleaved}}});
     }
     add_norm("mlp_norm", norms.before_mlp);
+    if (has_experts(config, i)) specs.push_back(router_spec(config, name));
     add_norm("mlp_end_norm", norms.after_mlp);
   }
   specs.push_back({"final_norm", {{"model.norm.weight", hidden, false}}});
@@ -296,6 +334,16 @@ std::vector<std::optional<Format>> parse_formats(const std::vector<std::string>&
   return formats;
 }
 
+std::vector<LayerWeights> empty_layers(const ModelConfig& config) {
+  std::vector<LayerWeights> layers(static_cast<size_t>(config.layers));
+  for (int32_t i = 0; i < config.layers; ++i) {
+    if (has_experts(config, i)) {
+      layers[static_cast<size_t>(i)].experts.resize(static_cast<size_t>(config.experts.count));
+    }
+  }
+  return layers;
+}
+
 LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name) {
   if (name == "head") return weights.head;
   std::string member;
@@ -304,6 +352,11 @@ LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name) {
     if (member == "output") return layer->output;
     if (member == "gate_up") return layer->gate_up;
     if (member == "down") return layer->down;
+    std::string matrix;
+    if (ExpertWeights* const expert = element_of(layer->experts, "experts.", member, matrix)) {
+      if (matrix == "gate_up") return expert->gate_up;
+      if (matrix == "down") return expert->down;
+    }
   }
   fail(ErrorKind::kUsage, "a decoder has no matrix {}", name);
 }
@@ -320,6 +373,7 @@ Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
     if (member == "query_norm") return layer->query_norm;
     if (member == "key_norm") return layer->key_norm;
     if (member == "mlp_norm") return layer->mlp_norm;
+    if (member == "router") return layer->router;
     if (member == "qkv_order") return layer->qkv_order;
     if (member == "output_order") return layer->output_order;
     if (member == "gate_up_order") return layer->gate_up_order;
@@ -377,10 +431,14 @@ Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
   const HeadSizes head = head_sizes(checkpoint.config);
   size_t offset = 0;
   for (const WeightPart& part : spec.parts) {
-    const TensorView& tensor = checkpoint.tensor(part.tensor, {part.rows});
+    const TensorView& tensor = part.tensor_rows > 0
+                                   ? checkpoint.tensor(part.tensor, {part.tensor_rows, part.rows})
+                                   : checkpoint.tensor(part.tensor, {part.rows});
     std::vector<float> stored(static_cast<size_t>(part.rows));
-    tensor.read_row(0, stored);
-    if (!all_finite(stored)) not_finite.push_back(part.tensor);
+    tensor.read_row(part.first, stored);
+    if (!all_finite(stored) && (not_finite.empty() || not_finite.back() != part.tensor)) {
+      not_finite.push_back(part.tensor);
+    }
     for (int64_t r = 0; r < part.rows; ++r) {
       values[offset + static_cast<size_t>(r)] =
           stored[static_cast<size_t>(source_row(part, head, r))] + spec.added;
@@ -414,10 +472,7 @@ double bits_per_weight(const DecoderWeights& weights, Reading reading) {
     bytes += operations(store.format).bytes_read(store, matrix.resolve(reading));
     count += matrix.columns * matrix.k;
   };
-  for (const LayerWeights& layer : weights.layers) {
-    for (const LinearWeight* matrix : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) add(*matrix);
-  }
-  add(weights.head);
+  each_matrix(weights, add);
   return 8.0 * static_cast<double>(bytes) / static_cast<double>(count);
 }
 
@@ -426,7 +481,7 @@ DecoderWeights pack_weights(const Checkpoint& checkpoint, const LoadOptions& opt
   DecoderWeights weights;
   weights.embedding = embedding_of(checkpoint);
   weights.files = checkpoint.files;
-  weights.layers.resize(static_cast<size_t>(checkpoint.config.layers));
+  weights.layers = empty_layers(checkpoint.config);
   for (const VectorSpec& spec : vector_specs(checkpoint.config)) {
     vector_of(weights, spec.name) = read_vector(checkpoint, spec, not_finite);
   }

@@ -15,6 +15,12 @@
 
 namespace verbatim {
 
+/// The matrices of one expert.
+struct ExpertWeights {
+  LinearWeight gate_up;  ///< the gate matrix and the up matrix, one below the other
+  LinearWeight down;
+};
+
 /// The weights of one transformer layer. Matrices that read the same input are packed as one.
 struct LayerWeights {
   // The norms before and after the two parts of the layer; those that the model does not have are empty
@@ -29,8 +35,11 @@ struct LayerWeights {
       query_norm;  ///< the norm of queries before rotation; empty without one (ModelConfig::head_norm)
   Buffer<float> key_norm;  ///< the norm of keys before rotation; empty without one
   LinearWeight output;
+  // The feed-forward part: two matrices, or else the router and the experts that it chooses from.
   LinearWeight gate_up;  ///< the gate matrix and the up matrix, one below the other
   LinearWeight down;
+  Buffer<float> router;  ///< [experts][hidden]
+  std::vector<ExpertWeights> experts;
   // The order of each matrix's inputs, in models prepared with Atom: see packed_inputs().
   Buffer<float> qkv_order = {};
   Buffer<float> output_order = {};
@@ -48,20 +57,30 @@ struct DecoderWeights {
   Buffer<float> head_order = {};
 };
 
-/// Calls visit(matrix) on every matrix that a pass multiplies with, the output matrix last.
+/// Calls visit(matrix) on every matrix of a layer that a pass may multiply with, in the order of their specs.
 template <typename Visit>
-void each_matrix(const DecoderWeights& weights, Visit&& visit) {
-  for (const LayerWeights& layer : weights.layers) {
-    visit(layer.qkv);
-    visit(layer.output);
+void each_matrix(const LayerWeights& layer, Visit&& visit) {
+  visit(layer.qkv);
+  visit(layer.output);
+  if (layer.experts.empty()) {
     visit(layer.gate_up);
     visit(layer.down);
   }
+  for (const ExpertWeights& expert : layer.experts) {
+    visit(expert.gate_up);
+    visit(expert.down);
+  }
+}
+
+/// Calls visit(matrix) on every matrix that a pass may multiply with, the output matrix last.
+template <typename Visit>
+void each_matrix(const DecoderWeights& weights, Visit&& visit) {
+  for (const LayerWeights& layer : weights.layers) each_matrix(layer, visit);
   visit(weights.head);
 }
 
 /// The part of a packed matrix or vector that one tensor of the checkpoint makes: some of the matrix's
-/// columns, or a piece of the vector.
+/// columns, or a piece of the vector. A piece with `tensor_rows` is row `first` of a matrix.
 struct WeightPart {
   std::string tensor;
   int64_t rows = 0;
@@ -77,7 +96,8 @@ struct MatrixSpec {
   std::vector<WeightPart> parts;
   int64_t columns() const;
 };
-/// A vector of the decoder, in floats: its name and the tensors that it is made of.
+/// A vector of the decoder, in floats: its name and the tensors that it is made of. The router of a mixture
+/// of experts is one, row after row.
 struct VectorSpec {
   std::string name;  ///< "layers.3.mlp_norm"
   std::vector<WeightPart> parts;
@@ -98,8 +118,10 @@ int64_t packed_inputs(const ModelConfig& config, int64_t inputs);
 std::vector<MatrixSpec> matrix_specs(const ModelConfig& config);
 /// All vectors of a decoder: those of the layers, in order, then all others.
 std::vector<VectorSpec> vector_specs(const ModelConfig& config);
-/// The matrix with a name (MatrixSpec); `weights.layers` must have its size. Throws Error(kUsage) for an
-/// unknown name.
+/// The layers of a decoder before their weights are there, each with as many experts as it has.
+std::vector<LayerWeights> empty_layers(const ModelConfig& config);
+/// The matrix with a name (MatrixSpec); `weights.layers` must have its size (empty_layers()). Throws
+/// Error(kUsage) for an unknown name.
 LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name);
 /// The vector with a name (VectorSpec); `weights.layers` must have its size. Throws Error(kUsage) for an
 /// unknown name.

@@ -7,8 +7,18 @@ double flops_per_row(const LinearWeight& weight) {
 }
 
 double flops_per_row(const Decoder& decoder) {
-  double operations = 0;
-  each_matrix(decoder.weights(), [&](const LinearWeight& weight) { operations += flops_per_row(weight); });
+  const Experts& experts = decoder.config().experts;
+  double operations = flops_per_row(decoder.weights().head);
+  for (const LayerWeights& layer : decoder.weights().layers) {
+    double all = 0;
+    each_matrix(layer, [&](const LinearWeight& weight) { all += flops_per_row(weight); });
+    operations += all;
+    if (layer.experts.empty()) continue;
+    // All experts of a layer have the same sizes.
+    const ExpertWeights& expert = layer.experts.front();
+    operations -=
+        (experts.count - experts.used) * (flops_per_row(expert.gate_up) + flops_per_row(expert.down));
+  }
   return operations;
 }
 

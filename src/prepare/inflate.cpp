@@ -12,6 +12,7 @@
 #include "base/memory_map.h"
 #include "base/new_folder.h"
 #include "checkpoint/block_norms.h"
+#include "checkpoint/expert_names.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/safetensors_writer.h"
@@ -50,8 +51,7 @@ class Planner {
     const std::string embedding = "model.embed_tokens.weight";
     add(embedding, embedding, {.column_copies = width_});
     for (size_t i = 0; i < layers.size(); ++i) {
-      add_layer(fmt::format("model.layers.{}.", i), fmt::format("model.layers.{}.", layers[i].source),
-                layers[i].adds_nothing);
+      add_layer(static_cast<int32_t>(i), layers[i]);
     }
     // A tied output matrix is the embedding, which cannot be divided; the norm before it can.
     add("model.norm.weight", "model.norm.weight", {.column_copies = width_, .divide = tied});
@@ -82,13 +82,16 @@ class Planner {
                       change.zero});
   }
 
-  void add_layer(const std::string& prefix, const std::string& from, bool adds_nothing) {
+  void add_layer(int32_t layer, const InflatedLayer& made) {
+    const std::string prefix = fmt::format("model.layers.{}.", layer);
+    const std::string from = fmt::format("model.layers.{}.", made.source);
     const auto add_part = [&](const std::string& name, const Change& change) {
       add(prefix + name, from + name, change);
     };
     const Change vector = {.column_copies = width_};
     const Change inner = {.row_copies = width_, .column_copies = width_, .divide = true};
-    const Change last = {.row_copies = width_, .column_copies = width_, .divide = true, .zero = adds_nothing};
+    const Change last = {
+        .row_copies = width_, .column_copies = width_, .divide = true, .zero = made.adds_nothing};
     const BlockNormNames norms = block_norm_names(checkpoint_.config);
     for (const std::string_view norm :
          {norms.before_attention, norms.after_attention, norms.before_mlp, norms.after_mlp}) {
@@ -118,6 +121,17 @@ class Planner {
       }
     }
     add_part("self_attn.o_proj.weight", last);
+    if (has_experts(config, made.source)) {
+      // There are as many experts as before, each wider, with the same scores.
+      const ExpertNames names = expert_names(config);
+      add_part(names.router_weight(), {.column_copies = width_, .divide = true});
+      for (int32_t e = 0; e < config.experts.count; ++e) {
+        add_part(names.weight(e, names.gate), inner);
+        add_part(names.weight(e, names.up), inner);
+        add_part(names.weight(e, names.down), last);
+      }
+      return;
+    }
     if (config.fused_gate_up) {
       add_fused("mlp.gate_up_proj.weight", {config.intermediate_size, config.intermediate_size});
     } else {

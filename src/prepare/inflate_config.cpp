@@ -93,6 +93,11 @@ std::string inflated_config(std::string_view config_json, const Checkpoint& chec
     }
     fields["no_rope_layers"] = rotates;
   }
+  if (config.architecture == Architecture::kQwen3Moe && config.experts.count > 0) {
+    fields["moe_intermediate_size"] = config.experts.intermediate_size * width;
+    fields["decoder_sparse_step"] = 1;
+    fields["mlp_only_layers"] = inflated_list(config.dense_layers, layers);
+  }
   fields[kInflatedKey] = {{"from", name_of(checkpoint.path)}, {"width", width}, {"depth", depth}};
   return fields.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -140,6 +140,10 @@ std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std:
         "commute with; choose another scheme",
         checkpoint.path.string());
   }
+  if (checkpoint.config.experts.count > 0 && options.scheme != QuantizationScheme::kRtn) {
+    bad_input("{}: it is a mixture of experts, which of the schemes rtn alone knows; choose that",
+              checkpoint.path.string());
+  }
   const Preparation preparation = prepare(checkpoint, options, team);
   if (options.cancelled && options.cancelled()) return std::nullopt;
   const PreparedEmbedding embedding = prepare_embedding(embedding_of(checkpoint), preparation);

@@ -5,6 +5,7 @@
 
 #include "base/available_memory.h"
 #include "base/error.h"
+#include "checkpoint/expert_names.h"
 #include "formats/format.h"
 
 namespace verbatim {
@@ -127,8 +128,10 @@ Names Recipe::draft_model_formats() const {
 }
 
 WeightSource weight_source(const Checkpoint& checkpoint) {
-  const bool bf16 = std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [](const auto& named) {
-    return named.second.shape.size() < 2 || named.second.dtype == DType::kBF16;
+  // Routers have no formats: they are in F32, and so are they in many files.
+  const bool bf16 = std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [&](const auto& named) {
+    return named.second.shape.size() < 2 || named.second.dtype == DType::kBF16 ||
+           is_router(checkpoint.config, named.first);
   });
   int64_t weights = 0;
   for (const auto& [name, tensor] : checkpoint.tensors) {

@@ -54,6 +54,10 @@ ModelReport report_checkpoint(const Checkpoint& checkpoint) {
   report.kv_heads = config.kv_heads;
   report.head_dim = config.head_dim;
   report.intermediate_size = config.intermediate_size;
+  report.experts = config.experts.count;
+  report.experts_used = config.experts.used;
+  report.expert_intermediate_size = config.experts.intermediate_size;
+  report.dense_layers = config.dense_layers;
   report.vocab_size = config.vocab_size;
   report.context = config.context;
   report.rope_theta = config.rope_theta;

@@ -8,6 +8,7 @@
 
 #include "attention/attention.h"
 #include "base/matrix.h"
+#include "checkpoint/expert_names.h"
 #include "engine/memory_check.h"
 #include "kernels/kernel_table.h"
 #include "tools/inspect_packed.h"
@@ -43,6 +44,27 @@ void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint,
   estimate.mxfp4 += weights / 2 + weights / kInnerStep;
 }
 
+/// Adds the matrices of the feed-forward part of a layer.
+void add_feed_forward(MemoryEstimate& estimate, const Checkpoint& checkpoint, int32_t layer) {
+  const ModelConfig& config = checkpoint.config;
+  const std::string prefix = fmt::format("model.layers.{}.", layer);
+  if (has_experts(config, layer)) {
+    const ExpertNames names = expert_names(config);
+    for (int32_t e = 0; e < config.experts.count; ++e) {
+      add_matrix(estimate, checkpoint,
+                 {prefix + names.weight(e, names.gate), prefix + names.weight(e, names.up)});
+      add_matrix(estimate, checkpoint, {prefix + names.weight(e, names.down)});
+    }
+    return;
+  }
+  if (config.fused_gate_up) {
+    add_matrix(estimate, checkpoint, {prefix + "mlp.gate_up_proj.weight"});
+  } else {
+    add_matrix(estimate, checkpoint, {prefix + "mlp.gate_proj.weight", prefix + "mlp.up_proj.weight"});
+  }
+  add_matrix(estimate, checkpoint, {prefix + "mlp.down_proj.weight"});
+}
+
 /// The part that the config alone decides: the keys and values.
 MemoryEstimate estimate_cache(const ModelConfig& config) {
   MemoryEstimate estimate;
@@ -58,20 +80,14 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
   MemoryEstimate estimate = estimate_cache(config);
   for (int32_t layer = 0; layer < config.layers; ++layer) {
     const std::string attention = fmt::format("model.layers.{}.self_attn.", layer);
-    const std::string mlp = fmt::format("model.layers.{}.mlp.", layer);
     if (config.fused_qkv) {
       add_matrix(estimate, checkpoint, {attention + "qkv_proj.weight"});
     } else {
       add_matrix(estimate, checkpoint,
                  {attention + "q_proj.weight", attention + "k_proj.weight", attention + "v_proj.weight"});
     }
-    if (config.fused_gate_up) {
-      add_matrix(estimate, checkpoint, {mlp + "gate_up_proj.weight"});
-    } else {
-      add_matrix(estimate, checkpoint, {mlp + "gate_proj.weight", mlp + "up_proj.weight"});
-    }
     add_matrix(estimate, checkpoint, {attention + "o_proj.weight"});
-    add_matrix(estimate, checkpoint, {mlp + "down_proj.weight"});
+    add_feed_forward(estimate, checkpoint, layer);
   }
   add_matrix(estimate, checkpoint, {config.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight"});
   return estimate;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/run_bench.h"
+#include "support/synthetic_model.h"
 #include "support/test_data.h"
 
 namespace verbatim {
@@ -49,6 +50,7 @@ TEST(BenchPasses, MeasuresRowsAndPrefill) {
     EXPECT_GE(pass["rounds"], 3);
     const double seconds = pass["seconds"];
     EXPECT_GT(seconds, 0.0);
+    EXPECT_EQ(pass["weight_bytes"], bytes);
     EXPECT_NEAR(pass["gbs"].get<double>() * seconds * 1e9, bytes, 1.0);
     EXPECT_GT(pass["read_bandwidth_gbs"], 0.0);
     EXPECT_GT(pass["fraction_of_bandwidth"], 0.0);
@@ -82,6 +84,23 @@ TEST(BenchPasses, CountsTheBytesOfTheReadingAndTheOperationsOfThePrefill) {
   EXPECT_EQ(draft["readings"], json({"mxfp4-w4a8"}));
   EXPECT_EQ(draft["weight_bytes"], 4.25 / 8 * (8 * kLayerWeights + kHeadWeights));
   EXPECT_TRUE(draft["prefill"].is_null());
+}
+
+TEST(BenchPasses, CountsOfAMixtureOfExpertsThoseThatAPassReads) {
+  const test::TemporaryFolder folder;
+  test::write_tiny_llama(folder.path(), {.model_type = "mixtral", .experts = 9});
+  const RunResult result = run_bench({"passes", folder.path().string(), "--threads", "1", "--quick", "--json",
+                                      "--rows", "1,64", "--context", "5", "--prompt-tokens", "20"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json object = json::parse(result.out);
+  const double shared = 2 * (128.0 * (128 + 2 * 64) + 128.0 * 128) + 128.0 * 256;
+  const double expert = 2 * 3 * 128.0 * 256;  // one of both layers
+  EXPECT_EQ(object["weight_bytes"], 2 * (shared + 9 * expert));
+  EXPECT_EQ(object["passes"][0]["weight_bytes"], 2 * (shared + 2 * expert));
+  EXPECT_GT(object["passes"][1]["weight_bytes"], 2 * (shared + 7 * expert));
+  const json& prefill = object["prefill"];
+  EXPECT_NEAR(prefill["tflops"].get<double>() * prefill["seconds"].get<double>() * 1e12,
+              2 * (20 * (shared - 128.0 * 256 + 2 * expert) + 128.0 * 256), 1e3);
 }
 
 TEST(BenchPasses, PacksWhatTheReadingNeedsAndMeasuresOnlyTheRowsThatAreAsked) {

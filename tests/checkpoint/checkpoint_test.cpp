@@ -67,8 +67,8 @@ void edit_tensors(const fs::path& folder, const TinyModelOptions& options, Chang
 }
 
 TEST(Checkpoint, OpensEveryFamilyAndDtype) {
-  for (const char* type :
-       {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "glm4"}) {
+  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3",
+                           "glm4", "mixtral", "qwen3_moe"}) {
     for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -97,7 +97,8 @@ TEST(Checkpoint, OpensTiedWindowedAndShardedModels) {
 }
 
 TEST(Checkpoint, OpensTheSameModelAsGguf) {
-  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "glm4"}) {
+  for (const char* type :
+       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "glm4", "mixtral", "qwen3_moe"}) {
     for (const DType dtype : {DType::kF32, DType::kQ8_0}) {
       const TemporaryFolder folder;
       const TinyModelOptions options = {.model_type = type, .dtype = dtype};
@@ -107,7 +108,9 @@ TEST(Checkpoint, OpensTheSameModelAsGguf) {
       const Architecture architecture = checkpoint.config.architecture;
       EXPECT_EQ(checkpoint.config.rope_interleaved,
                 architecture == Architecture::kLlama || architecture == Architecture::kSmolLm3 ||
-                    architecture == Architecture::kGranite || architecture == Architecture::kGlm4);
+                    architecture == Architecture::kGranite || architecture == Architecture::kGlm4 ||
+                    architecture == Architecture::kMixtral);
+      EXPECT_EQ(architecture_name(architecture), type);
       for (const NamedTensor& tensor : test::tiny_tensors(options)) {
         const std::vector<float> row = row_of(checkpoint, tensor.name, 0);  // row 0 stays where it is
         for (size_t c = 0; c < row.size(); ++c) {
@@ -154,7 +157,8 @@ TEST(Checkpoint, RefusesAModelTruncatedAnywhere) {
 
 TEST(Checkpoint, NamesAMissingTensor) {
   const TemporaryFolder folder;
-  for (const char* type : {"qwen2", "qwen3", "olmo2", "phi3", "gemma3_text", "glm4"}) {
+  for (const char* type :
+       {"qwen2", "qwen3", "olmo2", "phi3", "gemma3_text", "glm4", "mixtral", "qwen3_moe"}) {
     const TinyModelOptions options = very_small(type);
     test::write_tiny_llama(folder.path(), options);
     for (const NamedTensor& tensor : test::tiny_tensors(options)) {
@@ -164,6 +168,49 @@ TEST(Checkpoint, NamesAMissingTensor) {
       expect_bad_input([&] { open_checkpoint(folder.path()); },
                        {folder.path().string(), "tensor " + tensor.name + " is missing"});
     }
+  }
+}
+
+TEST(Checkpoint, NamesTensorsOfExpertsOfTheWrongShapeAndThoseOfNoExpert) {
+  const TemporaryFolder folder;
+  const TinyModelOptions options = very_small("qwen3_moe");
+  test::write_tiny_llama(folder.path(), options);
+  edit_config(folder.path(), "moe_intermediate_size", 24);
+  expect_bad_input([&] { open_checkpoint(folder.path()); },
+                   {"model.layers.0.mlp.experts.0.gate_proj.weight", "[8, 8]", "[24, 8]"});
+  edit_config(folder.path(), "moe_intermediate_size", 8);
+  edit_config(folder.path(), "num_experts", 6);
+  expect_bad_input([&] { open_checkpoint(folder.path()); },
+                   {"model.layers.0.mlp.gate.weight", "[5, 8]", "[6, 8]"});
+  edit_config(folder.path(), "num_experts", 5);
+  edit_config(folder.path(), "mlp_only_layers", json::array({1}));
+  expect_bad_input([&] { open_checkpoint(folder.path()); },
+                   {"model.layers.1.mlp.gate_proj.weight is missing"});
+  edit_config(folder.path(), "mlp_only_layers", json::array());
+  edit_tensors(folder.path(), options, [](std::vector<NamedTensor>& tensors) {
+    tensors.push_back({"model.layers.0.mlp.shared_expert.up_proj.weight", {8, 8}, std::vector<float>(64)});
+  });
+  expect_bad_input([&] { open_checkpoint(folder.path()); }, {"mlp.shared_expert.up_proj.weight", "no place"});
+}
+
+TEST(Checkpoint, NamesAStackOfAnotherNumberOfExperts) {
+  const TemporaryFolder folder;
+  for (const uint32_t count : {4u, 6u}) {
+    test::GgufBuilder builder;
+    builder.text("general.architecture", "llama")
+        .number("llama.embedding_length", 8u)
+        .number("llama.feed_forward_length", 16u)
+        .number("llama.block_count", 1u)
+        .number("llama.attention.head_count", 1u)
+        .number("llama.attention.layer_norm_rms_epsilon", 1e-5f)
+        .number("llama.context_length", 64u)
+        .number("llama.expert_count", count)
+        .number("llama.expert_used_count", 2u)
+        .tensor("token_embd.weight", {16, 8}, DType::kF32, std::string(16 * 8 * 4, '\0'))
+        .tensor("blk.0.ffn_up_exps.weight", {5, 16, 8}, DType::kF32, std::string(5 * 16 * 8 * 4, '\0'));
+    folder.write("model.gguf", builder.build());
+    expect_bad_input([&] { open_checkpoint(folder.path() / "model.gguf"); },
+                     {"model.gguf", "blk.0.ffn_up_exps.weight", "[5, 16, 8]", std::to_string(count)});
   }
 }
 

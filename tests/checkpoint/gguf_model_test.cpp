@@ -180,9 +180,6 @@ TEST(GgufModel, RefusesWhatTheEngineLacks) {
   file.number("llama.rope.dimension_count", 8u);
   file.expect_refused({"some.gguf", "8 of the 16"});
   file = TinyGguf();
-  file.number("llama.expert_count", 8u);
-  file.expect_refused({"some.gguf", "experts"});
-  file = TinyGguf();
   file.number("llama.attention.key_length", 16u);
   file.number("llama.attention.value_length", 32u);
   file.expect_refused({"some.gguf", "different lengths"});
@@ -317,6 +314,68 @@ TEST(GgufModel, ReadsAGlm4) {
     other.number(key, 1u);
     other.expect_refused({"some.gguf", key});
   }
+}
+
+TEST(GgufModel, ReadsAMixtralWhichIsALlama) {
+  TinyGguf file;
+  file.number("llama.expert_count", 3u);
+  file.expect_refused({"some.gguf", "llama.expert_used_count"});
+  file.number("llama.expert_used_count", 2u);
+  file.tensor("blk.0.ffn_gate_inp.weight", {3, 64});
+  file.tensor("blk.0.ffn_gate_exps.weight", {3, 128, 64});
+  file.tensor("blk.0.ffn_up.2.weight", {128, 64});
+  file.tensor("blk.0.ffn_down.10.weight", {64, 128});
+  const Checkpoint checkpoint = file.open();
+  const ModelConfig& config = checkpoint.config;
+  EXPECT_EQ(config.architecture, Architecture::kMixtral);
+  EXPECT_TRUE(config.rope_interleaved);
+  EXPECT_EQ(config.experts, (Experts{.count = 3, .used = 2, .intermediate_size = 128, .normalized = true}));
+  const std::string part = "model.layers.0.block_sparse_moe.";
+  for (const char* name :
+       {"gate", "experts.0.w1", "experts.1.w1", "experts.2.w1", "experts.2.w3", "experts.10.w2"}) {
+    EXPECT_TRUE(checkpoint.has(part + name + ".weight")) << name;
+  }
+  EXPECT_EQ(checkpoint.tensors.size(), 7u);
+  EXPECT_EQ(checkpoint.tensor(part + "experts.1.w1.weight", {128, 64}).data.size(), 4u * 128 * 64);
+
+  file.tensor("blk.0.ffn_gate.1.weight", {128, 64});
+  file.expect_refused({"some.gguf", "two names"});
+}
+
+TEST(GgufModel, ReadsAQwen3Moe) {
+  TinyGguf file = as_architecture("qwen3moe");
+  file.expect_refused({"some.gguf", "qwen3moe.expert_used_count"});
+  file.number("qwen3moe.expert_count", 6u);
+  file.number("qwen3moe.expert_used_count", 4u);
+  file.expect_refused({"some.gguf", "qwen3moe.expert_feed_forward_length"});
+  file.number("qwen3moe.expert_feed_forward_length", 48u);
+  const ModelConfig config = file.open().config;
+  EXPECT_EQ(config.architecture, Architecture::kQwen3Moe);
+  EXPECT_EQ(config.head_norm, HeadNorm::kPerHead);
+  EXPECT_FALSE(config.rope_interleaved);
+  EXPECT_EQ(config.experts, (Experts{.count = 6, .used = 4, .intermediate_size = 48, .normalized = true}));
+}
+
+TEST(GgufModel, RefusesExpertsThatItDoesNotKnow) {
+  const auto mixtral = [](const std::string& key, uint32_t value) {
+    TinyGguf file;
+    file.number("llama.expert_count", 8u);
+    file.number("llama.expert_used_count", 2u);
+    file.number(key, value);
+    return file;
+  };
+  mixtral("llama.expert_used_count", 8u).open();
+  mixtral("llama.expert_used_count", 9u).expect_refused({"some.gguf", "experts", "9"});
+  mixtral("llama.expert_used_count", 0u).expect_refused({"some.gguf", "experts", "0"});
+  mixtral("llama.expert_count", 1'000'000'000u).expect_refused({"some.gguf", "number of experts"});
+  mixtral("llama.expert_feed_forward_length", 0u).expect_refused({"some.gguf", "size of experts"});
+  for (const char* key : {"llama.expert_shared_count", "llama.expert_gating_func",
+                          "llama.expert_weights_scale", "llama.leading_dense_block_count"}) {
+    mixtral(key, 1u).expect_refused({"some.gguf", key});
+  }
+  TinyGguf file = as_architecture("glm4");
+  file.number("glm4.expert_count", 8u);
+  file.expect_refused({"some.gguf", "experts in a glm4 model"});
 }
 
 TEST(GgufModel, ReadsAGemma2) {

@@ -216,6 +216,105 @@ TEST(HfConfig, ReadsAPhi3) {
   expect_refused(config, {"partial_rotary_factor"});
 }
 
+TEST(HfConfig, ReadsAMixtral) {
+  json config = base_config("mixtral");
+  config.update({{"num_local_experts", 6}, {"num_experts_per_tok", 3}, {"norm_topk_prob", false}});
+  ModelConfig parsed = parse(config);
+  EXPECT_EQ(parsed.architecture, Architecture::kMixtral);
+  EXPECT_EQ(parsed.head_norm, HeadNorm::kNone);
+  EXPECT_EQ(parsed.experts, (Experts{.count = 6, .used = 3, .intermediate_size = 128, .normalized = true}));
+  EXPECT_EQ(parsed.sliding_window, 0);
+  config["sliding_window"] = 64;
+  EXPECT_EQ(parse(config).sliding_window, 64);
+  config["num_experts"] = 7;
+  expect_refused(config, {"num_local_experts", "6", "7"});
+  config["num_experts"] = 6;
+  // What Transformers assumes.
+  for (const char* key : {"num_local_experts", "num_experts", "num_experts_per_tok", "num_key_value_heads",
+                          "rms_norm_eps", "rope_theta", "sliding_window"}) {
+    config.erase(key);
+  }
+  config["num_attention_heads"] = 8;
+  parsed = parse(config);
+  EXPECT_EQ(parsed.experts, (Experts{.count = 8, .used = 2, .intermediate_size = 128, .normalized = true}));
+  EXPECT_EQ(parsed.kv_heads, 8);
+  EXPECT_EQ(parsed.rms_norm_epsilon, 1e-5f);
+  EXPECT_EQ(parsed.rope_theta, 1e6f);
+  EXPECT_EQ(parsed.sliding_window, 0);
+}
+
+TEST(HfConfig, ReadsAQwen3Moe) {
+  json config = base_config("qwen3_moe");
+  config.update({{"num_experts", 6}, {"num_experts_per_tok", 3}, {"moe_intermediate_size", 40}});
+  ModelConfig parsed = parse(config);
+  EXPECT_EQ(parsed.architecture, Architecture::kQwen3Moe);
+  EXPECT_EQ(parsed.head_norm, HeadNorm::kPerHead);
+  EXPECT_EQ(parsed.experts, (Experts{.count = 6, .used = 3, .intermediate_size = 40, .normalized = false}));
+  EXPECT_EQ(parsed.intermediate_size, 128);
+  EXPECT_TRUE(parsed.dense_layers.empty());
+  config["norm_topk_prob"] = true;
+  EXPECT_TRUE(parse(config).experts.normalized);
+  config["mlp_only_layers"] = {2, 0};
+  EXPECT_EQ(parse(config).dense_layers, (std::vector<int32_t>{0, 2}));
+  config["decoder_sparse_step"] = 2;
+  config["mlp_only_layers"] = {3};
+  EXPECT_EQ(parse(config).dense_layers, (std::vector<int32_t>{0, 2, 3}));
+  config["mlp_only_layers"] = {3, 1};
+  EXPECT_EQ(parse(config).experts, Experts());  // every layer is dense: it is a Qwen3
+  EXPECT_TRUE(parse(config).dense_layers.empty());
+  // What Transformers assumes.
+  for (const char* key : {"num_experts", "num_experts_per_tok", "moe_intermediate_size", "norm_topk_prob",
+                          "mlp_only_layers", "decoder_sparse_step", "num_key_value_heads", "rope_theta"}) {
+    config.erase(key);
+  }
+  parsed = parse(config);
+  EXPECT_EQ(parsed.experts,
+            (Experts{.count = 128, .used = 8, .intermediate_size = 768, .normalized = false}));
+  EXPECT_EQ(parsed.kv_heads, 4);
+  EXPECT_EQ(parsed.rope_theta, 10000.0f);
+}
+
+TEST(HfConfig, RefusesExpertsThatItDoesNotKnow) {
+  const auto refused = [](const std::string& key, const json& value, std::initializer_list<std::string> parts,
+                          const char* type = "qwen3_moe") {
+    json config = base_config(type);
+    config[key] = value;
+    expect_refused(config, parts);
+  };
+  refused("decoder_sparse_step", 0, {"decoder_sparse_step is 0"});
+  refused("mlp_only_layers", 1, {"mlp_only_layers", "list"});
+  refused("mlp_only_layers", {4}, {"mlp_only_layers", "4"});
+  refused("mlp_only_layers", {-1}, {"mlp_only_layers", "-1"});
+  refused("mlp_only_layers", {"1"}, {"mlp_only_layers", "1"});
+  refused("num_experts", -8, {"number of experts", "-8"});
+  refused("num_experts", 1'000'000, {"number of experts", "1000000"});
+  refused("num_experts", 7, {"number of experts that a row goes through is 8"});
+  refused("num_experts_per_tok", 0, {"number of experts that a row goes through is 0"});
+  refused("moe_intermediate_size", 0, {"intermediate size of experts"});
+  refused("num_local_experts", 0, {"number of experts is 0"}, "mixtral");
+  refused("hidden_act", "gelu", {"hidden_act"}, "mixtral");
+  for (const char* type : {"mixtral", "qwen3_moe"}) {
+    for (const char* key : {"shared_expert_intermediate_size", "n_shared_experts", "num_shared_experts"}) {
+      refused(key, 1, {key}, type);
+      json config = base_config(type);
+      config[key] = 0;
+      parse(config);
+    }
+  }
+  // Versions of Transformers differ in which layers have the window.
+  json config = base_config("qwen3_moe");
+  config.update({{"use_sliding_window", true}, {"sliding_window", 16}, {"max_window_layers", 2}});
+  expect_refused(config, {"max_window_layers"});
+  config["max_window_layers"] = 0;
+  EXPECT_EQ(parse(config).sliding_window, 16);
+  EXPECT_TRUE(parse(config).windowless_layers.empty());
+  config["layer_types"] =
+      json::array({"full_attention", "full_attention", "full_attention", "full_attention"});
+  expect_refused(config, {"layer_types"});
+  config["use_sliding_window"] = false;
+  EXPECT_EQ(parse(config).sliding_window, 0);
+}
+
 TEST(HfConfig, ReadsAGlm4) {
   json config = base_config("glm4");
   config.update({{"head_dim", 20}, {"attention_bias", false}, {"partial_rotary_factor", 0.3}});

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -391,6 +392,32 @@ TEST_F(MeasuredPassCosts, AreMeasuredOnceAndKept) {
   EXPECT_EQ(found.measured(), measured.measured());
 }
 
+// A mixture of experts reads more weights for more rows, but not if all tokens are the same.
+TEST_F(MeasuredPassCosts, AreThoseOfTokensThatGoThroughDifferentExperts) {
+  test::TinyModelOptions options = MeasuredPassCosts::options();
+  options.model_type = "mixtral";
+  options.experts = 16;
+  options.experts_used = 1;
+  const Decoder decoder = test::tiny_decoder(options);
+  Evaluator evaluator(decoder, team_);
+  const LayerWeights& layer = decoder.weights().layers.front();
+  std::map<int64_t, std::set<const LinearWeight*>> read;  // experts, by the rows of the pass
+  int64_t rows = 0;
+  const std::function<void(const LinearWeight&, Matrix<const float>)> watch = [&](const LinearWeight& weight,
+                                                                                  Matrix<const float> x) {
+    if (&weight == &layer.qkv) rows = x.rows;
+    for (const ExpertWeights& expert : layer.experts) {
+      if (&expert.gate_up == &weight) read[rows].insert(&weight);
+    }
+  };
+  PassKind kind(Reading::kFull);
+  kind.inputs = &watch;
+  measure_pass_costs(evaluator, kind);
+  EXPECT_EQ(read[1].size(), 1u);
+  EXPECT_GE(read[8].size(), 3u);
+  EXPECT_GE(read[256].size(), 12u);
+}
+
 TEST_F(MeasuredPassCosts, AreMeasuredAnewForAnotherReading) {
   costs(Reading::kFull);
   costs(Reading::kMxfp4W4A8);
@@ -453,7 +480,10 @@ TEST_F(MeasuredPassCosts, KeyDiffersWhereTheyDiffer) {
            [](auto& model) { model.heads = 4; }, [](auto& model) { model.heads = 4, model.kv_heads = 2; },
            [](auto& model) { model.head_dim = 64; }, [](auto& model) { model.vocab_size = 48; },
            [](auto& model) { model.layers = 3; },
-           [](auto& model) { model.model_type = "gemma2", model.sliding_window = 64; }}) {
+           [](auto& model) { model.model_type = "gemma2", model.sliding_window = 64; },
+           [](auto& model) { model.model_type = "mixtral"; },
+           [](auto& model) { model.model_type = "mixtral", model.experts = 6; },
+           [](auto& model) { model.model_type = "mixtral", model.experts_used = 3; }}) {
     test::TinyModelOptions changed = options();
     change(changed);
     add_model(changed);

@@ -47,6 +47,20 @@ std::string text_of(const Model& model, const Recipe& recipe) {
   return session.generate(model.encode("abcabcabc"), options, recipe).text;
 }
 
+TEST_F(LoadByRecipe, ARouterInF32KeepsAMixtureOfExpertsInBf16FromNothing) {
+  for (const DType dtype : {DType::kBF16, DType::kF16}) {
+    test::write_tiny_gguf(folder_.path() / "mixture.gguf", {.model_type = "mixtral", .dtype = dtype});
+    const Checkpoint checkpoint = open_checkpoint(folder_.path() / "mixture.gguf");
+    EXPECT_EQ(weight_source(checkpoint).all_bf16, dtype == DType::kBF16);
+  }
+  test::write_tiny_gguf(
+      folder_.path() / "mixture.gguf",
+      {.model_type = "mixtral", .dtype = DType::kBF16, .vocab_size = 260, .byte_vocabulary = true});
+  const Model model = Model::load(folder_.path() / "mixture.gguf", {.recipe = "nested", .threads = 1});
+  EXPECT_EQ(stores_of(model), Names{"mxbf16"});
+  EXPECT_EQ(text_of(model, load_recipe("nested")), text_of(model, load_recipe("plain")));
+}
+
 TEST_F(LoadByRecipe, TheDefaultRecipeRunsOnEveryTypeOfCheckpoint) {
   const std::pair<DType, Names> cases[] = {{DType::kBF16, {"bf16", "mxfp4"}},
                                            {DType::kF16, {"f16", "mxfp4"}},

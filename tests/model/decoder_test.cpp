@@ -74,6 +74,18 @@ TinyModelOptions variant(const std::string& name) {
     options.head_dim = 44;
   } else if (name == "granite") {
     options.model_type = "granite";
+  } else if (name == "mixtral") {
+    options.model_type = "mixtral";
+    options.sliding_window = 20;
+  } else if (name == "qwen3_moe") {  // its second layer has no experts
+    options.model_type = "qwen3_moe";
+    options.hidden_size = 72;
+    options.intermediate_size = 172;
+    options.layers = 3;
+    options.experts = 19;
+    options.experts_used = 4;
+    options.dense_layers = {1};
+    options.normalized_experts = false;
   } else if (name == "f16") {
     options.dtype = DType::kF16;
   } else if (name == "dynamic") {  // most rows lie beyond the original context
@@ -98,14 +110,13 @@ class DecoderRows : public testing::TestWithParam<std::tuple<MachinePath, std::s
   std::optional<Decoder> decoder_;
 };
 
-INSTANTIATE_TEST_SUITE_P(, DecoderRows,
-                         testing::Combine(testing::ValuesIn(machine_paths()),
-                                          testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3",
-                                                          "smollm3", "granite", "olmo2", "phi3", "gemma2",
-                                                          "gemma3_text", "glm4", "f16", "dynamic", "yarn")),
-                         [](const auto& info) {
-                           return std::get<0>(info.param).name + "_" + std::get<1>(info.param);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    , DecoderRows,
+    testing::Combine(testing::ValuesIn(machine_paths()),
+                     testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3", "smollm3", "granite",
+                                     "olmo2", "phi3", "gemma2", "gemma3_text", "glm4", "mixtral", "qwen3_moe",
+                                     "f16", "dynamic", "yarn")),
+    [](const auto& info) { return std::get<0>(info.param).name + "_" + std::get<1>(info.param); });
 
 TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
   const std::vector<int32_t> tokens = some_tokens(150, decoder_->config().vocab_size, 1);
@@ -333,8 +344,8 @@ TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
 TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
-  for (const char* family :
-       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text", "glm4"}) {
+  for (const char* family : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2",
+                             "gemma3_text", "glm4", "mixtral", "qwen3_moe"}) {
     TinyModelOptions options;
     options.model_type = family;
     options.layers = 6;

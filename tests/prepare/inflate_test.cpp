@@ -76,12 +76,13 @@ void expect_same_function(const TinyModelOptions& options, int32_t width, int32_
 }
 
 TEST(Inflate, ComputesTheSameInEveryFamily) {
-  for (const char* type :
-       {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "glm4"}) {
+  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3",
+                           "glm4", "mixtral", "qwen3_moe"}) {
     for (const bool tied : {false, true}) {
       TinyModelOptions options;
       options.model_type = type;
       if (options.model_type == "smollm3") options.layers = 4;  // the last does not rotate
+      if (options.model_type == "qwen3_moe") options.dense_layers = {1};
       options.tied = tied;
       for (const int32_t width : {2, 4}) expect_same_function(options, width, 5);
     }
@@ -110,12 +111,13 @@ TEST(Inflate, ComputesTheSameInF32AndOddSizes) {
 
 TEST(Inflate, AddedLayersChangeNoBit) {
   const TemporaryFolder folder;
-  for (const char* type :
-       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text", "glm4"}) {
+  for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2",
+                           "gemma3_text", "glm4", "mixtral", "qwen3_moe"}) {
     const fs::path small = folder.path() / type;
     const fs::path large = folder.path() / (std::string(type) + "-deep");
     TinyModelOptions options = {.model_type = type, .layers = 4};
     if (options.model_type.starts_with("gemma")) options.sliding_window = 16;
+    if (options.model_type == "qwen3_moe") options.dense_layers = {2};
     test::write_tiny_llama(small, options);
     inflate_model(small, large, {.depth = 9});
     EXPECT_EQ(logits_of(small), logits_of(large));

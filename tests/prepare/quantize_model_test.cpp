@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "checkpoint/bad_input.h"
 #include "container/load.h"
 #include "prepare/input_statistics.h"
 #include "prepare/preparation.h"
@@ -84,6 +85,20 @@ TEST_P(Schemes, PreparedModelComputesTheSameFunction) {
     const Decoder decoder = quantized(checkpoint, folder.path() / "q.vbt", GetParam(), Format::kF32);
     // The embedding is in BF16 again after having been rotated, and attention is in BF16.
     EXPECT_LT(relative_error(logits_of(decoder), expected), 0.03) << model.hidden_size;
+  }
+}
+
+TEST(QuantizeModel, RoundsExpertsToNearestAndRefusesSchemesThatDoNotKnowThem) {
+  const TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "model", {.model_type = "mixtral"});
+  const Checkpoint checkpoint = open_checkpoint(folder.path() / "model");
+  const Decoder decoder =
+      quantized(checkpoint, folder.path() / "q.vbt", QuantizationScheme::kRtn, Format::kF32);
+  EXPECT_LT(relative_error(logits_of(decoder), logits_of(test::load_decoder(folder.path() / "model"))), 0.03);
+  for (const QuantizationScheme scheme :
+       {QuantizationScheme::kAwq, QuantizationScheme::kAtom, QuantizationScheme::kQuarot}) {
+    test::expect_bad_input([&] { quantized(checkpoint, folder.path() / "q.vbt", scheme, Format::kInt4); },
+                           {"model", "experts", "rtn"});
   }
 }
 

@@ -64,6 +64,49 @@ bool is_gemma(const TinyModelOptions& options) {
   return options.model_type == "gemma2" || options.model_type == "gemma3_text";
 }
 
+bool has_experts(const TinyModelOptions& options, int32_t layer) {
+  const std::vector<int32_t>& dense = options.dense_layers;
+  return (options.model_type == "mixtral" || options.model_type == "qwen3_moe") &&
+         std::find(dense.begin(), dense.end(), layer) == dense.end();
+}
+
+/// The matrices of an expert: gate, up and down.
+std::vector<std::string> expert_matrices(const TinyModelOptions& options, int32_t layer, int32_t expert) {
+  const bool mixtral = options.model_type == "mixtral";
+  const std::string prefix = "model.layers." + std::to_string(layer) +
+                             (mixtral ? ".block_sparse_moe.experts." : ".mlp.experts.") +
+                             std::to_string(expert);
+  if (mixtral) return {prefix + ".w1.weight", prefix + ".w3.weight", prefix + ".w2.weight"};
+  return {prefix + ".gate_proj.weight", prefix + ".up_proj.weight", prefix + ".down_proj.weight"};
+}
+
+/// Puts the experts of each layer into one tensor for each kind of matrix, as GGUF files have them, or gives
+/// them the names that they have in old files.
+std::vector<NamedTensor> gguf_experts(std::vector<NamedTensor> tensors, const TinyModelOptions& options) {
+  const char* const kinds[] = {"ffn_gate", "ffn_up", "ffn_down"};
+  for (int32_t layer = 0; layer < options.layers; ++layer) {
+    if (!has_experts(options, layer)) continue;
+    for (size_t kind = 0; kind < 3; ++kind) {
+      const std::string stem = "blk." + std::to_string(layer) + "." + kinds[kind];
+      NamedTensor stack{stem + "_exps.weight", {options.experts, 0, 0}, {}};
+      for (int32_t e = 0; e < options.experts; ++e) {
+        const std::string name = expert_matrices(options, layer, e)[kind];
+        const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                        [&](const NamedTensor& tensor) { return tensor.name == name; });
+        if (!options.stacked_experts) {
+          found->name = stem + "." + std::to_string(e) + ".weight";
+          continue;
+        }
+        stack.shape = {options.experts, found->shape[0], found->shape[1]};
+        stack.values.insert(stack.values.end(), found->values.begin(), found->values.end());
+        tensors.erase(found);
+      }
+      if (options.stacked_experts) tensors.push_back(std::move(stack));
+    }
+  }
+  return tensors;
+}
+
 json tiny_config(const TinyModelOptions& options) {
   json config = {
       {"model_type", options.model_type},
@@ -97,6 +140,16 @@ json tiny_config(const TinyModelOptions& options) {
     config["attention_multiplier"] = 0.25;
     config["logits_scaling"] = 0.5;
   }
+  if (options.model_type == "mixtral") {
+    config.update({{"num_local_experts", options.experts}, {"num_experts_per_tok", options.experts_used}});
+  }
+  if (options.model_type == "qwen3_moe") {
+    config.update({{"num_experts", options.experts},
+                   {"num_experts_per_tok", options.experts_used},
+                   {"moe_intermediate_size", tiny_expert_size(options)},
+                   {"norm_topk_prob", options.normalized_experts},
+                   {"mlp_only_layers", options.dense_layers}});
+  }
   if (options.model_type == "smollm3") {
     config["no_rope_layers"] = json::array();
     for (int32_t layer = 0; layer < options.layers; ++layer) {
@@ -104,7 +157,7 @@ json tiny_config(const TinyModelOptions& options) {
     }
     config["use_sliding_window"] = options.sliding_window.has_value();
   }
-  if (options.model_type == "qwen2" || options.model_type == "qwen3") {
+  if (options.model_type.starts_with("qwen")) {
     config["use_sliding_window"] = options.sliding_window.has_value();
     config["max_window_layers"] = options.sliding_window ? 0 : options.layers;
   }
@@ -175,6 +228,8 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type) {
                                                        {"mlp.gate_proj", "ffn_gate"},
                                                        {"mlp.up_proj", "ffn_up"},
                                                        {"mlp.down_proj", "ffn_down"},
+                                                       {"block_sparse_moe.gate.", "ffn_gate_inp."},
+                                                       {"mlp.gate.", "ffn_gate_inp."},
                                                        {"self_attn.q_norm", "attn_q_norm"},
                                                        {"self_attn.k_norm", "attn_k_norm"}};
   if (model_type == "phi3" || model_type == "glm4") {
@@ -220,6 +275,10 @@ std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim, 
   return result;
 }
 
+int32_t tiny_expert_size(const TinyModelOptions& options) {
+  return options.model_type == "mixtral" ? options.intermediate_size : options.intermediate_size / 2;
+}
+
 std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
   const int64_t hidden = options.hidden_size;
   const int64_t query = int64_t{options.heads} * options.head_dim;
@@ -257,7 +316,7 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
       maker.bias(prefix + "self_attn.k_proj.bias", key);
       maker.bias(prefix + "self_attn.v_proj.bias", key);
     }
-    if (options.model_type == "qwen3") {
+    if (options.model_type == "qwen3" || options.model_type == "qwen3_moe") {
       maker.norm(prefix + "self_attn.q_norm.weight", options.head_dim);
       maker.norm(prefix + "self_attn.k_norm.weight", options.head_dim);
     }
@@ -270,6 +329,18 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
     if (glm4) {
       maker.norm(prefix + "post_self_attn_layernorm.weight", hidden);
       maker.norm(prefix + "post_mlp_layernorm.weight", hidden);
+    }
+    if (has_experts(options, layer)) {
+      const bool mixtral = options.model_type == "mixtral";
+      maker.matrix(prefix + (mixtral ? "block_sparse_moe.gate.weight" : "mlp.gate.weight"), options.experts,
+                   hidden);
+      for (int32_t e = 0; e < options.experts; ++e) {
+        const std::vector<std::string> names = expert_matrices(options, layer, e);
+        maker.matrix(names[0], tiny_expert_size(options), hidden);
+        maker.matrix(names[1], tiny_expert_size(options), hidden);
+        maker.matrix(names[2], hidden, tiny_expert_size(options));
+      }
+      continue;
     }
     if (phi3 || glm4) {
       maker.matrix(prefix + "mlp.gate_up_proj.weight", 2 * options.intermediate_size, hidden);
@@ -346,7 +417,8 @@ void write_tiny_llama(const fs::path& folder, const TinyModelOptions& options) {
 
 void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   std::string architecture = options.model_type;
-  if (architecture == "mistral") architecture = "llama";
+  if (architecture == "mistral" || architecture == "mixtral") architecture = "llama";
+  if (architecture == "qwen3_moe") architecture = "qwen3moe";
   if (architecture == "gemma3_text") architecture = "gemma3";
   const std::string prefix = architecture + ".";
   GgufBuilder builder;
@@ -374,6 +446,13 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   if (architecture == "glm4") {
     builder.number(prefix + "rope.dimension_count", static_cast<uint32_t>(options.head_dim / 2));
   }
+  if (options.model_type == "mixtral" || options.model_type == "qwen3_moe") {
+    builder.number(prefix + "expert_count", static_cast<uint32_t>(options.experts))
+        .number(prefix + "expert_used_count", static_cast<uint32_t>(options.experts_used));
+  }
+  if (options.model_type == "qwen3_moe") {
+    builder.number(prefix + "expert_feed_forward_length", static_cast<uint32_t>(tiny_expert_size(options)));
+  }
   if (architecture == "granite") {
     builder.number(prefix + "embedding_scale", 2.5f)
         .number(prefix + "residual_scale", 0.4f)
@@ -381,12 +460,13 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
         .number(prefix + "logit_scale", 0.5f);
   }
   if (options.byte_vocabulary) add_byte_vocabulary(builder);
-  for (const NamedTensor& tensor : tiny_tensors(options)) {
+  for (const NamedTensor& tensor : gguf_experts(tiny_tensors(options), options)) {
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;
     const DType matrix_dtype =
         tensor.name == "lm_head.weight" ? options.head_dtype.value_or(options.dtype) : options.dtype;
-    const DType dtype = tensor.shape.size() == 1 ? DType::kF32 : matrix_dtype;
+    const bool router = tensor.name.ends_with("mlp.gate.weight") || tensor.name.ends_with("moe.gate.weight");
+    const DType dtype = tensor.shape.size() == 1 || router ? DType::kF32 : matrix_dtype;
     std::vector<float> values =
         rotates && (architecture == "llama" || architecture == "smollm3" || architecture == "granite")
             ? interleave_rows(tensor, options.head_dim)

@@ -21,7 +21,8 @@ struct TinyModelOptions {
   /// "olmo2", which has norms after the parts of a layer, and of whole queries and keys;
   /// "phi3", which stores several matrices as one and rotates three quarters of each head;
   /// "gemma2" and "gemma3_text", which want a sliding_window and have soft caps, or a second theta; "glm4",
-  /// which rotates neighbours in half of each head, stores gate and up as one matrix and has biases.
+  /// which rotates neighbours in half of each head, stores gate and up as one matrix and has biases;
+  /// "mixtral" and "qwen3_moe", which have experts.
   std::string model_type = "llama";
   DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
   int32_t hidden_size = 128;
@@ -41,14 +42,19 @@ struct TinyModelOptions {
   bool nan_weight = false;       ///< one element of the first layer's down_proj is NaN
   uint32_t seed = 1;
   std::optional<DType> head_dtype = std::nullopt;  ///< of GGUF: of lm_head alone; without it `dtype`
+  int32_t experts = 5;
+  int32_t experts_used = 2;
+  std::vector<int32_t> dense_layers = {};  ///< of qwen3_moe: layers without experts
+  bool normalized_experts = true;          ///< of qwen3_moe
+  bool stacked_experts = true;             ///< of GGUF; otherwise every expert is a tensor, as in old files
 };
 
 /// Writes config.json and the weights as safetensors into the folder, which is made if need be. Without
 /// tokenizer.
 void write_tiny_llama(const std::filesystem::path& folder, const TinyModelOptions& options = {});
 
-/// Writes the same model as a GGUF file: norms and biases in F32, the query and key rows of a Llama permuted
-/// as that format wants them. Without vocabulary, and a Mistral is a Llama there.
+/// Writes the same model as a GGUF file: norms, biases and routers in F32, the query and key rows of a Llama
+/// permuted as that format wants them. Without vocabulary, and a Mistral is a Llama there.
 void write_tiny_gguf(const std::filesystem::path& file, const TinyModelOptions& options = {});
 
 /// A tensor before it is stored.
@@ -57,6 +63,9 @@ struct NamedTensor {
   std::vector<int64_t> shape;
   std::vector<float> values;
 };
+
+/// The size of each expert of a model with experts. That of a Mixtral is its intermediate size.
+int32_t tiny_expert_size(const TinyModelOptions& options);
 
 /// The weights that both of the above store, under their Hugging Face names.
 std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options);

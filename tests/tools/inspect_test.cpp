@@ -70,6 +70,30 @@ TEST(InspectModel, SaysWhatSetsAFamilyApart) {
   EXPECT_EQ(inspected("gemma2").score_cap, 2.0f);
   EXPECT_EQ(inspected("gemma2").windowless_layers, (std::vector<int32_t>{1, 3}));
   EXPECT_EQ(inspected("gemma3_text").window_rope_theta, 10000.0f);
+  EXPECT_EQ(inspected("llama").experts, 0);
+  EXPECT_EQ(inspected("mixtral").experts, 5);
+  EXPECT_EQ(inspected("mixtral").experts_used, 2);
+  EXPECT_EQ(inspected("qwen3_moe").expert_intermediate_size, 128);
+}
+
+TEST(InspectModel, CountsEveryExpertInAFileOfAnyKind) {
+  const test::TemporaryFolder folder;
+  const test::TinyModelOptions options{.model_type = "qwen3_moe", .layers = 3, .dense_layers = {1}};
+  test::write_tiny_llama(folder.path() / "model", options);
+  ASSERT_TRUE(
+      pack_model(folder.path() / "model", folder.path() / "model.vbt", {.formats = {"full", "mxfp4"}}));
+  const ModelReport own = inspect_model(folder.path() / "model");
+  const ModelReport packed = inspect_model(folder.path() / "model.vbt");
+  int64_t parameters = 0;
+  for (const test::NamedTensor& tensor : test::tiny_tensors(options)) {
+    parameters += static_cast<int64_t>(tensor.values.size());
+  }
+  for (const ModelReport* const report : {&own, &packed}) {
+    EXPECT_EQ(report->parameters, parameters);
+    EXPECT_EQ(report->dense_layers, std::vector<int32_t>{1});
+  }
+  EXPECT_EQ(packed.memory.full, own.memory.full);
+  EXPECT_EQ(packed.memory.mxfp4, own.memory.mxfp4);
 }
 
 TEST(InspectModel, DescribesAModelWithoutAVocabulary) {
