@@ -23,7 +23,7 @@ struct TinyModelOptions {
   /// "gemma2" and "gemma3_text", which want a sliding_window and have soft caps, or a second theta; "glm4",
   /// which rotates neighbours in half of each head, stores gate and up as one matrix and has biases.
   std::string model_type = "llama";
-  DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
+  DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0, kQ4_K and kQ6_K
   int32_t hidden_size = 128;
   int32_t intermediate_size = 256;
   int32_t layers = 2;
@@ -41,6 +41,8 @@ struct TinyModelOptions {
   bool nan_weight = false;       ///< one element of the first layer's down_proj is NaN
   uint32_t seed = 1;
   std::optional<DType> head_dtype = std::nullopt;  ///< of GGUF: of lm_head alone; without it `dtype`
+  std::optional<DType> value_dtype =
+      std::nullopt;  ///< of GGUF: of the matrices of values; without it `dtype`
 };
 
 /// Writes config.json and the weights as safetensors into the folder, which is made if need be. Without
@@ -70,7 +72,8 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type = "
 /// head.
 std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim, int64_t rotated = 0);
 
-/// The bytes of values as a dtype, rounded to nearest. kQ8_0 wants a multiple of 32 values.
+/// The bytes of values as a dtype, rounded to nearest. kQ8_0 wants a multiple of 32 values,
+/// kQ4_K and kQ6_K of 256.
 std::string encode(DType dtype, const std::vector<float>& values);
 
 /// The bytes of a safetensors file with this header and data, whatever they say.
