@@ -26,7 +26,15 @@ const std::vector<BenchFormat>& bench_formats() {
   static const std::vector<BenchFormat> formats = [] {
     std::vector<BenchFormat> list;
     for (const Format format : all_formats()) {
-      list.push_back({std::string(format_name(format)), format, readings(format)});
+      const std::string name(format_name(format));
+      if (format != Format::kKQuants) {
+        list.push_back({name, format, readings(format)});
+        continue;
+      }
+      for (int shape = 0; shape < kBlockShapes; ++shape) {
+        list.push_back({name + "-q" + std::to_string(shape + 2), format, readings(format),
+                        static_cast<BlockShape>(shape)});
+      }
     }
     return list;
   }();
@@ -43,7 +51,9 @@ LinearWeight make_weight(BenchShape shape, const BenchFormat& format, ThreadTeam
       weight = draws[state >> 48];
     }
   };
-  return pack_linear(shape.n, shape.k, rows, {.formats = {format.format}}, team).weight;
+  const auto panels = static_cast<size_t>(ceil_div(shape.n, kPanelWidth));
+  const KQuantRows blocks = {.shapes = std::vector<BlockShape>(panels, format.shape)};
+  return pack_linear(shape.n, shape.k, rows, {.formats = {format.format}, .blocks = blocks}, team).weight;
 }
 
 LinearWeight clone(const LinearWeight& weight) {

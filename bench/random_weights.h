@@ -21,9 +21,10 @@ struct BenchFormat {
   std::string name;
   Format format = Format::kBf16;
   std::vector<Reading> readings;
+  BlockShape shape = kBlockQ4;  ///< of `k-quants`
 };
 
-/// Every format there is.
+/// Every format there is; `k-quants` once for each shape of blocks, as "k-quants-q4" and so on.
 const std::vector<BenchFormat>& bench_formats();
 
 /// Random weights in this format and no other: normally distributed with deviation 0.02, rounded to BF16, the

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,8 +14,11 @@
 #include "base/float16.h"
 #include "base/memory_map.h"
 #include "checkpoint/model_config.h"
+#include "kernels/kernel_table.h"
 
 namespace verbatim {
+
+struct KQuantBlock;  // formats/packed_matrix.h
 
 /// Element types of stored tensors. All but the first three are of GGUF files only and have their elements in
 /// blocks (gguf_blocks.h).
@@ -68,6 +72,10 @@ struct TensorView {
   /// Reads the codes of row r, columns() of them, and their scales, one for every 32 codes. Their products
   /// are what read_row() gives.
   void read_codes(int64_t r, std::span<int8_t> codes, std::span<Float16> scales) const;
+  /// The shape of the blocks that the format `k-quants` keeps as they are; nothing for other types.
+  std::optional<BlockShape> block_shape() const;
+  /// Reads the blocks of row r, columns() / 256 of them, of a tensor that has a block_shape().
+  void read_blocks(int64_t r, std::span<KQuantBlock> blocks) const;
 };
 
 /// The place of a checkpoint's vocabulary, from which src/text/ loads it.

@@ -2,8 +2,9 @@
 
 #include <bit>
 
-#include "base/float16.h"
+#include "checkpoint/gguf_bits.h"
 #include "checkpoint/gguf_codebooks.h"
+#include "checkpoint/gguf_k_quants.h"
 
 namespace verbatim {
 
@@ -12,23 +13,8 @@ namespace {
 // In all types but Q8_0, a byte of codes holds the lower bits of elements that lie half a group apart or
 // further, never of neighbours.
 
-uint16_t load_u16(const uint8_t* from) {
-  return static_cast<uint16_t>(from[0] | from[1] << 8);
-}
-
-uint32_t load_u32(const uint8_t* from) {
-  return load_u16(from) | static_cast<uint32_t>(load_u16(from + 2)) << 16;
-}
-
-float load_half(const uint8_t* from) {
-  return to_float(Float16{load_u16(from)});
-}
-
 /// Elements and bytes of the types with 32 elements in a block.
 constexpr int kSmall = 32;
-/// Elements in a block of the "K" types and of most "IQ" types.
-constexpr int kSuper = 256;
-
 /// Q4_0 and Q4_1: 16 bytes of codes, the lower halves of which are the first 16 elements.
 int nibble(const uint8_t* codes, int i) {
   return i < kSmall / 2 ? codes[i] & 15 : codes[i - kSmall / 2] >> 4;
@@ -75,94 +61,6 @@ void dequantize_codes(const uint8_t* block, float* out) {
   codes_of(block, codes);
   const float scale = load_half(block);
   for (int i = 0; i < kSmall; ++i) out[i] = scale * static_cast<float>(codes[i]);
-}
-
-/// Q2_K and Q3_K: the two lower bits of element i, of 64 bytes with four elements each. 128 elements share 32
-/// bytes, and 32 of them the place in the byte.
-int two_bits(const uint8_t* codes, int i) {
-  return codes[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
-}
-
-/// Q2_K: 16 bytes with a scale and an offset for 16 elements each, 64 of codes, F16 scales of both.
-void dequantize_q2_k(const uint8_t* block, float* out) {
-  const float scale = load_half(block + 80);
-  const float offset = load_half(block + 82);
-  for (int group = 0; group < kSuper / 16; ++group) {
-    const float group_scale = scale * static_cast<float>(block[group] & 15);
-    const float group_offset = offset * static_cast<float>(block[group] >> 4);
-    for (int i = group * 16; i < group * 16 + 16; ++i) {
-      out[i] = group_scale * static_cast<float>(two_bits(block + 16, i)) - group_offset;
-    }
-  }
-}
-
-/// Q3_K: 32 bytes with the third bits, 64 of codes, 12 with sixteen scales of six bits, an F16 scale of
-/// these. The third bit says that nothing is to be subtracted.
-void dequantize_q3_k(const uint8_t* block, float* out) {
-  const uint8_t* const scales = block + 96;
-  const float scale = load_half(block + 108);
-  for (int group = 0; group < kSuper / 16; ++group) {
-    const int low = scales[group % 8] >> group / 8 * 4 & 15;
-    const int high = scales[8 + group % 4] >> group / 4 * 2 & 3;
-    const float group_scale = scale * static_cast<float>((low | high << 4) - 32);
-    for (int i = group * 16; i < group * 16 + 16; ++i) {
-      const bool third = (block[i % 32] >> i / 32 & 1) != 0;
-      out[i] = group_scale * static_cast<float>(two_bits(block + 32, i) - (third ? 0 : 4));
-    }
-  }
-}
-
-/// The scale and the offset, of six bits each, of one of the eight groups of Q4_K and Q5_K.
-struct SixBits {
-  float scale;
-  float offset;
-};
-SixBits six_bits(const uint8_t* packed, int group) {
-  if (group < 4) {
-    return {static_cast<float>(packed[group] & 63), static_cast<float>(packed[group + 4] & 63)};
-  }
-  const int both = packed[group + 4];
-  return {static_cast<float>((both & 15) | packed[group - 4] >> 6 << 4),
-          static_cast<float>(both >> 4 | packed[group] >> 6 << 4)};
-}
-
-/// Q4_K and Q5_K: the four lower bits of element i. 64 elements share 32 bytes.
-int four_bits(const uint8_t* codes, int i) {
-  return codes[i / 64 * 32 + i % 32] >> i / 32 % 2 * 4 & 15;
-}
-
-/// Q4_K: F16 scales of scales and offsets, 12 bytes with eight of each, 128 of codes. Q5_K has 32 bytes with
-/// the fifth bits before the codes.
-template <bool five>
-void dequantize_q4_or_q5_k(const uint8_t* block, float* out) {
-  const float scale = load_half(block);
-  const float offset = load_half(block + 2);
-  const uint8_t* const fifths = block + 16;
-  const uint8_t* const codes = block + (five ? 48 : 16);
-  for (int group = 0; group < kSuper / 32; ++group) {
-    const SixBits six = six_bits(block + 4, group);
-    const float group_scale = scale * six.scale;
-    const float group_offset = offset * six.offset;
-    for (int i = group * 32; i < group * 32 + 32; ++i) {
-      int code = four_bits(codes, i);
-      if (five) code |= (fifths[i % 32] >> group & 1) << 4;
-      out[i] = group_scale * static_cast<float>(code) - group_offset;
-    }
-  }
-}
-
-/// Q6_K: 128 bytes with four bits and 64 with two more of each element, 16 scales in int8, an F16 scale of
-/// these. 128 elements share 64 bytes of the first and 32 of the second.
-void dequantize_q6_k(const uint8_t* block, float* out) {
-  const uint8_t* const high = block + 128;
-  const uint8_t* const scales = block + 192;
-  const float scale = load_half(block + 208);
-  for (int i = 0; i < kSuper; ++i) {
-    const float group_scale = scale * static_cast<float>(static_cast<int8_t>(scales[i / 16]));
-    const int low = block[i / 128 * 64 + i % 64] >> i % 128 / 64 * 4 & 15;
-    const int code = low | two_bits(high, i) << 4;
-    out[i] = group_scale * static_cast<float>(code - 32);
-  }
 }
 
 /// The sixteen values of IQ4_NL and IQ4_XS.
@@ -301,11 +199,11 @@ const BlockType* block_type(DType dtype) {
   static constexpr BlockType kQ5_0 = {32, 22, dequantize_codes<codes_of_q5_0>, codes_of_q5_0};
   static constexpr BlockType kQ5_1 = {32, 24, dequantize_q5_1};
   static constexpr BlockType kQ8_0 = {32, 34, dequantize_codes<codes_of_q8_0>, codes_of_q8_0};
-  static constexpr BlockType kQ2_K = {256, 84, dequantize_q2_k};
-  static constexpr BlockType kQ3_K = {256, 110, dequantize_q3_k};
-  static constexpr BlockType kQ4_K = {256, 144, dequantize_q4_or_q5_k<false>};
-  static constexpr BlockType kQ5_K = {256, 176, dequantize_q4_or_q5_k<true>};
-  static constexpr BlockType kQ6_K = {256, 210, dequantize_q6_k};
+  static constexpr BlockType kQ2_K = {256, 84, dequantize_q2_k, nullptr, take_apart_q2_k, kBlockQ2};
+  static constexpr BlockType kQ3_K = {256, 110, dequantize_q3_k, nullptr, take_apart_q3_k, kBlockQ3};
+  static constexpr BlockType kQ4_K = {256, 144, dequantize_q4_k, nullptr, take_apart_q4_k, kBlockQ4};
+  static constexpr BlockType kQ5_K = {256, 176, dequantize_q5_k, nullptr, take_apart_q5_k, kBlockQ5};
+  static constexpr BlockType kQ6_K = {256, 210, dequantize_q6_k, nullptr, take_apart_q6_k, kBlockQ6};
   static constexpr BlockType kIQ2_XXS = {256, 66, dequantize_iq2_xxs};
   static constexpr BlockType kIQ2_XS = {256, 74, dequantize_iq2_xs};
   static constexpr BlockType kIQ2_S = {256, 82, dequantize_iq2_s};

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "checkpoint/checkpoint.h"
+#include "formats/packed_matrix.h"
 
 namespace verbatim {
 
@@ -18,6 +19,9 @@ struct BlockType {
   /// Writes codes whose products with one F16 number, the first two bytes of the block, are the elements.
   /// Null for types that need more than eight bits, an offset or more scales.
   void (*codes)(const uint8_t* block, int8_t* out) = nullptr;
+  /// Takes a block of the shape `shape` apart, into what the format `k-quants` stores. Null for other types.
+  void (*take_apart)(const uint8_t* block, KQuantBlock* out) = nullptr;
+  BlockShape shape = kBlockShapes;
 };
 
 /// The blocks of a type, or null for types whose elements are stored one by one.

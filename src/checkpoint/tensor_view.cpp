@@ -89,4 +89,26 @@ void TensorView::read_codes(int64_t r, std::span<int8_t> codes, std::span<Float1
   }
 }
 
+std::optional<BlockShape> TensorView::block_shape() const {
+  const BlockType* const block = block_type(dtype);
+  if (block == nullptr || block->take_apart == nullptr) return std::nullopt;
+  return block->shape;
+}
+
+void TensorView::read_blocks(int64_t r, std::span<KQuantBlock> blocks) const {
+  const auto count = static_cast<size_t>(columns());
+  if (!block_shape() || r < 0 || r >= rows() || blocks.size() * kBlockInputs != count) {
+    fail(ErrorKind::kUsage, "a row {} of {} blocks was asked of a tensor in {}", r, blocks.size(),
+         dtype_name(dtype));
+  }
+  const BlockType& type = *block_type(dtype);
+  const auto* from =
+      reinterpret_cast<const uint8_t*>(data.data()) + static_cast<size_t>(r) * dtype_bytes(dtype, count);
+  for (KQuantBlock& block : blocks) {
+    block = {};
+    type.take_apart(from, &block);
+    from += type.bytes;
+  }
+}
+
 }  // namespace verbatim

@@ -96,8 +96,9 @@ uint64_t quick_fingerprint(const ModelData& model) {
   uint64_t sum = 0;
   each_matrix(weights, [&](const LinearWeight& matrix) {
     const Reading reading = matrix.resolve(Reading::kFull);
-    // Lossless formats give the same bits, but `q8_0` rounds activations where `f32` does not.
-    const bool exact = is_exact(reading_format(reading)) && reading != Reading::kQ8_0;
+    // Lossless formats give the same bits, but `q8_0` and `k-quants` round activations where `f32` does not.
+    const bool exact =
+        is_exact(reading_format(reading)) && reading != Reading::kQ8_0 && reading != Reading::kKQuantsA16;
     text += exact ? "exact " : fmt::format("{} ", reading_name(reading));
     // Files of one model that was quantized in several ways can have the same embedding.
     const PackedMatrix& store = matrix.store(reading);

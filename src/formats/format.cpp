@@ -31,6 +31,7 @@ const std::array<FormatEntry, kFormatCount>& formats() {
       {"squeeze3", false, {Reading::kSqueeze3}},
       {"squeeze4", false, {Reading::kSqueeze4}},
       {"q8_0", true, {Reading::kQ8_0}},
+      {"k-quants", true, {Reading::kKQuantsA16, Reading::kKQuantsA8}},
   }};
   return table;
 }
@@ -61,6 +62,8 @@ constexpr ReadingEntry kReadings[] = {
     {Reading::kSqueeze3, "squeeze3"},
     {Reading::kSqueeze4, "squeeze4"},
     {Reading::kQ8_0, "q8_0"},
+    {Reading::kKQuantsA16, "k-quants-a16"},
+    {Reading::kKQuantsA8, "k-quants-a8"},
 };
 
 }  // namespace

@@ -20,8 +20,9 @@ enum class Format : uint8_t {
   kSqueeze3,        ///< squeeze.h
   kSqueeze4,        ///< squeeze.h
   kQ8_0,            ///< int8.h
+  kKQuants,         ///< k_quants.h
 };
-inline constexpr int kFormatCount = 12;
+inline constexpr int kFormatCount = 13;
 
 /// "bf16", "int4-asymmetric", ...
 std::string_view format_name(Format format);
@@ -53,7 +54,9 @@ enum class Reading : uint8_t {
   kMxbf16Draft,  ///< exactly kMxfp4W4A8
   kSqueeze3,     ///< looked-up and sparse weights, activations in BF16 (dense) and F32 (sparse)
   kSqueeze4,
-  kQ8_0,  ///< the codes of a file, activations in BF16
+  kQ8_0,        ///< the codes of a file, activations in BF16
+  kKQuantsA16,  ///< the blocks of a file, activations in sixteen bits, 256 with one step
+  kKQuantsA8,   ///< the same with the upper eight bits of the activations
 };
 
 /// "full", "mxfp4-w4a8", "bsfp-draft", ...

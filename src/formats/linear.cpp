@@ -188,6 +188,10 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
     case Reading::kBsfpDraft:
       multiply_integers(store, resolved, weight.wide_inputs, x, y, workspace, team);
       return;
+    case Reading::kKQuantsA16:
+    case Reading::kKQuantsA8:
+      multiply_k_quants(store, resolved, x, y, workspace, team);
+      return;
     case Reading::kSqueeze3:
     case Reading::kSqueeze4:
       multiply_squeezed(store, x, y, workspace, team);

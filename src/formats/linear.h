@@ -35,16 +35,17 @@ LinearWeight first_columns(const LinearWeight& weight, int64_t columns);
 /// The buffers of linear(), for activations in the precision of a reading and for unpacked weights. They grow
 /// to the largest product and are kept, so that a pass does not allocate.
 struct LinearWorkspace {
-  Buffer<BFloat16> bf16;        ///< [rows][bf16_stride(k)]
-  Buffer<BFloat16> tiled;       ///< activations as tiles, for many rows: see TileProduct::tiled
-  Buffer<int8_t> codes;         ///< [rows][k + room between rows]
-  Buffer<float> scales;         ///< [rows][k / 32]
-  Buffer<int32_t> sums;         ///< [rows][k / 32]
-  Buffer<float> products;       ///< [member][...]: sums of a block
-  int64_t products_stride = 0;  ///< the number of elements of `products` for each member
-  Buffer<uint16_t> unpacked;    ///< [member][...]: unpacked weights
-  Buffer<float> transposed;     ///< [k][16]
-  int64_t unpacked_stride = 0;  ///< the number of elements of `unpacked` for each member
+  Buffer<BFloat16> bf16;                  ///< [rows][bf16_stride(k)]
+  Buffer<BFloat16> tiled;                 ///< activations as tiles, for many rows: see TileProduct::tiled
+  Buffer<int8_t> codes;                   ///< [rows][k + room between rows]
+  Buffer<float> scales;                   ///< [rows][k / 32]
+  Buffer<int32_t> sums;                   ///< [rows][k / 32]
+  Buffer<float> products;                 ///< [member][...]: sums of a block
+  int64_t products_stride = 0;            ///< the number of elements of `products` for each member
+  Buffer<uint16_t> unpacked;              ///< [member][...]: unpacked weights
+  Buffer<float> transposed;               ///< [k][16]
+  std::vector<TwoByteRow> two_byte_rows;  ///< `k-quants`: the rows, in `codes`, `scales` and `sums`
+  int64_t unpacked_stride = 0;            ///< the number of elements of `unpacked` for each member
 
   /// Makes room for `rows` rows of up to k inputs and a team of `members`.
   void reserve(int64_t rows, int64_t k, int members);
@@ -53,7 +54,8 @@ struct LinearWorkspace {
 /// Multiplies: y = x · weightᵀ in the given reading. x is [rows][padded k] and zero beyond k; y is
 /// [rows][padded columns]. Every row of y depends on its row of x alone, bit for bit, whatever the number of
 /// rows or threads. The full reading of a lossless format (is_exact()) gives the bits that `bf16` or `f16`
-/// gives; that of `q8_0` gives those of `int8-w8a16` for the same codes.
+/// gives; that of `q8_0` gives those of `int8-w8a16` for the same codes, and that of `k-quants` the
+/// same bits on every machine.
 void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, Matrix<float> y,
             LinearWorkspace& workspace, ThreadTeam& team);
 

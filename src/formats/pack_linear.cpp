@@ -27,9 +27,14 @@ class PanelReader {
       : columns_(columns), k_(k), rows_(rows), sensitivities_(options.sensitivities) {
     weights_.resize(static_cast<size_t>(kPanelWidth * k));
     if (sensitivities_) sensitivity_.resize(weights_.size());
-    const bool wanted =
-        std::find(options.formats.begin(), options.formats.end(), Format::kQ8_0) != options.formats.end();
-    if (!wanted || !options.codes) return;
+    const auto wanted = [&](Format format) {
+      return std::find(options.formats.begin(), options.formats.end(), format) != options.formats.end();
+    };
+    if (wanted(Format::kKQuants) && options.blocks.read) {
+      block_rows_ = options.blocks.read;
+      blocks_.resize(weights_.size() / kBlockInputs);
+    }
+    if (!wanted(Format::kQ8_0) || !options.codes) return;
     code_rows_ = options.codes;
     codes_.resize(weights_.size());
     scales_.resize(weights_.size() / kInnerStep);
@@ -50,6 +55,10 @@ class PanelReader {
         code_rows_(panel * kPanelWidth + i, std::span(codes_).subspan(offset, width),
                    std::span(scales_).subspan(offset / kInnerStep, width / kInnerStep));
       }
+      if (block_rows_) {
+        block_rows_(panel * kPanelWidth + i,
+                    std::span(blocks_).subspan(offset / kBlockInputs, width / kBlockInputs));
+      }
     }
     const size_t used = static_cast<size_t>(source.column_count) * width;
     source.weights = std::span(weights_).first(used);
@@ -58,6 +67,7 @@ class PanelReader {
       source.codes = std::span(codes_).first(used);
       source.scales = std::span(scales_).first(used / kInnerStep);
     }
+    if (block_rows_) source.blocks = std::span(blocks_).first(used / kBlockInputs);
     return source;
   }
 
@@ -71,6 +81,8 @@ class PanelReader {
   CodeRows code_rows_;
   std::vector<int8_t> codes_;
   std::vector<Float16> scales_;
+  std::function<void(int64_t column, std::span<KQuantBlock> blocks)> block_rows_;
+  std::vector<KQuantBlock> blocks_;
 };
 
 /// Calls visit(member, panel) for every panel, spread over the team.
@@ -89,6 +101,7 @@ MatrixStatistics look_through(int64_t columns, int64_t k, const MatrixRows& rows
                               const PackLinearOptions& options, std::vector<PanelReader>& readers,
                               ThreadTeam& team) {
   MatrixStatistics statistics;
+  statistics.shapes = options.blocks.shapes;
   if (has(options, [](Format format) { return format == Format::kBsfp; })) {
     std::vector<std::vector<uint64_t>> counts(readers.size(), std::vector<uint64_t>(kMagnitudeBins));
     for_each_panel(columns, team, [&](size_t member, int64_t panel) {

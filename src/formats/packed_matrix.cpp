@@ -5,6 +5,7 @@
 #include "formats/bsfp.h"
 #include "formats/int4.h"
 #include "formats/int8.h"
+#include "formats/k_quants.h"
 #include "formats/mxbf16.h"
 #include "formats/mxfp4.h"
 #include "formats/panels.h"
@@ -44,6 +45,8 @@ const FormatOperations& operations(Format format) {
       return squeeze4_operations();
     case Format::kQ8_0:
       return q8_0_operations();
+    case Format::kKQuants:
+      return k_quants_operations();
   }
   fail(ErrorKind::kUsage, "unknown format");
 }

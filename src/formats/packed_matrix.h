@@ -58,6 +58,15 @@ struct PackedMatrix {
   int64_t bytes() const;
 };
 
+/// A block of 256 weights of a column in `k-quants`, of any shape (BlockLayout).
+struct KQuantBlock {
+  Float16 scale;
+  Float16 offset;
+  int8_t scales[16];
+  uint8_t offsets[16];
+  uint8_t codes[kBlockInputs];
+};
+
 /// The weights of one panel of a matrix, as pack_panel() gets them.
 struct PanelSource {
   int64_t panel = 0;
@@ -66,6 +75,7 @@ struct PanelSource {
   std::span<const float> sensitivity;  ///< [column_count][inputs]: the sensitivity of each weight; or empty
   std::span<const int8_t> codes;    ///< for `q8_0`: the weights' own codes, [column_count][inputs]; or empty
   std::span<const Float16> scales;  ///< with codes: their scales, [column_count][inputs / 32]
+  std::span<const KQuantBlock> blocks;  ///< for `k-quants`: [column_count][inputs / 256]; or empty
 
   int64_t inputs() const { return static_cast<int64_t>(weights.size()) / column_count; }
   /// The weight at (column, k), or zero in the padding.
@@ -83,6 +93,8 @@ struct MatrixStatistics {
   float outlier_magnitude = std::numeric_limits<float>::infinity();
   /// For `squeeze3` and `squeeze4`: weights of higher sensitivity belong to the sparse part.
   float high_sensitivity = std::numeric_limits<float>::infinity();
+  /// For `k-quants`: the shape of each panel's blocks; empty for weights that have no blocks of their own.
+  std::vector<BlockShape> shapes;
 };
 
 /// The number of bins of MatrixStatistics::magnitudes.

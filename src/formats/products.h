@@ -48,6 +48,10 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
 void multiply_integers(const PackedMatrix& store, Reading reading, int64_t wide_inputs, Matrix<const float> x,
                        Matrix<float> y, LinearWorkspace& workspace, ThreadTeam& team);
 
+/// Multiplies by a store in the format `k-quants`, in integers within blocks of 256 inputs.
+void multiply_k_quants(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
+                       LinearWorkspace& workspace, ThreadTeam& team);
+
 /// Multiplies by a store in the format `squeeze3` or `squeeze4`: first its dense part, then its sparse part.
 void multiply_squeezed(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
                        LinearWorkspace& workspace, ThreadTeam& team);

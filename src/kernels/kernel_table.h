@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/float16.h"
+#include "kernels/blocks.h"
 
 /// Marks functions that are compiled for more than one instruction set: see the note in base/float16.h.
 #define VERBATIM_INLINE [[gnu::always_inline]] inline
@@ -297,6 +298,9 @@ struct KernelTable {
   /// generic/shared_exponents.h. The bits are the same on every instruction set.
   void (*integer_product[kIntegerKinds])(const Int8Rows& a, const IntegerPanels& weights, float* c,
                                          int64_t c_stride);
+  /// The product with blocks of a shape, in integers within a block of 256 inputs (generic/blocks.h). The
+  /// bits are the same on every instruction set.
+  void (*block_product[kBlockShapes])(const BlockProduct&);
   // Products with weights that are looked up in tables of 8 and of 16 values.
   void (*squeeze3)(const SqueezeProduct&);
   void (*squeeze4)(const SqueezeProduct&);
@@ -314,6 +318,8 @@ struct KernelTable {
   /// of quantize_int8(). The scale of a group is that of nine tenths of its largest magnitude, and larger
   /// numbers are cut (Atom, QuaRot).
   void (*quantize_int4)(const float* x, int64_t n, int8_t* codes, float* scales, int32_t* sums);
+  /// Quantizes n numbers (a multiple of 32), filled up with zeros to whole blocks of 256.
+  void (*quantize_two_bytes)(const float* x, int64_t n, const TwoByteRow& out);
   /// out = x / sqrt(Σ x² / length + epsilon) · weight; x is zero from `length` to n.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, int64_t length, float epsilon, float* out);
   /// out = gate / (1 + e^-gate) · up

@@ -67,6 +67,30 @@ class StackedTensors {
     }
   }
 
+  /// Fills in the blocks of output column `column`.
+  void read_blocks(int64_t column, HeadSizes head, std::span<KQuantBlock> blocks) const {
+    for (const auto& [part, tensor] : tensors_) {
+      if (column < part->rows) {
+        return tensor->read_blocks(part->first + source_row(*part, head, column), blocks);
+      }
+      column -= part->rows;
+    }
+  }
+
+  /// The shape of each panel's blocks, if every tensor has blocks that `k-quants` keeps and no panel would
+  /// have blocks of two shapes; else nothing.
+  std::vector<BlockShape> panel_shapes() const {
+    std::vector<BlockShape> shapes;
+    int64_t column = 0;
+    for (const auto& [part, tensor] : tensors_) {
+      const std::optional<BlockShape> shape = tensor->block_shape();
+      if (!shape || (column % kPanelWidth != 0 && shapes.back() != *shape)) return {};
+      column += part->rows;
+      shapes.resize(static_cast<size_t>(ceil_div(column, kPanelWidth)), *shape);
+    }
+    return shapes;
+  }
+
   /// Appends the names of the tensors that hold NaN or infinity.
   void find_not_finite(std::vector<std::string>& names) const {
     for (const auto& [part, tensor] : tensors_) {
@@ -110,7 +134,12 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
   const bool bf16 = tensors.all_are(DType::kBF16);
   const bool f16 = tensors.all_are(DType::kF16);
   const bool codes = tensors.all_have_codes() && !options.transform;
-  const Format own = bf16 ? Format::kBf16 : f16 ? Format::kF16 : codes ? Format::kQ8_0 : Format::kF32;
+  const bool blocks = !tensors.panel_shapes().empty() && !options.transform;
+  const Format own = bf16     ? Format::kBf16
+                     : f16    ? Format::kF16
+                     : codes  ? Format::kQ8_0
+                     : blocks ? Format::kKQuants
+                              : Format::kF32;
   if (options.formats.empty()) return {own};
   std::vector<Format> formats;
   for (const std::optional<Format>& asked : options.formats) {
@@ -126,6 +155,11 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
       bad_input(
           "{}: {} is not in codes of eight bits as Q8_0 is, which q8_0 would keep: name the format {} "
           "instead",
+          checkpoint.path.string(), spec.name, format_name(own));
+    }
+    if (format == Format::kKQuants && !blocks) {
+      bad_input(
+          "{}: {} is not in blocks of Q2_K to Q6_K, which k-quants would keep: name the format {} instead",
           checkpoint.path.string(), spec.name, format_name(own));
     }
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
@@ -406,6 +440,14 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
     pack_options.codes = [&](int64_t column, std::span<int8_t> codes, std::span<Float16> scales) {
       tensors.read_codes(column, head, codes, scales);
     };
+  }
+  if (!options.transform) {
+    pack_options.blocks.shapes = tensors.panel_shapes();
+    if (!pack_options.blocks.shapes.empty()) {
+      pack_options.blocks.read = [&](int64_t column, std::span<KQuantBlock> blocks) {
+        tensors.read_blocks(column, head, blocks);
+      };
+    }
   }
   if (options.sensitivities != nullptr) {
     // A file of sensitivities is in the order of Hugging Face models.

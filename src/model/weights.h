@@ -137,7 +137,8 @@ std::vector<std::optional<Format>> parse_formats(const std::vector<std::string>&
 
 struct LoadOptions {
   /// The formats to pack every matrix into. nullopt stands for the format of the matrix's own type, `bf16`,
-  /// `f16`, `q8_0` (Q8_0, Q4_0, Q5_0 and IQ4_NL of GGUF) or else `f32`, and so does an empty list.
+  /// `f16`, `q8_0` (Q8_0, Q4_0, Q5_0 and IQ4_NL of GGUF), `k-quants` (Q2_K to Q6_K) or else `f32`, and so
+  /// does an empty list.
   std::vector<std::optional<Format>> formats;
   SparseFractions sparse;  ///< for `squeeze3` and `squeeze4`: the size of the sparse part
   const SensitivityFile* sensitivities = nullptr;  ///< for `squeeze3` and `squeeze4`; or null

@@ -10,6 +10,7 @@
 #include "base/matrix.h"
 #include "checkpoint/expert_names.h"
 #include "engine/memory_check.h"
+#include "formats/k_quants.h"
 #include "kernels/kernel_table.h"
 #include "tools/inspect_packed.h"
 
@@ -26,7 +27,14 @@ int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights)
   if (all_are(DType::kBF16) || all_are(DType::kF16)) return weights * 2;
   const bool codes =
       std::all_of(parts.begin(), parts.end(), [](const TensorView* part) { return part->has_codes(); });
-  return codes ? weights + weights / kInnerStep * 2 : weights * 4;
+  if (codes) return weights + weights / kInnerStep * 2;
+  int64_t blocks = 0;
+  for (const TensorView* const part : parts) {
+    const std::optional<BlockShape> shape = part->block_shape();
+    if (!shape) return weights * 4;
+    blocks += ceil_div(part->rows(), kPanelWidth) * panel_bytes(*shape, part->columns());
+  }
+  return blocks;
 }
 
 /// Adds a matrix that is packed from tensors one below the other.

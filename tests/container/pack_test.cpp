@@ -69,7 +69,8 @@ TEST(PackModel, GivesTheLogitsOfTheModelInEveryFormat) {
   test::write_tiny_llama(model, options);
   std::vector<std::string> all;
   std::vector<Format> formats = all_formats();
-  std::erase(formats, Format::kQ8_0);  // which a model in BF16 cannot be packed in
+  std::erase(formats, Format::kQ8_0);     // which a model in BF16 cannot be packed in,
+  std::erase(formats, Format::kKQuants);  // nor in this
   for (const Format format : formats) all.emplace_back(format_name(format));
   const fs::path file = folder.path() / "all.vbt";
   EXPECT_EQ(pack(model, file, all).formats(), formats);
@@ -142,9 +143,14 @@ TEST(PackModel, FullIsTheModelsOwnTypeWhateverStandsBesideIt) {
 
 TEST(PackModel, TakesGgufFiles) {
   const TemporaryFolder folder;
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0}) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0, DType::kQ4_K}) {
     TinyModelOptions options;  // a Llama, whose rows the format permutes
     options.dtype = dtype;
+    if (dtype == DType::kQ4_K) {
+      options.value_dtype = DType::kQ6_K;
+      options.hidden_size = 256;
+      options.heads = 8;
+    }
     const fs::path model = folder.path() / (dtype_name(dtype) + ".gguf");
     test::write_tiny_gguf(model, options);
     const fs::path file = model.string() + ".vbt";

@@ -28,6 +28,18 @@ class LoadByRecipe : public testing::Test {
     return file;
   }
 
+  /// A model whose matrices are as those of Q4_K_M files.
+  static test::TinyModelOptions k_quants() {
+    test::TinyModelOptions options;
+    options.dtype = DType::kQ4_K;
+    options.value_dtype = DType::kQ6_K;
+    options.hidden_size = 256;
+    options.heads = 8;
+    options.byte_vocabulary = true;
+    options.vocab_size = 260;
+    return options;
+  }
+
   test::TemporaryFolder folder_;
 };
 
@@ -88,6 +100,50 @@ TEST_F(LoadByRecipe, AModelInQ8_0IsVerifiedInItsOwnCodesByEveryRecipe) {
   }
   EXPECT_EQ(stores_of(Model::load(file, {.formats = {"f32"}})), Names{"f32"});
   EXPECT_THROW(Model::load(model_in(DType::kF16), {.formats = {"q8_0"}}), Error);
+}
+
+TEST_F(LoadByRecipe, AModelInKQuantsIsVerifiedInItsOwnBlocksByEveryRecipe) {
+  test::TinyModelOptions options = k_quants();
+  const auto file = folder_.path() / "k-quants.gguf";
+  test::write_tiny_gguf(file, options);
+  const Model plain = Model::load(file, {.threads = 1});
+  EXPECT_EQ(stores_of(plain), Names{"k-quants"});
+  const std::string expected = text_of(plain, load_recipe("plain"));
+  for (const char* const name : {"auto", "ngram", "ml-specqd", "self-int4", "early-exit"}) {
+    const Model model = Model::load(file, {.recipe = name, .threads = 1});
+    EXPECT_EQ(stores_of(model).front(), "k-quants") << name;
+    EXPECT_EQ(text_of(model, load_recipe(name)), expected) << name;
+  }
+}
+
+// Its own blocks with activations of eight bits are the drafter, so no copy of the weights is made.
+TEST_F(LoadByRecipe, AModelInKQuantsDraftsWithItsOwnBlocks) {
+  const auto file = folder_.path() / "k-quants.gguf";
+  test::write_tiny_gguf(file, k_quants());
+  const Model model = Model::load(file, {.recipe = "auto", .threads = 1});
+  EXPECT_EQ(stores_of(model), Names{"k-quants"});
+  const DecoderWeights& weights = data_of(model).decoder.weights();
+  EXPECT_EQ(with_stores_of(load_recipe("auto"), weights, nullptr).levels.front().reading, "k-quants-a8");
+  const auto toml = folder_.write("mine.toml",
+                                  "name = \"mine\"\nsummary = \"s\"\nsource = \"t\"\n[drafter]\nkind = "
+                                  "\"self\"\nreading = \"k-quants-a8\"\n[drafter.stop]\nlength = 5\n");
+  const Recipe mine = load_recipe(toml.string());
+  const Model own = Model::load(file, {.recipes = {mine}, .threads = 1});
+  EXPECT_EQ(stores_of(own), Names{"k-quants"});
+  EXPECT_EQ(text_of(own, mine), text_of(own, load_recipe("plain")));
+}
+
+// A head in Q8_0 is in another format, in which there is no such draft.
+TEST_F(LoadByRecipe, AModelPartlyInKQuantsIsDraftedForByACopy) {
+  test::TinyModelOptions options = k_quants();
+  options.head_dtype = DType::kQ8_0;
+  const auto file = folder_.path() / "partly.gguf";
+  test::write_tiny_gguf(file, options);
+  const Model plain = Model::load(file, {.threads = 1});
+  EXPECT_EQ(stores_of(plain), Names{"q8_0"});
+  const Model model = Model::load(file, {.recipe = "auto", .threads = 1});
+  EXPECT_EQ(stores_of(model), (Names{"q8_0", "mxfp4"}));
+  EXPECT_EQ(text_of(model, load_recipe("auto")), text_of(plain, load_recipe("plain")));
 }
 
 TEST_F(LoadByRecipe, ARecipeMayBeAnObjectAFileOrAName) {

@@ -51,6 +51,12 @@ TEST(ModelIdentity, TheQuickFingerprintTellsFromEachOtherWhatRoundsDifferently) 
       file, {.dtype = DType::kQ8_0, .vocab_size = 260, .byte_vocabulary = true, .head_dtype = DType::kF32});
   EXPECT_EQ(fingerprint_of(file), fingerprint_of(file, {"full", "mxfp4"}));
   EXPECT_NE(fingerprint_of(file), fingerprint_of(file, {"f32"}));
+  const auto k_quants = folder.path() / "k-quants.gguf";
+  test::write_tiny_gguf(
+      k_quants,
+      {.dtype = DType::kQ4_K, .hidden_size = 256, .heads = 8, .vocab_size = 260, .byte_vocabulary = true});
+  EXPECT_EQ(fingerprint_of(k_quants), fingerprint_of(k_quants, {"full", "mxfp4"}));
+  EXPECT_NE(fingerprint_of(k_quants), fingerprint_of(k_quants, {"f32"}));
 }
 
 TEST(ModelIdentity, TheQuickFingerprintTellsModelsWithOneEmbeddingFromEachOther) {

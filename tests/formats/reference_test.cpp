@@ -25,7 +25,7 @@ struct Size {
 constexpr Size kSizes[] = {{40, 96}, {33, 160}, {17, 352}, {16, 1408}, {21, 50}, {70, 300}, {1, 1}, {5, 32}};
 constexpr int64_t kRows = 19;
 
-enum class Activations { kF32, kBf16, kInt8, kWideInt8, kInt4 };
+enum class Activations { kF32, kBf16, kInt8, kWideInt8, kInt4, kTwoBytes, kUpperBytes };
 
 Activations activations_of(const PackedMatrix& matrix, Reading reading) {
   switch (reading) {
@@ -44,6 +44,10 @@ Activations activations_of(const PackedMatrix& matrix, Reading reading) {
     case Reading::kMxbf16Draft:
     case Reading::kBsfpDraft:
       return Activations::kWideInt8;
+    case Reading::kKQuantsA16:
+      return Activations::kTwoBytes;
+    case Reading::kKQuantsA8:
+      return Activations::kUpperBytes;
     default:
       return Activations::kBf16;
   }
@@ -61,6 +65,18 @@ std::vector<double> rounded(std::span<const float> x, Activations activations) {
       const float scale = std::ldexp(1.0f, std::max(std::ilogb(largest), -53) - 6);
       for (size_t i = begin; i < begin + 32; ++i) {
         result[i] = std::clamp(std::nearbyint(x[i] / scale), -127.0f, 127.0f) * scale;
+      }
+    }
+  } else if (activations == Activations::kTwoBytes || activations == Activations::kUpperBytes) {
+    for (size_t begin = 0; begin < x.size(); begin += 256) {
+      const size_t end = std::min<size_t>(begin + 256, x.size());
+      float largest = 0.0f;
+      for (size_t i = begin; i < end; ++i) largest = std::max(largest, std::fabs(x[i]));
+      const float step = largest / 32000.0f;
+      for (size_t i = begin; i < end; ++i) {
+        double code = step == 0.0f ? 0.0f : std::nearbyint(x[i] * (32000.0f / largest));
+        if (activations == Activations::kUpperBytes) code = 256.0 * std::floor((code + 128.0) / 256.0);
+        result[i] = code * step;
       }
     }
   } else if (activations == Activations::kInt4 || activations == Activations::kWideInt8) {
@@ -107,6 +123,13 @@ Column column_of(const PackedMatrix& matrix, Reading reading, int64_t n) {
       // Codes and zero points are multiplied apart, and each can be 15 steps.
       magnitude =
           30.0 * to_float(matrix.plane(1).as<Float16>()[scale_index(matrix, n, static_cast<int64_t>(k))]);
+    }
+    if (matrix.format == Format::kKQuants) {
+      // Codes and offsets are multiplied apart; both are within the range of the block's weights.
+      const auto block = static_cast<int64_t>(k / 256 * 256);
+      for (int64_t i = block; i < std::min<int64_t>(block + 256, matrix.k); ++i) {
+        magnitude = std::max(magnitude, 4.0 * std::fabs(column.dense[static_cast<size_t>(i)]));
+      }
     }
     column.magnitudes.push_back(magnitude);
   }

@@ -10,6 +10,7 @@
 #include "base/float16.h"
 #include "base/philox.h"
 #include "checkpoint/gguf_types.h"
+#include "support/k_quant_blocks.h"
 
 namespace verbatim::test {
 
@@ -368,6 +369,7 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
 
 std::string encode(DType dtype, const std::vector<float>& values) {
   if (dtype == DType::kQ8_0) return encode_q8_0(values);
+  if (dtype == DType::kQ4_K || dtype == DType::kQ6_K) return encode_k_quants(dtype, values);
   std::string bytes;
   bytes.reserve(dtype_bytes(dtype, values.size()));
   for (const float value : values) {
@@ -463,9 +465,11 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   for (const NamedTensor& tensor : gguf_experts(tiny_tensors(options), options)) {
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;
-    const DType matrix_dtype =
-        tensor.name == "lm_head.weight" ? options.head_dtype.value_or(options.dtype) : options.dtype;
     const bool router = tensor.name.ends_with("mlp.gate.weight") || tensor.name.ends_with("moe.gate.weight");
+    const bool values_matrix = tensor.name.find("self_attn.v_proj") != std::string::npos;
+    const DType matrix_dtype = tensor.name == "lm_head.weight" ? options.head_dtype.value_or(options.dtype)
+                               : values_matrix                 ? options.value_dtype.value_or(options.dtype)
+                                                               : options.dtype;
     const DType dtype = tensor.shape.size() == 1 || router ? DType::kF32 : matrix_dtype;
     std::vector<float> values =
         rotates && (architecture == "llama" || architecture == "smollm3" || architecture == "granite")

@@ -24,7 +24,7 @@ struct TinyModelOptions {
   /// which rotates neighbours in half of each head, stores gate and up as one matrix and has biases;
   /// "mixtral" and "qwen3_moe", which have experts.
   std::string model_type = "llama";
-  DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0
+  DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0, kQ4_K and kQ6_K
   int32_t hidden_size = 128;
   int32_t intermediate_size = 256;
   int32_t layers = 2;
@@ -47,6 +47,8 @@ struct TinyModelOptions {
   std::vector<int32_t> dense_layers = {};  ///< of qwen3_moe: layers without experts
   bool normalized_experts = true;          ///< of qwen3_moe
   bool stacked_experts = true;             ///< of GGUF; otherwise every expert is a tensor, as in old files
+  std::optional<DType> value_dtype =
+      std::nullopt;  ///< of GGUF: of the matrices of values; without it `dtype`
 };
 
 /// Writes config.json and the weights as safetensors into the folder, which is made if need be. Without
@@ -79,7 +81,8 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type = "
 /// head.
 std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim, int64_t rotated = 0);
 
-/// The bytes of values as a dtype, rounded to nearest. kQ8_0 wants a multiple of 32 values.
+/// The bytes of values as a dtype, rounded to nearest. kQ8_0 wants a multiple of 32 values,
+/// kQ4_K and kQ6_K of 256.
 std::string encode(DType dtype, const std::vector<float>& values);
 
 /// The bytes of a safetensors file with this header and data, whatever they say.

@@ -41,6 +41,19 @@ void codes_by_rows(const CodeProduct& p) {
   }
 }
 
+/// The largest number of rows for which products with blocks are faster on vectors than on tiles.
+constexpr int64_t kBlockVectorRows = 6;
+
+/// The product with blocks: on vectors for few rows, on tiles for more, with the same bits.
+template <BlockShape kShape>
+void blocks_by_rows(const BlockProduct& p) {
+  if (p.row_count > kBlockVectorRows) {
+    block_product(p, kShape);
+  } else {
+    avx512::vnni_bf16_table().block_product[kShape](p);
+  }
+}
+
 /// KernelTable::multiply_registers: four chains of tile products, as in a block of 32 rows by two panels.
 int64_t multiply_registers(int64_t steps, float* out) {
   TileConfig config;
@@ -75,6 +88,11 @@ const KernelTable& table() {
     t.integer_product[kIntegerInt4Asymmetric] =
         integer_by_rows<kIntegerInt4Asymmetric, integer_int4_asymmetric>;
     t.integer_product[kIntegerInt8] = integer_by_rows<kIntegerInt8, integer_int8>;
+    t.block_product[kBlockQ2] = blocks_by_rows<kBlockQ2>;
+    t.block_product[kBlockQ3] = blocks_by_rows<kBlockQ3>;
+    t.block_product[kBlockQ4] = blocks_by_rows<kBlockQ4>;
+    t.block_product[kBlockQ5] = blocks_by_rows<kBlockQ5>;
+    t.block_product[kBlockQ6] = blocks_by_rows<kBlockQ6>;
     t.squeeze3 = squeeze3;
     t.squeeze4 = squeeze4;
     t.code_product[kCodesUpper] = codes_by_rows<kCodesUpper, code_product_upper>;

@@ -36,6 +36,9 @@ void integer_int4(const Int8Rows& a, const IntegerPanels& weights, float* c, int
 void integer_int4_asymmetric(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 void integer_int8(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride);
 
+/// The product with blocks on tiles, for more rows than few. The bits are those of generic/blocks.h.
+void block_product(const BlockProduct& product, BlockShape shape);
+
 void code_product_upper(const CodeProduct& product);
 void code_product_both(const CodeProduct& product);
 void code_product_bytes(const CodeProduct& product);

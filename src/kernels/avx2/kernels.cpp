@@ -47,6 +47,31 @@ struct Dot {
   VERBATIM_INLINE static Bytes high_nibbles(const Bytes& codes) {
     return low_nibbles({_mm256_srli_epi16(codes.first, 4), _mm256_srli_epi16(codes.second, 4)});
   }
+  template <int kFrom, int kCount, int kTo>
+  VERBATIM_INLINE static Bytes bits(const Bytes& packed) {
+    const __m256i mask = _mm256_set1_epi8(static_cast<char>(((1 << kCount) - 1) << kTo));
+    const auto chosen = [&](__m256i bytes) {
+      if constexpr (kFrom > kTo) bytes = _mm256_srli_epi16(bytes, kFrom - kTo);
+      if constexpr (kFrom < kTo) bytes = _mm256_slli_epi16(bytes, kTo - kFrom);
+      return _mm256_and_si256(bytes, mask);
+    };
+    return {chosen(packed.first), chosen(packed.second)};
+  }
+  VERBATIM_INLINE static Bytes join(const Bytes& a, const Bytes& b) {
+    return {_mm256_or_si256(a.first, b.first), _mm256_or_si256(a.second, b.second)};
+  }
+  VERBATIM_INLINE static Sum signed_bytes(const uint8_t* from) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return {_mm256_cvtepi8_epi32(bytes), _mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8))};
+  }
+  VERBATIM_INLINE static Sum unsigned_bytes(const uint8_t* from) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return {_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))};
+  }
+  VERBATIM_INLINE static Sum add_product(const Sum& sum, const Sum& a, const Sum& b) {
+    return {_mm256_add_epi32(sum.first, _mm256_mullo_epi32(a.first, b.first)),
+            _mm256_add_epi32(sum.second, _mm256_mullo_epi32(a.second, b.second))};
+  }
   VERBATIM_INLINE static Bytes e2m1_low(const Bytes& codes) {
     return look_up(e2m1_table(), low_nibbles(codes));
   }

@@ -38,6 +38,22 @@ struct DotBase {
     return _mm512_and_si512(codes, _mm512_set1_epi8(15));
   }
   VERBATIM_INLINE static Bytes high_nibbles(Bytes codes) { return low_nibbles(_mm512_srli_epi16(codes, 4)); }
+  template <int kFrom, int kCount, int kTo>
+  VERBATIM_INLINE static Bytes bits(Bytes packed) {
+    if constexpr (kFrom > kTo) packed = _mm512_srli_epi16(packed, kFrom - kTo);
+    if constexpr (kFrom < kTo) packed = _mm512_slli_epi16(packed, kTo - kFrom);
+    return _mm512_and_si512(packed, _mm512_set1_epi8(static_cast<char>(((1 << kCount) - 1) << kTo)));
+  }
+  VERBATIM_INLINE static Bytes join(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
+  VERBATIM_INLINE static Sum signed_bytes(const uint8_t* from) {
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  }
+  VERBATIM_INLINE static Sum unsigned_bytes(const uint8_t* from) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  }
+  VERBATIM_INLINE static Sum add_product(Sum sum, Sum a, Sum b) {
+    return _mm512_add_epi32(sum, _mm512_mullo_epi32(a, b));
+  }
   VERBATIM_INLINE static __m512i broadcast(const int8_t* quad) {
     int32_t four;
     __builtin_memcpy(&four, quad, sizeof four);

@@ -1,5 +1,6 @@
 #include "kernels/avx512/vector.h"
 #include "kernels/avx512/vnni_dot.h"
+#include "kernels/generic/blocks.h"
 #include "kernels/generic/code_product.h"
 #include "kernels/generic/elementwise.h"
 #include "kernels/generic/integer.h"
@@ -83,6 +84,7 @@ const KernelTable& vnni_bf16_table() {
     t.rounding = "bf16 dot products";
     t.panels_bf16 = panels_bf16;
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
+    generic::fill_blocks<F32x16, VnniDot>(t.block_product);
     generic::fill_code_product<VnniDot>(t.code_product);
     t.softmax_chunk = generic::softmax_chunk<F32x16, ProcessorRounding>;
     t.multiply_registers = multiply_registers;

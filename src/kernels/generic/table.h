@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/generic/blocks.h"
 #include "kernels/generic/code_product.h"
 #include "kernels/generic/elementwise.h"
 #include "kernels/generic/integer.h"
@@ -25,12 +26,14 @@ KernelTable make_table(const char* name) {
   fill_unpack<W>(table.unpack_tiles);
   table.add_scaled = add_scaled<V>;
   fill_integer<V, Dot>(table.integer_product);
+  fill_blocks<V, Dot>(table.block_product);
   table.squeeze3 = squeeze_product<V, Squeeze3<W>>;
   table.squeeze4 = squeeze_product<V, Squeeze4<W>>;
   table.to_bf16 = to_bf16<V>;
   table.quantize_int8 = quantize_int8<V>;
   table.quantize_int4 = quantize_int4<V>;
   table.quantize_wide = quantize_wide<V>;
+  table.quantize_two_bytes = quantize_two_bytes<V>;
   table.rms_norm = rms_norm<V>;
   table.silu_gate = silu_gate<V>;
   table.gelu_gate = gelu_gate<V>;

@@ -56,6 +56,27 @@ struct Dot {
   static Bytes high_nibbles(const uint8_t* codes) {
     return each([&](int i) { return codes[i] >> 4; });
   }
+  template <int kFrom, int kCount, int kTo>
+  static Bytes bits(const uint8_t* packed) {
+    return each([&](int i) { return (packed[i] >> kFrom & ((1 << kCount) - 1)) << kTo; });
+  }
+  static Bytes join(const Bytes& a, const Bytes& b) {
+    return each([&](int i) { return a.lane[i] | b.lane[i]; });
+  }
+  static Sum signed_bytes(const uint8_t* from) {
+    Sum sum;
+    for (int i = 0; i < 16; ++i) sum.lane[i] = static_cast<int8_t>(from[i]);
+    return sum;
+  }
+  static Sum unsigned_bytes(const uint8_t* from) {
+    Sum sum;
+    for (int i = 0; i < 16; ++i) sum.lane[i] = from[i];
+    return sum;
+  }
+  static Sum add_product(Sum sum, const Sum& a, const Sum& b) {
+    for (int i = 0; i < 16; ++i) sum.lane[i] += a.lane[i] * b.lane[i];
+    return sum;
+  }
   static Bytes int8(const uint8_t* codes) {
     return each([&](int i) { return static_cast<int8_t>(codes[i]); });
   }

@@ -1,0 +1,280 @@
+#pragma once
+
+#include "kernels/kernel_table.h"
+
+namespace verbatim::generic {
+
+// Products with the blocks of K-quants. In a block of 256 inputs all sums are of integers, exact and free to be
+// reordered: a column's sum is Σ scale · Σ (code - bias) · activation over its groups, for the upper and for
+// the lower bytes of the activations. Both become floats, are joined, multiplied with the column's F16 scale
+// and the row's step and added to the result, block after block. Before that the offsets of the block's groups,
+// each times the sum of its activations, are subtracted from the result, group after group.
+
+/// KernelTable::quantize_two_bytes. What is not finite becomes some code.
+template <typename V>
+void quantize_two_bytes(const float* x, int64_t n, const TwoByteRow& out) {
+  constexpr float kLimit = kLargestRowCode;
+  constexpr float kLeast = 7.8886090522101181e-31f;   // 2^-100; smaller ones count as zero
+  constexpr float kLargest = 9.9035203142830422e27f;  // 2^93
+  constexpr int64_t kGroups = kBlockInputs / 16;
+  for (int64_t begin = 0, block = 0; begin < n; begin += kBlockInputs, ++block) {
+    alignas(64) float values[kBlockInputs];
+    const int64_t count = n - begin < kBlockInputs ? n - begin : kBlockInputs;
+    V largest = V::set(0.0f);
+    for (int64_t i = 0; i < count; i += 16) {
+      const V value = V::load(x + begin + i);
+      value.store(values + i);
+      largest = max(largest, absolute(value));
+    }
+    for (int64_t i = count; i < kBlockInputs; i += 16) V::set(0.0f).store(values + i);
+    float extreme = reduce_max(largest);
+    if (!(extreme < kLargest)) extreme = kLargest;  // NaN as well
+    const float step = extreme < kLeast ? 0.0f : extreme / kLimit;
+    const V factor = V::set(extreme < kLeast ? 0.0f : kLimit / extreme);
+    alignas(64) int8_t unused[kBlockInputs];
+    int8_t* const upper = out.upper + begin;
+    int8_t* const lower = out.lower != nullptr ? out.lower + begin : unused;
+    for (int64_t i = 0; i < kBlockInputs; i += 64) {
+      V four[4];
+      for (int j = 0; j < 4; ++j) {
+        const V value = V::load(values + i + 16 * j) * factor;
+        four[j] = min(max(value, V::set(-kLimit)), V::set(kLimit));
+      }
+      V::store_two_int8(four, upper + i, lower + i);
+    }
+    out.steps[block] = step;
+    int32_t before = 0;
+    for (int64_t group = 0; group < kGroups; ++group) {
+      int32_t uppers = 0;
+      int32_t lowers = 0;
+      for (int64_t i = group * 16; i < group * 16 + 16; ++i) {
+        uppers += upper[i];
+        lowers += lower[i];
+      }
+      out.upper_sums[block * kGroups + group] = uppers;
+      int32_t sum = 256 * uppers;
+      if (out.lower != nullptr) {
+        out.lower_sums[block * kGroups + group] = lowers;
+        sum += lowers;
+      }
+      out.of_16[block * kGroups + group] = static_cast<float>(-sum) * step;
+      if (group % 2 == 1) out.of_32[(block * kGroups + group) / 2] = static_cast<float>(-(before + sum)) * step;
+      before = sum;
+    }
+  }
+}
+
+/// The product with blocks of one shape. `Dot` is the instruction set's part (generic/integer.h), and with it
+///   bits<from, count, to>(packed): `count` bits of each byte, from bit `from` on, brought to bit `to`
+///   join(a, b): the bits of both
+///   signed_bytes(from), unsigned_bytes(from): sixteen integers
+///   add_product(sum, a, b): sum + a · b, lane by lane
+template <typename V, typename Dot, BlockShape kShape, int kPlanes>
+struct BlockMicro {
+  using Sum = typename Dot::Sum;
+  static constexpr BlockLayout kLayout = block_layout(kShape);
+  static constexpr int kTiles = kBlockInputs / kInnerStep;
+  static constexpr int kGroupsOfTile = kInnerStep / kLayout.group;
+  static constexpr int kQuads = kLayout.group / 4;
+  /// The number of quads whose products add up to less than 2^15 in a lane of 16 bits, which has two of each.
+  static constexpr int kQuadsInWords = (1 << 15) / (2 * 128 * ((1 << kLayout.bits()) - 1));
+  static constexpr int kRunOfQuads = kQuadsInWords < kQuads ? kQuadsInWords : kQuads;
+  static constexpr int kStreams = 4;
+  static constexpr int kMostRows = V::kSums > 4 ? 4 : 2;
+
+  /// The codes of the quad kQuad of a tile.
+  template <int kQuad>
+  VERBATIM_INLINE static auto codes(const uint8_t* tile) {
+    [[maybe_unused]] const uint8_t* const pairs = tile + 256 * kLayout.nibbles;
+    [[maybe_unused]] const uint8_t* const singles = pairs + 128 * kLayout.pairs;
+    [[maybe_unused]] constexpr int kPairTo = 4 * kLayout.nibbles;
+    [[maybe_unused]] constexpr int kSingleTo = kPairTo + 2 * kLayout.pairs;
+    [[maybe_unused]] const auto pair = [&]() __attribute__((always_inline)) {
+      return Dot::template bits<kQuad % 4 * 2, 2, kPairTo>(Dot::load(pairs + kQuad / 4 * 64));
+    };
+    [[maybe_unused]] const auto single = [&]() __attribute__((always_inline)) {
+      return Dot::template bits<kQuad, 1, kSingleTo>(Dot::load(singles));
+    };
+    [[maybe_unused]] const auto nibble = [&]() __attribute__((always_inline)) {
+      return Dot::template bits<kQuad % 2 * 4, 4, 0>(Dot::load(tile + kQuad / 2 * 64));
+    };
+    if constexpr (kLayout.nibbles == 0 && kLayout.singles == 0) {
+      return pair();
+    } else if constexpr (kLayout.nibbles == 0) {
+      return Dot::join(pair(), single());
+    } else if constexpr (kLayout.pairs != 0) {
+      return Dot::join(nibble(), pair());
+    } else if constexpr (kLayout.singles != 0) {
+      return Dot::join(nibble(), single());
+    } else {
+      return nibble();
+    }
+  }
+
+  template <int kRows>
+  struct Rows {
+    const int8_t* codes[kRows][kPlanes];
+    const int32_t* sums[kRows][kPlanes];
+    const float* group_sums[kRows];
+    const float* steps[kRows];
+  };
+
+  template <int kRows>
+  using Sums = Sum[kRows][kPlanes];
+
+  template <int kQuad, int kCount, int kRows>
+  VERBATIM_INLINE static void add_quads(const uint8_t* tile, const Rows<kRows>& a, int64_t at,
+                                        typename Dot::Partial (&partial)[kRows][kPlanes]) {
+    const auto weights = codes<kQuad>(tile);
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kPlanes; ++p)
+        partial[r][p] = Dot::add(partial[r][p], weights, a.codes[r][p] + at + kQuad * 4);
+    }
+    if constexpr (kCount > 1) add_quads<kQuad + 1, kCount - 1, kRows>(tile, a, at, partial);
+  }
+
+  /// Adds the products of the quads from kQuad on, of one group, to `dots`.
+  template <int kQuad, int kCount, int kRows>
+  VERBATIM_INLINE static void add_run(const uint8_t* tile, const Rows<kRows>& a, int64_t at, Sums<kRows>& dots) {
+    constexpr int kRun = kRunOfQuads < kCount ? kRunOfQuads : kCount;
+    typename Dot::Partial partial[kRows][kPlanes];
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kPlanes; ++p) partial[r][p] = Dot::open(dots[r][p]);
+    }
+    add_quads<kQuad, kRun, kRows>(tile, a, at, partial);
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kPlanes; ++p) dots[r][p] = Dot::close(dots[r][p], partial[r][p]);
+    }
+    if constexpr (kCount > kRun) add_run<kQuad + kRun, kCount - kRun, kRows>(tile, a, at, dots);
+  }
+
+  /// A group of a tile: its scaled products are added to `totals`, its offsets to `sums`.
+  template <int kGroup, int kRows>
+  VERBATIM_INLINE static void add_group(const uint8_t* block, const uint8_t* tile, int index, int64_t at,
+                                        const Rows<kRows>& a, const V& offset_scale, Sums<kRows>& totals,
+                                        V (&sums)[kRows]) {
+    const int group = index * kGroupsOfTile + kGroup;
+    const int64_t group_at = at / kLayout.group + group;  // counted over the row
+    Sums<kRows> dots;
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kPlanes; ++p) {
+        dots[r][p] = Dot::start(kLayout.bias == 0 ? 0 : -kLayout.bias * a.sums[r][p][group_at]);
+      }
+    }
+    add_run<kGroup * kQuads, kQuads, kRows>(tile, a, at + index * kInnerStep, dots);
+    const uint8_t* const scales = block + kLayout.scales_at() + group * kPanelWidth;
+    const Sum scale = kLayout.offsets ? Dot::unsigned_bytes(scales) : Dot::signed_bytes(scales);
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kPlanes; ++p) totals[r][p] = Dot::add_product(totals[r][p], dots[r][p], scale);
+    }
+    if constexpr (kLayout.offsets) {
+      const Sum offsets = Dot::unsigned_bytes(block + kLayout.offsets_at() + group * kPanelWidth);
+      const V offset = Dot::to_float(offsets) * offset_scale;
+      for (int r = 0; r < kRows; ++r) sums[r] = fma(offset, V::set(a.group_sums[r][group_at]), sums[r]);
+    }
+  }
+
+  /// Adds the products of the rows with a block to `sums`.
+  template <int kRows>
+  VERBATIM_INLINE static void add_block(const uint8_t* block, int64_t index, const Rows<kRows>& a,
+                                        V (&sums)[kRows]) {
+    const Float16* const scales = reinterpret_cast<const Float16*>(block);
+    V offset_scale = V::set(0.0f);
+    if constexpr (kLayout.offsets) offset_scale = V::load(scales + kPanelWidth);
+    Sums<kRows> totals;
+    for (int r = 0; r < kRows; ++r) {
+      for (int p = 0; p < kPlanes; ++p) totals[r][p] = Dot::start(0);
+    }
+    for (int64_t line = 0; line < kLayout.tiles_at(); line += 64)
+      __builtin_prefetch(block + kLayout.bytes() + line);
+    const int64_t at = index * kBlockInputs;
+    for (int t = 0; t < kTiles; ++t) {
+      const uint8_t* const tile = block + kLayout.tiles_at() + t * kLayout.tile_bytes();
+      for (int64_t line = 0; line < kLayout.tile_bytes(); line += 64)
+        __builtin_prefetch(tile + kLayout.bytes() + line);
+      add_group<0, kRows>(block, tile, t, at, a, offset_scale, totals, sums);
+      if constexpr (kGroupsOfTile > 1) add_group<1, kRows>(block, tile, t, at, a, offset_scale, totals, sums);
+    }
+    const V scale = V::load(scales);
+    for (int r = 0; r < kRows; ++r) {
+      V total = Dot::to_float(totals[r][0]) * V::set(256.0f);
+      if constexpr (kPlanes > 1) total = total + Dot::to_float(totals[r][1]);
+      // The product of the scale and the step alone may be subnormal, and slow; hence this order.
+      sums[r] = fma(total * scale, V::set(a.steps[r][index]), sums[r]);
+    }
+  }
+
+  /// Multiplies kRows rows, from `row` on, with the panels `panel`, `panel` + apart, ... side by side, because
+  /// a core that reads one place after the other mostly waits for memory.
+  template <int kRows, int kPanels>
+  static void rows_by_panels(const BlockProduct& p, int64_t row, int64_t panel, int64_t apart) {
+    Rows<kRows> a;
+    for (int r = 0; r < kRows; ++r) {
+      const TwoByteRow& from = p.rows[row + r];
+      a.codes[r][0] = from.upper;
+      a.sums[r][0] = from.upper_sums;
+      if constexpr (kPlanes > 1) {
+        a.codes[r][1] = from.lower;
+        a.sums[r][1] = from.lower_sums;
+      }
+      a.group_sums[r] = kLayout.group == 16 ? from.of_16 : from.of_32;
+      a.steps[r] = from.steps;
+    }
+    V sums[kPanels][kRows];
+    for (int j = 0; j < kPanels; ++j) {
+      for (int r = 0; r < kRows; ++r) sums[j][r] = V::set(0.0f);
+    }
+    const int64_t panel_bytes = p.blocks * kLayout.bytes();
+    for (int64_t block = 0; block < p.blocks; ++block) {
+      for (int j = 0; j < kPanels; ++j) {
+        const uint8_t* const from = p.panels + (panel + j * apart) * panel_bytes + block * kLayout.bytes();
+        add_block<kRows>(from, block, a, sums[j]);
+      }
+    }
+    for (int j = 0; j < kPanels; ++j) {
+      float* const c = p.c + row * p.c_stride + (panel + j * apart) * kPanelWidth;
+      for (int r = 0; r < kRows; ++r) sums[j][r].store(c + r * p.c_stride);
+    }
+  }
+
+  /// Multiplies all rows with the panels `panel`, `panel` + apart, ...
+  template <int kPanels>
+  static void all_rows(const BlockProduct& p, int64_t panel, int64_t apart) {
+    int64_t row = 0;
+    for (; row + kMostRows <= p.row_count; row += kMostRows)
+      rows_by_panels<kMostRows, kPanels>(p, row, panel, apart);
+    if constexpr (kMostRows > 2) {
+      if (p.row_count - row >= 2) {
+        rows_by_panels<2, kPanels>(p, row, panel, apart);
+        row += 2;
+      }
+    }
+    if (row < p.row_count) rows_by_panels<1, kPanels>(p, row, panel, apart);
+  }
+
+  static void product(const BlockProduct& p) {
+    const int64_t share = p.panel_count / kStreams;
+    for (int64_t panel = 0; panel < share; ++panel) all_rows<kStreams>(p, panel, share);
+    for (int64_t panel = share * kStreams; panel < p.panel_count; ++panel) all_rows<1>(p, panel, 0);
+  }
+};
+
+template <typename V, typename Dot, BlockShape kShape>
+void block_product(const BlockProduct& p) {
+  if (p.row_count > 0 && p.rows[0].lower == nullptr) {
+    BlockMicro<V, Dot, kShape, 1>::product(p);
+  } else {
+    BlockMicro<V, Dot, kShape, 2>::product(p);
+  }
+}
+
+template <typename V, typename Dot>
+void fill_blocks(decltype(KernelTable::block_product)& table) {
+  table[kBlockQ2] = block_product<V, Dot, kBlockQ2>;
+  table[kBlockQ3] = block_product<V, Dot, kBlockQ3>;
+  table[kBlockQ4] = block_product<V, Dot, kBlockQ4>;
+  table[kBlockQ5] = block_product<V, Dot, kBlockQ5>;
+  table[kBlockQ6] = block_product<V, Dot, kBlockQ6>;
+}
+
+}  // namespace verbatim::generic
