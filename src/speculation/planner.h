@@ -39,7 +39,8 @@ class Planner {
   /// their place.
   void propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_t certain, Draft& draft);
   /// Learns from a step: the draft of the last propose() behind the certain tokens, the tokens that the step
-  /// appended, and the seconds that drafting and verification took. In a batch `verified` is the shared pass that verified the draft.
+  /// appended, and the seconds that drafting and verification took. In a batch `verified` is the shared pass
+  /// that verified the draft.
   void learn(const Draft& draft, std::span<const int32_t> appended, double seconds_draft,
              double seconds_verify, const PassRunner::PassTiming& verified = {});
 

@@ -65,8 +65,8 @@ class Speculator {
   bool shared_ = false;                     // whether other sequences share its passes
   std::optional<Calibration> calibration_;  // of drafts without a planner, which has its own
   Draft draft_;
-  int64_t assumed_accepted_ = 0;    // the kept tokens since begin() that no drafter of the recipe proposed
-  int64_t structure_alone_ = 0;     // the steps since begin() for which no drafter of the recipe was asked
+  int64_t assumed_accepted_ = 0;  // the kept tokens since begin() that no drafter of the recipe proposed
+  int64_t structure_alone_ = 0;   // the steps since begin() for which no drafter of the recipe was asked
 };
 
 }  // namespace verbatim
