@@ -161,9 +161,8 @@ GenerateResult Session::generate(const std::vector<int32_t>& prompt, const Gener
   state_->check_memory(prompt, options, recipe);
   Speculator& speculator = state_->speculator_for(recipe, {});
   const auto before = static_cast<int64_t>(sequence.tokens.size());
-  speculator.begin(
-      options.sampling,
-      constraint_of(options, data, std::move(structure), sequence.tokens.size() + prompt.size()));
+  speculator.begin(options.sampling, constraint_of(options, data, std::move(structure),
+                                                   sequence.tokens.size() + prompt.size()));
   sequence.tokens.insert(sequence.tokens.end(), prompt.begin(), prompt.end());
   Generation::Hooks hooks;
   if (on_text) {

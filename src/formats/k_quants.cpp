@@ -94,7 +94,8 @@ Float16 bounded_float16(float value) {
 }
 
 int nearest(float value, int least, int most) {
-  return static_cast<int>(std::clamp(std::nearbyint(value), static_cast<float>(least), static_cast<float>(most)));
+  return static_cast<int>(
+      std::clamp(std::nearbyint(value), static_cast<float>(least), static_cast<float>(most)));
 }
 
 /// Rounds 256 finite weights to a block of a shape.

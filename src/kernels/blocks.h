@@ -31,7 +31,9 @@ struct BlockLayout {
   [[gnu::always_inline]] constexpr int64_t tiles_at() const {
     return offsets_at() + (offsets ? groups() * 16 : 0);
   }
-  [[gnu::always_inline]] constexpr int64_t tile_bytes() const { return 256 * nibbles + 128 * pairs + 64 * singles; }
+  [[gnu::always_inline]] constexpr int64_t tile_bytes() const {
+    return 256 * nibbles + 128 * pairs + 64 * singles;
+  }
   [[gnu::always_inline]] constexpr int64_t bytes() const {
     return tiles_at() + kBlockInputs / 32 * tile_bytes();
   }

@@ -38,11 +38,10 @@ struct Unpack {
     const __m512i seven = _mm512_set1_epi16(127);
     const __m512i even = _mm512_mullo_epi16(_mm512_sub_epi16(_mm512_and_si512(codes, bytes), bias), scales);
     const __m512i odd = _mm512_mullo_epi16(_mm512_sub_epi16(_mm512_srli_epi16(codes, 8), bias), scales);
-    const __m512i low = _mm512_or_si512(_mm512_and_si512(even, seven),
-                                        _mm512_slli_epi16(_mm512_and_si512(odd, seven), 8));
-    const __m512i high =
-        _mm512_or_si512(_mm512_and_si512(_mm512_srai_epi16(even, 7), bytes),
-                        _mm512_slli_epi16(_mm512_srai_epi16(odd, 7), 8));
+    const __m512i low =
+        _mm512_or_si512(_mm512_and_si512(even, seven), _mm512_slli_epi16(_mm512_and_si512(odd, seven), 8));
+    const __m512i high = _mm512_or_si512(_mm512_and_si512(_mm512_srai_epi16(even, 7), bytes),
+                                         _mm512_slli_epi16(_mm512_srai_epi16(odd, 7), 8));
     _mm512_store_si512(upper, high);
     _mm512_store_si512(lower, low);
   }
@@ -169,8 +168,7 @@ class Rows {
   /// Adds a block's products to a row's sum, in the order of generic/blocks.h.
   VERBATIM_INLINE F32x16 add(F32x16 sum, const TwoByteRow& row, int64_t r, int64_t block) const {
     if constexpr (kLayout.offsets) {
-      const float* const of_groups =
-          (kLayout.group == 16 ? row.of_16 : row.of_32) + block * kLayout.groups();
+      const float* const of_groups = (kLayout.group == 16 ? row.of_16 : row.of_32) + block * kLayout.groups();
       for (int g = 0; g < kLayout.groups(); ++g) {
         sum = fma(F32x16::load(stage_.block.offsets[g]), F32x16::set(of_groups[g]), sum);
       }

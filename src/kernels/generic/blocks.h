@@ -4,11 +4,11 @@
 
 namespace verbatim::generic {
 
-// Products with the blocks of K-quants. In a block of 256 inputs all sums are of integers, exact and free to be
-// reordered: a column's sum is Σ scale · Σ (code - bias) · activation over its groups, for the upper and for
-// the lower bytes of the activations. Both become floats, are joined, multiplied with the column's F16 scale
-// and the row's step and added to the result, block after block. Before that the offsets of the block's groups,
-// each times the sum of its activations, are subtracted from the result, group after group.
+// Products with the blocks of K-quants. In a block of 256 inputs all sums are of integers, exact and free to
+// be reordered: a column's sum is Σ scale · Σ (code - bias) · activation over its groups, for the upper and
+// for the lower bytes of the activations. Both become floats, are joined, multiplied with the column's F16
+// scale and the row's step and added to the result, block after block. Before that the offsets of the block's
+// groups, each times the sum of its activations, are subtracted from the result, group after group.
 
 /// KernelTable::quantize_two_bytes. What is not finite becomes some code.
 template <typename V>
@@ -58,7 +58,8 @@ void quantize_two_bytes(const float* x, int64_t n, const TwoByteRow& out) {
         sum += lowers;
       }
       out.of_16[block * kGroups + group] = static_cast<float>(-sum) * step;
-      if (group % 2 == 1) out.of_32[(block * kGroups + group) / 2] = static_cast<float>(-(before + sum)) * step;
+      if (group % 2 == 1)
+        out.of_32[(block * kGroups + group) / 2] = static_cast<float>(-(before + sum)) * step;
       before = sum;
     }
   }
@@ -135,7 +136,8 @@ struct BlockMicro {
 
   /// Adds the products of the quads from kQuad on, of one group, to `dots`.
   template <int kQuad, int kCount, int kRows>
-  VERBATIM_INLINE static void add_run(const uint8_t* tile, const Rows<kRows>& a, int64_t at, Sums<kRows>& dots) {
+  VERBATIM_INLINE static void add_run(const uint8_t* tile, const Rows<kRows>& a, int64_t at,
+                                      Sums<kRows>& dots) {
     constexpr int kRun = kRunOfQuads < kCount ? kRunOfQuads : kCount;
     typename Dot::Partial partial[kRows][kPlanes];
     for (int r = 0; r < kRows; ++r) {
@@ -204,8 +206,8 @@ struct BlockMicro {
     }
   }
 
-  /// Multiplies kRows rows, from `row` on, with the panels `panel`, `panel` + apart, ... side by side, because
-  /// a core that reads one place after the other mostly waits for memory.
+  /// Multiplies kRows rows, from `row` on, with the panels `panel`, `panel` + apart, ... side by side,
+  /// because a core that reads one place after the other mostly waits for memory.
   template <int kRows, int kPanels>
   static void rows_by_panels(const BlockProduct& p, int64_t row, int64_t panel, int64_t apart) {
     Rows<kRows> a;
