@@ -59,8 +59,7 @@ std::span<const TwoByteRow> to_two_bytes(Matrix<const float> x, bool upper_alone
 void multiply_k_quants(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
                        LinearWorkspace& workspace, ThreadTeam& team) {
   const KernelTable& kernel = kernels();
-  const std::span<const TwoByteRow> rows =
-      to_two_bytes(x, reading == Reading::kKQuantsA8, workspace, team);
+  const std::span<const TwoByteRow> rows = to_two_bytes(x, reading == Reading::kKQuantsA8, workspace, team);
   const int64_t block = panels_per_block(store, reading, x.rows);
   team.split(store.panels(), block, [&](int, int64_t begin, int64_t end) {
     // The panels of one shape that lie together.

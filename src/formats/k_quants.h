@@ -8,7 +8,8 @@ namespace verbatim {
 /// offsets as they are, so that no weight is rounded. A panel of 16 columns has blocks of one shape, and the
 /// panels of a matrix can have several, since files mix types among the matrices that are stored as one here.
 ///
-/// Planes: 0  places  uint64 [panel]: where the panel begins in plane 1, a multiple of 64, plus its BlockShape
+/// Planes: 0  places  uint64 [panel]: where the panel begins in plane 1, a multiple of 64, plus its
+/// BlockShape
 ///         1  blocks  [panel][block of 256 inputs] BlockLayout
 /// A weight is scale · group scale · (code - bias) - offset scale · group offset. With scales of a byte for
 /// what takes six bits in a file, a weight takes 3.125 (Q2_K), 3.625, 4.625, 5.625 or 6.625 (Q6_K) bits.

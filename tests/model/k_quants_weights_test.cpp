@@ -81,7 +81,8 @@ TEST(KQuantsWeights, TakeTheBitsOfTheirTypes) {
   for (const auto& [type, bits] : cases) {
     const LinearWeight weight = RandomBlocks({type, type, type}).pack({std::nullopt});
     const PackedMatrix& store = weight.stores.front();
-    EXPECT_EQ(8.0 * static_cast<double>(store.plane(1).size()) / static_cast<double>(store.columns * store.k), bits)
+    EXPECT_EQ(8.0 * static_cast<double>(store.plane(1).size()) / static_cast<double>(store.columns * store.k),
+              bits)
         << dtype_name(type);
     EXPECT_EQ(operations(Format::kKQuants).bytes_read(store, Reading::kKQuantsA8), store.bytes());
   }

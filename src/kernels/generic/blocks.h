@@ -4,11 +4,11 @@
 
 namespace verbatim::generic {
 
-// Products with the blocks of K-quants. In a block of 256 inputs all sums are of integers, exact and free to be
-// reordered: a column's sum is Σ scale · Σ (code - bias) · activation over its groups, for the upper and for
-// the lower bytes of the activations. Both become floats, are joined, multiplied with the column's F16 scale
-// and the row's step and added to the result, block after block. Before that the offsets of the block's groups,
-// each times the sum of its activations, are subtracted from the result, group after group.
+// Products with the blocks of K-quants. In a block of 256 inputs all sums are of integers, exact and free to
+// be reordered: a column's sum is Σ scale · Σ (code - bias) · activation over its groups, for the upper and
+// for the lower bytes of the activations. Both become floats, are joined, multiplied with the column's F16
+// scale and the row's step and added to the result, block after block. Before that the offsets of the block's
+// groups, each times the sum of its activations, are subtracted from the result, group after group.
 
 /// KernelTable::quantize_two_bytes. What is not finite becomes some code.
 template <typename V>
@@ -58,7 +58,8 @@ void quantize_two_bytes(const float* x, int64_t n, const TwoByteRow& out) {
         sum += lowers;
       }
       out.of_16[block * kGroups + group] = static_cast<float>(-sum) * step;
-      if (group % 2 == 1) out.of_32[(block * kGroups + group) / 2] = static_cast<float>(-(before + sum)) * step;
+      if (group % 2 == 1)
+        out.of_32[(block * kGroups + group) / 2] = static_cast<float>(-(before + sum)) * step;
       before = sum;
     }
   }
@@ -67,7 +68,7 @@ void quantize_two_bytes(const float* x, int64_t n, const TwoByteRow& out) {
 /// The product with blocks of one shape. `Dot` is the instruction set's part (generic/integer.h), and with it
 ///   bits<from, count, to>(packed): `count` bits of each byte, from bit `from` on, brought to bit `to`
 ///   join(a, b): the bits of both
-///   signed_bytes(from), unsigned_bytes(from): sixteen integers
+///   signed_bytes(from), unsigned_bytes(from): sixteen integers; low_bits<mask>(integers)
 ///   add_product(sum, a, b): sum + a · b, lane by lane
 template <typename V, typename Dot, BlockShape kShape, int kPlanes>
 struct BlockMicro {
@@ -81,6 +82,16 @@ struct BlockMicro {
   static constexpr int kRunOfQuads = kQuadsInWords < kQuads ? kQuadsInWords : kQuads;
   static constexpr int kStreams = 4;
   static constexpr int kMostRows = V::kSums > 4 ? 4 : 2;
+
+  /// The scales of a group.
+  VERBATIM_INLINE static Sum scales(const uint8_t* block, int group) {
+    const uint8_t* const from = block + kLayout.scales_at() + group * kPanelWidth;
+    if constexpr (kLayout.offsets) {
+      return Dot::template low_bits<kLayout.scale_bits()>(Dot::unsigned_bytes(from));
+    } else {
+      return Dot::signed_bytes(from);
+    }
+  }
 
   /// The codes of the quad kQuad of a tile.
   template <int kQuad>
@@ -135,7 +146,8 @@ struct BlockMicro {
 
   /// Adds the products of the quads from kQuad on, of one group, to `dots`.
   template <int kQuad, int kCount, int kRows>
-  VERBATIM_INLINE static void add_run(const uint8_t* tile, const Rows<kRows>& a, int64_t at, Sums<kRows>& dots) {
+  VERBATIM_INLINE static void add_run(const uint8_t* tile, const Rows<kRows>& a, int64_t at,
+                                      Sums<kRows>& dots) {
     constexpr int kRun = kRunOfQuads < kCount ? kRunOfQuads : kCount;
     typename Dot::Partial partial[kRows][kPlanes];
     for (int r = 0; r < kRows; ++r) {
@@ -162,8 +174,7 @@ struct BlockMicro {
       }
     }
     add_run<kGroup * kQuads, kQuads, kRows>(tile, a, at + index * kInnerStep, dots);
-    const uint8_t* const scales = block + kLayout.scales_at() + group * kPanelWidth;
-    const Sum scale = kLayout.offsets ? Dot::unsigned_bytes(scales) : Dot::signed_bytes(scales);
+    const Sum scale = scales(block, group);
     for (int r = 0; r < kRows; ++r) {
       for (int p = 0; p < kPlanes; ++p) totals[r][p] = Dot::add_product(totals[r][p], dots[r][p], scale);
     }
@@ -204,8 +215,8 @@ struct BlockMicro {
     }
   }
 
-  /// Multiplies kRows rows, from `row` on, with the panels `panel`, `panel` + apart, ... side by side, because
-  /// a core that reads one place after the other mostly waits for memory.
+  /// Multiplies kRows rows, from `row` on, with the panels `panel`, `panel` + apart, ... side by side,
+  /// because a core that reads one place after the other mostly waits for memory.
   template <int kRows, int kPanels>
   static void rows_by_panels(const BlockProduct& p, int64_t row, int64_t panel, int64_t apart) {
     Rows<kRows> a;
