@@ -178,8 +178,8 @@ void unpack_column(const PackedMatrix& matrix, Reading, int64_t column, std::spa
     const int64_t group = input / layout.group * kPanelWidth + i;
     const uint8_t scale = block[layout.scales_at() + group];
     const float step =
-        to_float(scales[i]) *
-        (layout.offsets ? static_cast<float>(scale) : static_cast<float>(static_cast<int8_t>(scale)));
+        to_float(scales[i]) * (layout.offsets ? static_cast<float>(scale & layout.scale_bits())
+                                              : static_cast<float>(static_cast<int8_t>(scale)));
     float weight = step * static_cast<float>(get_code(layout, block, i, input) - layout.bias);
     if (layout.offsets) {
       weight -= to_float(scales[kPanelWidth + i]) * static_cast<float>(block[layout.offsets_at() + group]);

@@ -19,6 +19,9 @@ struct BlockLayout {
   bool offsets;  ///< whether groups have offsets, and scales without a sign
   int bias;      ///< the code that stands for zero
 
+  /// The bits of a scale without a sign; the others of its byte do not matter.
+  [[gnu::always_inline]] constexpr int scale_bits() const { return bits() == 2 ? 15 : 63; }
+
   // A block is, in this order: 16 F16 scales and 16 F16 scales of offsets; for each group 16 scales of a
   // byte; for each group 16 offsets of a byte, if there are offsets; then eight tiles of 32 inputs. A tile
   // has 256 bytes of nibbles, 128 of pairs and 64 of singles, as far as the shape has these. Four inputs of a

@@ -68,6 +68,11 @@ struct Dot {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return {_mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8))};
   }
+  template <int kMask>
+  VERBATIM_INLINE static Sum low_bits(const Sum& a) {
+    const __m256i mask = _mm256_set1_epi32(kMask);
+    return {_mm256_and_si256(a.first, mask), _mm256_and_si256(a.second, mask)};
+  }
   VERBATIM_INLINE static Sum add_product(const Sum& sum, const Sum& a, const Sum& b) {
     return {_mm256_add_epi32(sum.first, _mm256_mullo_epi32(a.first, b.first)),
             _mm256_add_epi32(sum.second, _mm256_mullo_epi32(a.second, b.second))};

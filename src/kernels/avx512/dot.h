@@ -51,6 +51,10 @@ struct DotBase {
   VERBATIM_INLINE static Sum unsigned_bytes(const uint8_t* from) {
     return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
   }
+  template <int kMask>
+  VERBATIM_INLINE static Sum low_bits(Sum a) {
+    return _mm512_and_si512(a, _mm512_set1_epi32(kMask));
+  }
   VERBATIM_INLINE static Sum add_product(Sum sum, Sum a, Sum b) {
     return _mm512_add_epi32(sum, _mm512_mullo_epi32(a, b));
   }

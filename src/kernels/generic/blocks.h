@@ -68,7 +68,7 @@ void quantize_two_bytes(const float* x, int64_t n, const TwoByteRow& out) {
 /// The product with blocks of one shape. `Dot` is the instruction set's part (generic/integer.h), and with it
 ///   bits<from, count, to>(packed): `count` bits of each byte, from bit `from` on, brought to bit `to`
 ///   join(a, b): the bits of both
-///   signed_bytes(from), unsigned_bytes(from): sixteen integers
+///   signed_bytes(from), unsigned_bytes(from): sixteen integers; low_bits<mask>(integers)
 ///   add_product(sum, a, b): sum + a · b, lane by lane
 template <typename V, typename Dot, BlockShape kShape, int kPlanes>
 struct BlockMicro {
@@ -82,6 +82,16 @@ struct BlockMicro {
   static constexpr int kRunOfQuads = kQuadsInWords < kQuads ? kQuadsInWords : kQuads;
   static constexpr int kStreams = 4;
   static constexpr int kMostRows = V::kSums > 4 ? 4 : 2;
+
+  /// The scales of a group.
+  VERBATIM_INLINE static Sum scales(const uint8_t* block, int group) {
+    const uint8_t* const from = block + kLayout.scales_at() + group * kPanelWidth;
+    if constexpr (kLayout.offsets) {
+      return Dot::template low_bits<kLayout.scale_bits()>(Dot::unsigned_bytes(from));
+    } else {
+      return Dot::signed_bytes(from);
+    }
+  }
 
   /// The codes of the quad kQuad of a tile.
   template <int kQuad>
@@ -164,8 +174,7 @@ struct BlockMicro {
       }
     }
     add_run<kGroup * kQuads, kQuads, kRows>(tile, a, at + index * kInnerStep, dots);
-    const uint8_t* const scales = block + kLayout.scales_at() + group * kPanelWidth;
-    const Sum scale = kLayout.offsets ? Dot::unsigned_bytes(scales) : Dot::signed_bytes(scales);
+    const Sum scale = scales(block, group);
     for (int r = 0; r < kRows; ++r) {
       for (int p = 0; p < kPlanes; ++p) totals[r][p] = Dot::add_product(totals[r][p], dots[r][p], scale);
     }

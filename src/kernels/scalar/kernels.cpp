@@ -73,6 +73,11 @@ struct Dot {
     for (int i = 0; i < 16; ++i) sum.lane[i] = from[i];
     return sum;
   }
+  template <int kMask>
+  static Sum low_bits(Sum a) {
+    for (int32_t& lane : a.lane) lane &= kMask;
+    return a;
+  }
   static Sum add_product(Sum sum, const Sum& a, const Sum& b) {
     for (int i = 0; i < 16; ++i) sum.lane[i] += a.lane[i] * b.lane[i];
     return sum;
