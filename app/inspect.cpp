@@ -103,8 +103,9 @@ void add_model_section(std::string& out, const ModelReport& report) {
   section.line("parameters", "{}", grouped(report.parameters));
   section.line("layers", "{}", report.layers);
   section.line("hidden size", "{}", report.hidden_size);
-  section.line("attention", "{} heads of {}, {} for keys and values{}{}", report.heads, report.head_dim,
+  section.line("attention", "{} heads of {}, {} for keys and values{}{}{}", report.heads, report.head_dim,
                report.kv_heads, report.qkv_bias ? ", with biases" : "",
+               report.head_sinks ? ", with sinks" : "",
                report.head_norm == "none" ? "" : ", queries and keys normed " + report.head_norm);
   if (report.block_norms != "before")
     section.line("norms", "{}the parts of a layer",
@@ -242,6 +243,7 @@ ordered_json model_json(const ModelReport& report) {
           {"unrotated_layers", report.unrotated_layers},
           {"tied_embeddings", report.tied_embeddings},
           {"qkv_bias", report.qkv_bias},
+          {"head_sinks", report.head_sinks},
           {"head_norm", report.head_norm},
           {"block_norms", report.block_norms},
           {"scales", report.scales}};

@@ -115,10 +115,11 @@ struct ModelReport {
   std::vector<int32_t> unrotated_layers;   ///< the layers without rotary positions
   bool tied_embeddings = false;            ///< whether the output matrix is the embedding
   bool qkv_bias = false;                   ///< whether queries, keys and values have biases
+  bool head_sinks = false;                 ///< whether each query head has a sink beside its positions
   /// The factors of the model that are not the usual ones: of "embedding", "residual", "attention", "logits".
   std::map<std::string, float> scales;
   std::string block_norms;  ///< where the norms of a layer's parts are: "before" or "after" them, or "both"
-  std::string activation;   ///< the function on the gate: "silu" or "gelu_tanh"
+  std::string activation;   ///< the function on the gate: "silu", "gelu_tanh" or "clamped_silu"
   std::optional<float> score_cap;  ///< the soft cap of the scores of attention
   std::optional<float> logit_cap;  ///< the soft cap of the logits
   float window_rope_theta = 0;     ///< the theta of layers with a window, if they have their own; otherwise 0

@@ -264,9 +264,12 @@ Range visible_positions(const AttentionBlock& block, int64_t first_row, int64_t 
   return all;
 }
 
-void forget(AttentionScratch& scratch, int64_t query_rows) {
-  for (int64_t q = 0; q < query_rows; ++q) {
-    scratch.states[static_cast<size_t>(q)] = {-std::numeric_limits<float>::infinity(), 0.0f};
+/// Sets the states of all queries to those before the first position: a sink alone, or nothing.
+void forget(const AttentionBlock& block, AttentionScratch& scratch) {
+  for (int64_t q = 0; q < block.rows * block.group; ++q) {
+    SoftmaxState& state = scratch.states[static_cast<size_t>(q)];
+    state = {-std::numeric_limits<float>::infinity(), 0.0f};
+    if (block.sinks != nullptr) state = {block.sinks[q % block.group], 1.0f};
   }
 }
 
@@ -303,7 +306,7 @@ void begin_attention(const AttentionBlock& block, AttentionScratch& scratch) {
   const int64_t query_rows = block.rows * block.group;
   scratch.reserve(query_rows, block.width);
   std::memset(scratch.sums.data(), 0, static_cast<size_t>(query_rows * block.width) * sizeof(float));
-  forget(scratch, query_rows);
+  forget(block, scratch);
   if (block.view.selected_count > 0) attend_to_selected(block, scratch);
 }
 
@@ -359,7 +362,7 @@ void attend(const AttentionBlock& block, AttentionScratch& scratch) {
 void add_attention_shares(const AttentionBlock& block, AttentionScratch& scratch, std::span<float> shares) {
   const int64_t query_rows = block.rows * block.group;
   scratch.reserve(query_rows, block.width);
-  forget(scratch, query_rows);
+  forget(block, scratch);
   const auto wanted = std::ssize(shares);
   const Range all = visible_positions(block, 0, block.rows);
   Attending attending(block, scratch);

@@ -126,6 +126,9 @@ struct AttentionBlock {
   int64_t window;    ///< a row sees itself and the window - 1 positions before it; 0: all of them
   float scale;       ///< the factor on the scores
   float cap = 0.0f;  ///< the soft cap of the scaled scores, cap · tanh(score / cap); 0: none
+  /// The sinks of the group's query heads: scores without a position, whose share of the softmax has no
+  /// value; null: there are none.
+  const float* sinks = nullptr;
   HeadCache cache;
   SparseView view = {};
   float* out;  ///< [rows][out_stride]: the outputs of the group's heads side by side, head_dim each
@@ -154,8 +157,8 @@ void attend(const AttentionBlock& block, AttentionScratch& scratch);
 
 /// Adds to shares[p] the attention probabilities that the block's queries give to position p, rounded as
 /// attend() rounds them. The probabilities of one query add up to 1 over all positions that it sees,
-/// including those beyond the span. The cache must not hold codes. It does not allocate or throw if the
-/// scratch has room for the block's query rows.
+/// including those beyond the span; or to less, by the share of its sink. The cache must not hold codes. It
+/// does not allocate or throw if the scratch has room for the block's query rows.
 void add_attention_shares(const AttentionBlock& block, AttentionScratch& scratch, std::span<float> shares);
 
 // Attention in parts, for rows that do not all see the same keys: call begin_attention(), then

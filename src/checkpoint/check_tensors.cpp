@@ -44,10 +44,20 @@ void check_experts(Checker& checker, const ModelConfig& config, const std::strin
   const int64_t hidden = config.hidden_size;
   const int64_t inner = config.experts.intermediate_size;
   checker.expect(prefix + names.router_weight(), {config.experts.count, hidden});
+  const bool biases = config.experts.biases;
+  if (biases) checker.expect(prefix + names.router_bias(), {config.experts.count});
   for (int32_t e = 0; e < config.experts.count; ++e) {
-    checker.expect(prefix + names.weight(e, names.gate), {inner, hidden});
-    checker.expect(prefix + names.weight(e, names.up), {inner, hidden});
-    checker.expect(prefix + names.weight(e, names.down), {hidden, inner});
+    const auto expect = [&](std::string_view matrix, int64_t rows, int64_t columns) {
+      checker.expect(prefix + names.weight(e, matrix), {rows, columns});
+      if (biases) checker.expect(prefix + names.bias(e, matrix), {rows});
+    };
+    if (config.fused_gate_up) {
+      expect(names.gate_up, 2 * inner, hidden);
+    } else {
+      expect(names.gate, inner, hidden);
+      expect(names.up, inner, hidden);
+    }
+    expect(names.down, hidden, inner);
   }
 }
 
@@ -86,6 +96,8 @@ void check_layer(Checker& checker, const ModelConfig& config, int32_t layer) {
     checker.expect(prefix + "self_attn.k_proj.bias", {key});
     checker.expect(prefix + "self_attn.v_proj.bias", {key});
   }
+  if (config.output_bias) checker.expect(prefix + "self_attn.o_proj.bias", {hidden});
+  if (config.head_sinks) checker.expect(prefix + "self_attn.sinks", {config.heads});
   if (config.head_norm != HeadNorm::kNone) {
     const bool whole = config.head_norm == HeadNorm::kWhole;
     checker.expect(prefix + "self_attn.q_norm.weight", {whole ? query : config.head_dim});

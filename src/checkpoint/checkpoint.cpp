@@ -10,6 +10,7 @@
 #include "checkpoint/gguf_model.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/layout.h"
+#include "checkpoint/mxfp4_experts.h"
 #include "checkpoint/safetensors.h"
 
 namespace verbatim {
@@ -67,6 +68,7 @@ Checkpoint open_folder(const fs::path& folder) {
   SafetensorsModel model = open_safetensors(folder);
   checkpoint.tensors = std::move(model.tensors);
   checkpoint.files = std::move(model.files);
+  if (checkpoint.config.architecture == Architecture::kGptOss) split_mxfp4_experts(checkpoint);
   return checkpoint;
 }
 

@@ -20,8 +20,8 @@ namespace verbatim {
 
 struct KQuantBlock;  // formats/packed_matrix.h
 
-/// Element types of stored tensors. All but the first three are of GGUF files only and have their elements in
-/// blocks (gguf_blocks.h).
+/// Element types of stored tensors. Those from kQ4_0 to kMXFP4 are of GGUF files only and have their elements
+/// in blocks (gguf_blocks.h).
 enum class DType {
   kF32,
   kF16,
@@ -44,7 +44,11 @@ enum class DType {
   kIQ4_NL,
   kIQ4_XS,
   kMXFP4,
+  // Of safetensors files only:
+  kU8,          ///< bytes, which are no weights by themselves
+  kMXFP4Apart,  ///< MXFP4 whose scales are apart: pairs of codes, the first in the lower half of a byte
 };
+/// The number of the types up to kMXFP4, which GGUF files know.
 inline constexpr int kDTypeCount = 21;
 
 /// "F32", "Q4_K", ...
@@ -59,6 +63,8 @@ struct TensorView {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
   std::span<const std::byte> data;  ///< exactly the tensor's bytes; may be unaligned
+  /// For kMXFP4Apart: the scales, a byte for every 32 elements of a row, row after row.
+  std::span<const std::byte> scales = {};
 
   /// The number of elements in a row (the last dimension).
   int64_t columns() const { return shape.empty() ? 1 : shape.back(); }

@@ -216,6 +216,8 @@ const BlockType* block_type(DType dtype) {
     case DType::kF32:
     case DType::kF16:
     case DType::kBF16:
+    case DType::kU8:
+    case DType::kMXFP4Apart:
       return nullptr;
     case DType::kQ4_0:
       return &kQ4_0;

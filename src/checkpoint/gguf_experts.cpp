@@ -1,5 +1,6 @@
 #include "checkpoint/gguf_experts.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.h"
@@ -11,8 +12,9 @@ namespace verbatim {
 
 namespace {
 
-constexpr std::string_view kStack = "_exps.weight";
+constexpr std::string_view kStack = "_exps";
 constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kBias = ".bias";
 
 struct MatrixName {
   std::string_view gguf;
@@ -35,19 +37,22 @@ std::vector<std::pair<std::string, TensorView>> split_experts(const std::string&
                                                               const TensorView& tensor,
                                                               const ModelConfig& config,
                                                               const std::string& where) {
-  if (config.experts.count == 0 || !name.ends_with(kStack)) return {{name, tensor}};
+  const bool bias = name.ends_with(kBias);
+  const std::string_view end = bias ? kBias : kWeight;
+  const std::string whole = name.substr(0, name.size() - std::min(name.size(), end.size()));
+  if (config.experts.count == 0 || !name.ends_with(end) || !whole.ends_with(kStack)) return {{name, tensor}};
   const std::vector<int64_t>& shape = tensor.shape;
-  if (shape.size() != 3 || shape[0] != config.experts.count) {
-    bad_input("{}: tensor {} has the shape {} but should hold the matrices of {} experts", where,
-              printable(name), shape_text(shape), config.experts.count);
+  if (shape.size() != (bias ? 2 : 3) || shape[0] != config.experts.count) {
+    bad_input("{}: tensor {} has the shape {} but should hold the {} of {} experts", where, printable(name),
+              shape_text(shape), bias ? "biases" : "matrices", config.experts.count);
   }
-  const std::string stem = name.substr(0, name.size() - kStack.size());
+  const std::string stem = whole.substr(0, whole.size() - kStack.size());
   const size_t bytes = tensor.data.size() / static_cast<size_t>(shape[0]);
   std::vector<std::pair<std::string, TensorView>> experts;
   for (int64_t e = 0; e < shape[0]; ++e) {
-    experts.push_back({fmt::format("{}.{}{}", stem, e, kWeight),
+    experts.push_back({fmt::format("{}.{}{}", stem, e, end),
                        {.dtype = tensor.dtype,
-                        .shape = {shape[1], shape[2]},
+                        .shape = {shape.begin() + 1, shape.end()},
                         .data = tensor.data.subspan(static_cast<size_t>(e) * bytes, bytes)}});
   }
   return experts;
@@ -57,14 +62,18 @@ std::optional<std::string> expert_tensor_name(std::string_view rest, const Model
   if (config.experts.count == 0) return std::nullopt;
   const ExpertNames names = expert_names(config);
   if (rest == "ffn_gate_inp.weight") return names.router_weight();
+  if (rest == "ffn_gate_inp.bias") return names.router_bias();
+  const bool bias = rest.ends_with(kBias);
+  const std::string_view end = bias ? kBias : kWeight;
   const MatrixName matrices[] = {{"ffn_gate.", names.gate}, {"ffn_up.", names.up}, {"ffn_down.", names.down}};
   for (const MatrixName& matrix : matrices) {
-    if (!rest.starts_with(matrix.gguf) || !rest.ends_with(kWeight)) continue;
-    if (rest.size() <= matrix.gguf.size() + kWeight.size()) continue;
+    if (!rest.starts_with(matrix.gguf) || !rest.ends_with(end)) continue;
+    if (rest.size() <= matrix.gguf.size() + end.size()) continue;
     const std::string_view number =
-        rest.substr(matrix.gguf.size(), rest.size() - matrix.gguf.size() - kWeight.size());
+        rest.substr(matrix.gguf.size(), rest.size() - matrix.gguf.size() - end.size());
     const std::optional<int64_t> expert = whole_number(number);
-    if (expert) return names.weight(*expert, matrix.hugging_face);
+    if (!expert) continue;
+    return bias ? names.bias(*expert, matrix.hugging_face) : names.weight(*expert, matrix.hugging_face);
   }
   return std::nullopt;
 }

@@ -118,9 +118,11 @@ std::string hugging_face_name(const std::string& name, const ModelConfig& config
   const std::string rest = name.substr(number_end + 1);
   const size_t kind = rest.rfind('.');  // .weight or .bias
   const BlockNormNames norms = block_norm_names(config);
+  const bool gpt_oss = config.architecture == Architecture::kGptOss;
+  if (gpt_oss && rest == "attn_sinks.weight") return fmt::format("model.layers.{}.self_attn.sinks", layer);
   const NamePair norm_names[] = {{"attn_norm", norms.before_attention},
-                                 {"post_attention_norm", norms.after_attention},
-                                 {"ffn_norm", norms.before_mlp},
+                                 {"post_attention_norm", gpt_oss ? norms.before_mlp : norms.after_attention},
+                                 {"ffn_norm", gpt_oss ? std::string_view() : norms.before_mlp},
                                  {"post_ffw_norm", norms.after_mlp}};
   if (const std::optional<std::string> expert = expert_tensor_name(rest, config)) {
     return fmt::format("model.layers.{}.{}", layer, *expert);
@@ -143,6 +145,7 @@ std::string hugging_face_name(const std::string& name, const ModelConfig& config
 std::string gguf_name(Architecture architecture) {
   if (architecture == Architecture::kGemma3) return "gemma3";
   if (architecture == Architecture::kQwen3Moe) return "qwen3moe";
+  if (architecture == Architecture::kGptOss) return "gpt-oss";
   return architecture_name(architecture);
 }
 
@@ -325,14 +328,35 @@ Scales parse_granite_scales(const Fields& fields) {
           .logits = 1.0f / factor("logit_scale", 1.0f)};
 }
 
+/// Reads what sets a gpt-oss apart as llama.cpp does. The bounds of the ramp of its positions are not
+/// rounded: files do not say so, but its makers did not.
+void parse_gpt_oss(const Fields& fields, ModelConfig& config) {
+  config.output_bias = true;
+  config.head_sinks = true;
+  config.activation = Activation::kClampedSilu;
+  config.activation_limit = 7.0f;
+  config.rope_scaling.yarn.truncate = config.rope_scaling.kind != RopeScaling::Kind::kYarn;
+  config.sliding_window = fields.required_integer("attention.sliding_window");
+  const int32_t pattern = fields.integer("attention.sliding_window_pattern").value_or(2);
+  if (pattern < 1) bad_input("{}: attention.sliding_window_pattern is {}", fields.where(), pattern);
+  for (int32_t layer = pattern - 1; layer < config.layers && config.sliding_window > 0; layer += pattern) {
+    config.windowless_layers.push_back(layer);
+  }
+  if (std::ssize(config.windowless_layers) == config.layers) {
+    config.windowless_layers.clear();
+    config.sliding_window = 0;
+  }
+}
+
 /// Reads what a model has of experts as llama.cpp does, which divides the weights of the experts that a row
-/// goes through by their sum in both families.
+/// goes through by their sum in all these families.
 void parse_experts(const Fields& fields, ModelConfig& config) {
   const int32_t count = fields.integer("expert_count").value_or(0);
   const bool qwen3 = config.architecture == Architecture::kQwen3Moe;
-  if (count == 0 && !qwen3) return;
+  const bool gpt_oss = config.architecture == Architecture::kGptOss;
+  if (count == 0 && !qwen3 && !gpt_oss) return;
   if (config.architecture == Architecture::kLlama) config.architecture = Architecture::kMixtral;
-  if (config.architecture != Architecture::kMixtral && !qwen3) {
+  if (config.architecture != Architecture::kMixtral && !qwen3 && !gpt_oss) {
     bad_input("{}: experts in a {} model are not supported", fields.where(),
               architecture_name(config.architecture));
   }
@@ -340,9 +364,8 @@ void parse_experts(const Fields& fields, ModelConfig& config) {
   config.experts.count = count;
   config.experts.used = fields.required_integer("expert_used_count");
   const std::optional<int32_t> size = fields.integer("expert_feed_forward_length");
-  if (!size && qwen3) {
-    bad_input("{}: the metadata qwen3moe.expert_feed_forward_length is missing", fields.where());
-  }
+  if (!size && (qwen3 || gpt_oss)) fields.required_integer("expert_feed_forward_length");
+  config.experts.biases = gpt_oss;
   config.experts.intermediate_size = size.value_or(config.intermediate_size);
   if (count < 1) bad_input("{}: the number of experts is {}", fields.where(), count);
 }
@@ -370,7 +393,8 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   parse_experts(fields, config);
   const bool qwen3_moe = config.architecture == Architecture::kQwen3Moe;
   if (gemma) parse_gemma(fields, config);
-  if (!smollm3 && !granite && !olmo2 && !gemma && !glm4 && !qwen3_moe) {
+  const bool gpt_oss = config.architecture == Architecture::kGptOss;
+  if (!smollm3 && !granite && !olmo2 && !gemma && !glm4 && !qwen3_moe && !gpt_oss) {
     config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
   }
   const std::optional<float> epsilon = fields.number("attention.layer_norm_rms_epsilon");
@@ -382,8 +406,10 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   if (smollm3) {
     for (int32_t layer = 3; layer < config.layers; layer += 4) config.unrotated_layers.push_back(layer);
   }
+  if (gpt_oss) parse_gpt_oss(fields, config);
   config.tied_embeddings = !gguf.tensors.contains("output.weight");
-  config.qkv_bias = gguf.tensors.contains("blk.0.attn_q.bias") || config.architecture == Architecture::kQwen2;
+  config.qkv_bias =
+      gguf.tensors.contains("blk.0.attn_q.bias") || config.architecture == Architecture::kQwen2 || gpt_oss;
   if (granite) {
     config.scales = parse_granite_scales(fields);
     // For Granite, llama.cpp takes this field for a switch of the rotation.

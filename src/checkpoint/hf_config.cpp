@@ -41,6 +41,7 @@ constexpr Family kFamilies[] = {
     {Architecture::kGlm4, "glm4", "Glm4ForCausalLM"},
     {Architecture::kMixtral, "mixtral", "MixtralForCausalLM"},
     {Architecture::kQwen3Moe, "qwen3_moe", "Qwen3MoeForCausalLM"},
+    {Architecture::kGptOss, "gpt_oss", "GptOssForCausalLM"},
 };
 
 Architecture parse_architecture(const JsonFields& fields) {
@@ -68,6 +69,17 @@ bool is_gemma(Architecture architecture) {
   return architecture == Architecture::kGemma2 || architecture == Architecture::kGemma3;
 }
 
+/// Refuses experts of a gpt-oss that are quantized in another way than it is made.
+void require_mxfp4(const JsonFields& fields) {
+  const json* const quantization = fields.find("quantization_config");
+  if (quantization == nullptr) return;
+  const JsonFields method(*quantization, fields.where(), "quantization_config");
+  const std::string name = method.text("quant_method").value_or("");
+  if (name != "mxfp4") {
+    bad_input("{}: the quant_method {} is not supported; mxfp4 is", fields.where(), printable(name));
+  }
+}
+
 void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
   const std::string& where = fields.where();
   if (is_gemma(architecture)) {
@@ -87,14 +99,15 @@ void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
     }
   }
   // Qwen2 has biases of its own and ignores this field. Phi-3 has none and ignores it, too. That of a GLM-4
-  // is about queries, keys and values alone.
+  // is about queries, keys and values alone, and a gpt-oss has all of these biases.
   const bool harmless = architecture == Architecture::kQwen2 || architecture == Architecture::kPhi3 ||
-                        architecture == Architecture::kGlm4;
+                        architecture == Architecture::kGlm4 || architecture == Architecture::kGptOss;
   if (!harmless && fields.boolean("attention_bias").value_or(false)) {
     bad_input("{}: attention_bias true, which adds a bias to the attention's output, is not supported",
               where);
   }
   if (fields.boolean("mlp_bias").value_or(false)) bad_input("{}: mlp_bias true is not supported", where);
+  if (architecture == Architecture::kGptOss) return require_mxfp4(fields);
   if (fields.find("quantization_config") != nullptr) {
     bad_input(
         "{}: quantized checkpoints (quantization_config) are not supported; use the original in F16 or BF16",
@@ -152,7 +165,8 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
   const bool none = config.architecture == Architecture::kSmolLm3 ||
                     config.architecture == Architecture::kPhi3 ||
                     config.architecture == Architecture::kMixtral;
-  const int32_t usual = none ? 0 : 4096;  // as Transformers assumes
+  const bool gpt_oss = config.architecture == Architecture::kGptOss;
+  const int32_t usual = none ? 0 : gpt_oss ? 128 : 4096;  // as Transformers assumes
   const int32_t window = stated ? fields.integer("sliding_window").value_or(0) : usual;
   if (stated && window < 0) bad_input("{}: sliding_window is {}", fields.where(), window);
   const bool used = fields.boolean("use_sliding_window").value_or(false);
@@ -189,6 +203,7 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
       }
       return;
     }
+    case Architecture::kGptOss:
     case Architecture::kGemma2:
       return set_windows(
           fields, window, [](int32_t layer) { return layer % 2 == 0; }, config);
@@ -291,6 +306,36 @@ void parse_experts(const JsonFields& fields, ModelConfig& config) {
                     .normalized = mixtral || fields.boolean("norm_topk_prob").value_or(false)};
 }
 
+/// Reads what sets a gpt-oss apart, with what Transformers assumes where nothing is stated.
+void parse_gpt_oss(const JsonFields& fields, ModelConfig& config) {
+  if (!fields.has("num_key_value_heads")) config.kv_heads = 8;
+  config.rms_norm_epsilon = fields.number("rms_norm_eps").value_or(1e-5f);
+  config.rope_theta = 150000.0f;
+  config.qkv_bias = fields.boolean("attention_bias").value_or(true);
+  config.output_bias = config.qkv_bias;
+  config.head_sinks = true;
+  config.activation = Activation::kClampedSilu;
+  config.activation_limit = fields.number("swiglu_limit").value_or(7.0f);
+  config.fused_gate_up = true;
+  if (fields.find("rope_scaling") == nullptr && fields.find("rope_parameters") == nullptr) {
+    bad_input("{}: rope_scaling is missing", fields.where());
+  }
+  const std::optional<int32_t> used = fields.integer("num_experts_per_tok");
+  const std::optional<int32_t> old_used = fields.integer("experts_per_token");
+  if (used && old_used && *used != *old_used) {
+    bad_input("{}: num_experts_per_tok is {} where experts_per_token is {}", fields.where(), *used,
+              *old_used);
+  }
+  config.experts = {.count = fields.integer("num_local_experts").value_or(128),
+                    .used = (used ? used : old_used).value_or(4),
+                    .intermediate_size = config.intermediate_size,
+                    .normalized = true,
+                    .biases = true};
+  if (config.experts.count < 1) {
+    bad_input("{}: the number of experts is {}", fields.where(), config.experts.count);
+  }
+}
+
 /// Reads the four factors of a Granite, each of which is 1 where it is not stated.
 Scales parse_granite_scales(const JsonFields& fields) {
   const auto factor = [&fields](const char* key) {
@@ -387,6 +432,7 @@ ModelConfig parse_hf_config(std::string_view config_json,
   config.tied_embeddings = fields.boolean("tie_word_embeddings").value_or(smollm3 || gemma);
   config.qkv_bias = config.architecture == Architecture::kQwen2;
   if (config.architecture == Architecture::kQwen3) config.head_norm = HeadNorm::kPerHead;
+  const bool gpt_oss = config.architecture == Architecture::kGptOss;
   const bool glm4 = config.architecture == Architecture::kGlm4;
   if (glm4) parse_glm4(fields, config);
   if (olmo2) {
@@ -395,8 +441,9 @@ ModelConfig parse_hf_config(std::string_view config_json,
   }
   if (const std::optional<int32_t> head_dim = fields.integer("head_dim")) {
     config.head_dim = *head_dim;
-  } else if ((config.architecture == Architecture::kQwen3 || glm4 || gemma) && !fields.has("head_dim")) {
-    config.head_dim = gemma ? 256 : 128;  // as Transformers assumes
+  } else if ((config.architecture == Architecture::kQwen3 || glm4 || gemma || gpt_oss) &&
+             !fields.has("head_dim")) {
+    config.head_dim = gemma ? 256 : gpt_oss ? 64 : 128;  // as Transformers assumes
   } else if (config.heads > 0 && config.hidden_size % config.heads == 0) {
     config.head_dim = config.hidden_size / config.heads;
   } else {
@@ -407,6 +454,7 @@ ModelConfig parse_hf_config(std::string_view config_json,
   if (config.architecture == Architecture::kMixtral || config.architecture == Architecture::kQwen3Moe) {
     parse_experts(fields, config);
   }
+  if (gpt_oss) parse_gpt_oss(fields, config);
   if (config.architecture == Architecture::kGranite) config.scales = parse_granite_scales(fields);
   if (smollm3) {
     config.rope_theta = 2000000.0f;  // unless stated, as Transformers assumes

@@ -154,6 +154,9 @@ void validate(const ModelConfig& config, const std::string& where) {
   }
   check_positive("RMS norm epsilon", config.rms_norm_epsilon, where);
   check_experts(config, where);
+  if (config.activation == Activation::kClampedSilu) {
+    check_positive("limit of the activation", config.activation_limit, where);
+  }
   check_rope(config, where);
   check_positive("factor on the embedding", config.scales.embedding, where);
   check_positive("factor on what layers add", config.scales.residual, where);
@@ -198,6 +201,8 @@ std::string architecture_name(Architecture architecture) {
       return "mixtral";
     case Architecture::kQwen3Moe:
       return "qwen3_moe";
+    case Architecture::kGptOss:
+      return "gpt_oss";
   }
   return "unknown";
 }
@@ -232,6 +237,8 @@ std::string_view activation_name(Activation activation) {
       return "silu";
     case Activation::kGeluTanh:
       return "gelu_tanh";
+    case Activation::kClampedSilu:
+      return "clamped_silu";
   }
   return "unknown";
 }

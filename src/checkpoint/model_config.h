@@ -23,7 +23,8 @@ enum class Architecture {
   kGemma3,
   kGlm4,
   kMixtral,
-  kQwen3Moe
+  kQwen3Moe,
+  kGptOss
 };
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
@@ -96,6 +97,9 @@ enum class BlockNorms {
 enum class Activation {
   kSilu,      ///< x / (1 + e^-x)
   kGeluTanh,  ///< GELU as its makers approximate it: x / (1 + e^(-2 √(2/π) (x + 0.044715 x³)))
+  /// The activation of gpt-oss: x / (1 + e^(-1.702 x)) of x up to a limit, and it multiplies 1 + up, with up
+  /// kept within that limit on both sides.
+  kClampedSilu,
 };
 
 /// Soft caps: cap · tanh(x / cap) in place of x. 0: none.
@@ -122,6 +126,7 @@ struct Experts {
   int32_t intermediate_size = 0;  ///< of each expert
   /// Whether the weights of the experts that a row goes through are divided by their sum.
   bool normalized = true;
+  bool biases = false;  ///< whether the router and the matrices of experts have biases
   friend bool operator==(const Experts&, const Experts&) = default;
 };
 
@@ -162,11 +167,16 @@ struct ModelConfig {
   std::vector<int32_t> unrotated_layers;
   bool tied_embeddings = false;  ///< the output matrix is the embedding
   bool qkv_bias = false;
+  bool output_bias = false;  ///< whether attention's output matrix has a bias
+  /// Whether each query head has a sink: a score that takes part in the softmax beside those of positions and
+  /// has no value.
+  bool head_sinks = false;
   HeadNorm head_norm = HeadNorm::kNone;
   BlockNorms block_norms = BlockNorms::kBefore;
   /// Whether the checkpoint stores 1 less than the weights of all norms.
   bool norms_less_one = false;
   Activation activation = Activation::kSilu;
+  float activation_limit = 0.0f;  ///< for kClampedSilu: the limit
   Experts experts;
   /// The layers, ascending, that have no experts although other layers do.
   std::vector<int32_t> dense_layers;
@@ -195,12 +205,12 @@ void validate_layers(int32_t layers, const std::string& where);
 
 /// All architectures.
 inline constexpr Architecture kArchitectures[] = {
-    Architecture::kLlama,   Architecture::kMistral, Architecture::kQwen2, Architecture::kQwen3,
-    Architecture::kSmolLm3, Architecture::kGranite, Architecture::kOlmo2, Architecture::kPhi3,
-    Architecture::kGemma2,  Architecture::kGemma3,  Architecture::kGlm4,  Architecture::kMixtral,
-    Architecture::kQwen3Moe};
+    Architecture::kLlama,    Architecture::kMistral, Architecture::kQwen2, Architecture::kQwen3,
+    Architecture::kSmolLm3,  Architecture::kGranite, Architecture::kOlmo2, Architecture::kPhi3,
+    Architecture::kGemma2,   Architecture::kGemma3,  Architecture::kGlm4,  Architecture::kMixtral,
+    Architecture::kQwen3Moe, Architecture::kGptOss};
 /// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3", "smollm3",
-/// "granite", "olmo2", "phi3", "gemma2", "gemma3_text", "glm4", "mixtral" or "qwen3_moe".
+/// "granite", "olmo2", "phi3", "gemma2", "gemma3_text", "glm4", "mixtral", "qwen3_moe" or "gpt_oss".
 std::string architecture_name(Architecture architecture);
 
 /// Whether files in Hugging Face layout have `rope_interleaved` matrices.
@@ -219,8 +229,9 @@ inline constexpr BlockNorms kBlockNorms[] = {BlockNorms::kBefore, BlockNorms::kA
 std::string_view block_norms_name(BlockNorms norms);
 
 /// All activations.
-inline constexpr Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh};
-/// "silu" or "gelu_tanh".
+inline constexpr Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh,
+                                              Activation::kClampedSilu};
+/// "silu", "gelu_tanh" or "clamped_silu".
 std::string_view activation_name(Activation activation);
 
 /// All origins.

@@ -50,6 +50,8 @@ DType parse_dtype(const json& value, const std::string& name, const std::string&
   if (text == "F32") return DType::kF32;
   if (text == "F16") return DType::kF16;
   if (text == "BF16") return DType::kBF16;
+  // Codes and scales of MXFP4.
+  if (text == "U8" && (name.ends_with("_blocks") || name.ends_with("_scales"))) return DType::kU8;
   bad_input(
       "{}: tensor {} has the dtype {}; F32, F16 and BF16 are supported, so convert the model to one of these",
       where, printable(name), printable(text));

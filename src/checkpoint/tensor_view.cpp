@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "base/error.h"
@@ -10,9 +12,10 @@ namespace verbatim {
 
 namespace {
 
-constexpr std::array<std::string_view, kDTypeCount> kNames = {
-    "F32",  "F16",  "BF16",    "Q4_0",   "Q4_1",  "Q5_0",    "Q5_1",  "Q8_0",   "Q2_K",   "Q3_K", "Q4_K",
-    "Q5_K", "Q6_K", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS", "MXFP4"};
+constexpr std::array<std::string_view, kDTypeCount + 2> kNames = {
+    "F32",     "F16",   "BF16",   "Q4_0",   "Q4_1",  "Q5_0",    "Q5_1",       "Q8_0",
+    "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",   "Q6_K",  "IQ2_XXS", "IQ2_XS",     "IQ2_S",
+    "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS", "MXFP4", "U8",      "MXFP4_APART"};
 
 /// Tensors of safetensors files lie at any address, so elements are copied out.
 template <typename T>
@@ -35,6 +38,22 @@ void convert_blocks(const BlockType& type, const std::byte* from, std::span<floa
   }
 }
 
+/// Converts pairs of E2M1 numbers, of which 32 share a power of two. The highest power stands for NaN.
+void convert_apart(const std::byte* codes, const std::byte* scales, std::span<float> out) {
+  constexpr float kValues[16] = {0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
+                                 -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
+  constexpr size_t kGroup = 32;
+  for (size_t begin = 0; begin < out.size(); begin += kGroup) {
+    const int exponent = static_cast<uint8_t>(scales[begin / kGroup]);
+    const float scale = exponent == 255 ? std::nanf("") : std::ldexp(1.0f, exponent - 127);
+    for (size_t i = begin; i < begin + kGroup; i += 2) {
+      const auto pair = static_cast<uint8_t>(codes[i / 2]);
+      out[i] = kValues[pair & 15] * scale;
+      out[i + 1] = kValues[pair >> 4] * scale;
+    }
+  }
+}
+
 }  // namespace
 
 std::string dtype_name(DType dtype) {
@@ -43,6 +62,8 @@ std::string dtype_name(DType dtype) {
 
 size_t dtype_bytes(DType dtype, size_t elements) {
   if (const BlockType* const block = block_type(dtype)) return elements / block->elements * block->bytes;
+  if (dtype == DType::kU8) return elements;
+  if (dtype == DType::kMXFP4Apart) return elements / 2;
   return elements * (dtype == DType::kF32 ? 4 : 2);
 }
 
@@ -61,7 +82,11 @@ void TensorView::read_row(int64_t r, std::span<float> out) const {
   if (out.empty()) return;
   const std::byte* from = data.data() + static_cast<size_t>(r) * bytes;
   if (const BlockType* const block = block_type(dtype)) return convert_blocks(*block, from, out);
-  if (dtype == DType::kF32) {
+  if (dtype == DType::kMXFP4Apart) {
+    convert_apart(from, scales.data() + static_cast<size_t>(r) * out.size() / 32, out);
+  } else if (dtype == DType::kU8) {
+    std::transform(from, from + bytes, out.begin(), [](std::byte b) { return static_cast<float>(b); });
+  } else if (dtype == DType::kF32) {
     std::memcpy(out.data(), from, bytes);
   } else if (dtype == DType::kF16) {
     convert_row<Float16>(from, out);

@@ -40,11 +40,12 @@ void visit_soft_caps(Caps& caps, Visit&& visit) {
 
 template <typename Experts, typename Visit>
 void visit_experts(Experts& experts, Visit&& visit) {
-  auto& [count, used, intermediate_size, normalized] = experts;
+  auto& [count, used, intermediate_size, normalized, biases] = experts;
   visit("count", count);
   visit("used", used);
   visit("intermediate_size", intermediate_size);
   visit("normalized", normalized);
+  visit.unless_usual("biases", biases, false);
 }
 
 template <typename Factors, typename Visit>
@@ -82,8 +83,9 @@ void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
          rms_norm_epsilon, rope_theta, window_rope_theta, rope_scaling, rotary_dim, rope_frequency_factors,
          rope_interleaved, fused_qkv, fused_gate_up, sliding_window, windowless_layers, unrotated_layers,
-         tied_embeddings, qkv_bias, head_norm, block_norms, norms_less_one, activation, experts, dense_layers,
-         scales, soft_caps, bos_token, eos_tokens, origin, quantization] = config;
+         tied_embeddings, qkv_bias, output_bias, head_sinks, head_norm, block_norms, norms_less_one,
+         activation, activation_limit, experts, dense_layers, scales, soft_caps, bos_token, eos_tokens,
+         origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -107,10 +109,13 @@ void visit_config(Config& config, Visit&& visit) {
   visit.unless_usual("unrotated_layers", unrotated_layers, {});
   visit("tied_embeddings", tied_embeddings);
   visit("qkv_bias", qkv_bias);
+  visit.unless_usual("output_bias", output_bias, false);
+  visit.unless_usual("head_sinks", head_sinks, false);
   visit("head_norm", head_norm);
   visit("block_norms", block_norms);
   visit.unless_usual("norms_less_one", norms_less_one, false);
   visit("activation", activation);
+  visit.unless_usual("activation_limit", activation_limit, 0.0f);
   visit.unless_usual("experts", experts, {});
   visit.unless_usual("dense_layers", dense_layers, {});
   visit("scales", scales);

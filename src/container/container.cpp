@@ -153,8 +153,8 @@ const StoredFormat* StoredMatrix::find(Format format) const {
 }
 
 const StoredFormat* StoredMatrix::find_exact() const {
-  const auto found =
-      std::find_if(stores.begin(), stores.end(), [](const StoredFormat& s) { return is_exact(s.format); });
+  const auto found = std::find_if(stores.begin(), stores.end(),
+                                  [](const StoredFormat& s) { return is_exact(s.format) || s.own; });
   return found == stores.end() ? nullptr : &*found;
 }
 

@@ -38,6 +38,7 @@ struct StoredPlane {
 struct StoredFormat {
   Format format = Format::kBf16;
   Element element = Element::kBf16;
+  bool own = false;  ///< PackedMatrix::own
   std::vector<StoredPlane> planes;
 };
 

@@ -31,9 +31,11 @@ ordered_json plane_json(const StoredPlane& plane) {
 ordered_json store_json(const StoredFormat& store) {
   ordered_json planes = ordered_json::array();
   for (const StoredPlane& plane : store.planes) planes.push_back(plane_json(plane));
-  return {{"format", format_name(store.format)},
-          {"element", store.element == Element::kF16 ? "F16" : "BF16"},
-          {"planes", std::move(planes)}};
+  ordered_json object = {{"format", format_name(store.format)},
+                         {"element", store.element == Element::kF16 ? "F16" : "BF16"}};
+  if (store.own) object["own"] = true;
+  object["planes"] = std::move(planes);
+  return object;
 }
 
 /// Reads one object of the header.
@@ -67,6 +69,8 @@ class Fields {
     if (!value.is_array()) bad_input("{}: {} should be a list", fields_.where(), name);
     return value;
   }
+  /// A boolean that may be absent, which means false.
+  bool flag(const char* name) const { return fields_.boolean(name).value_or(false); }
   StoredPlane plane() const {
     return {.offset = number("offset"), .bytes = number("bytes"), .checksum = checksum()};
   }
@@ -100,6 +104,7 @@ StoredFormat parse_store(const Fields& fields) {
     bad_input("{}: the element {} is unknown", fields.where(), printable(element));
   }
   store.element = element == "F16" ? Element::kF16 : Element::kBf16;
+  store.own = fields.flag("own");
   for (const json& plane : fields.list("planes")) {
     store.planes.push_back(Fields(plane, fields.where()).plane());
   }

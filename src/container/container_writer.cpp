@@ -30,7 +30,7 @@ StoredMatrix ContainerWriter::add(const std::string& name, const LinearWeight& w
   StoredMatrix matrix{.name = name, .columns = weight.columns, .k = weight.k, .stores = {}};
   for (const PackedMatrix& store : weight.stores) {
     StoredFormat& stored = matrix.stores.emplace_back(
-        StoredFormat{.format = store.format, .element = store.element, .planes = {}});
+        StoredFormat{.format = store.format, .element = store.element, .own = store.own, .planes = {}});
     for (const Plane& plane : store.planes) stored.planes.push_back(add(plane.bytes()));
   }
   return matrix;

@@ -48,6 +48,7 @@ PackedMatrix map_store(const Container& container, const StoredMatrix& matrix, c
   PackedMatrix packed;
   packed.format = store.format;
   packed.element = store.element;
+  packed.own = store.own;
   packed.columns = round_up(matrix.columns, kPanelWidth);
   packed.k = round_up(matrix.k, kInnerStep);
   for (const StoredPlane& plane : store.planes) packed.planes.emplace_back(container.plane(plane));

@@ -46,7 +46,14 @@ ReadWeights read_weights(const DecoderWeights& weights, Reading reading) {
           &layer.gate_up_order, &layer.down_order}) {
       read.add("vector", *vector);
     }
+    if (layer.output_bias.size() > 0) read.add("output bias", layer.output_bias);
+    if (layer.head_sinks.size() > 0) read.add("sinks", layer.head_sinks);
     if (layer.router.size() > 0) read.add("router", layer.router);
+    if (layer.router_bias.size() > 0) read.add("router bias", layer.router_bias);
+    for (const ExpertWeights& expert : layer.experts) {
+      if (expert.gate_up_bias.size() > 0) read.add("bias of gate and up", expert.gate_up_bias);
+      if (expert.down_bias.size() > 0) read.add("bias of down", expert.down_bias);
+    }
   }
   read.add("final norm", weights.final_norm);
   read.add("head order", weights.head_order);

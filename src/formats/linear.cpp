@@ -57,7 +57,7 @@ const PackedMatrix* LinearWeight::find(Format format) const {
 Reading LinearWeight::resolve(Reading reading) const {
   if (reading == Reading::kFull) {
     for (const PackedMatrix& candidate : stores) {
-      if (is_exact(candidate.format)) return readings(candidate.format).front();
+      if (is_exact(candidate.format) || candidate.own) return readings(candidate.format).front();
     }
     return readings(stores.front().format).front();
   }
@@ -83,6 +83,7 @@ LinearWeight first_columns(const LinearWeight& weight, int64_t columns) {
     PackedMatrix part;
     part.format = whole.format;
     part.element = whole.element;
+    part.own = whole.own;
     part.columns = first.padded_columns();
     part.k = whole.k;
     for (const Plane& plane : whole.planes) part.planes.emplace_back(plane.bytes());

@@ -46,6 +46,9 @@ enum class Element : uint8_t { kBf16, kF16 };
 struct PackedMatrix {
   Format format = Format::kBf16;
   Element element = Element::kBf16;
+  /// Whether the checkpoint has the matrix in this format, so that the store is lossless although the format
+  /// is not: `mxfp4` of a model in MXFP4.
+  bool own = false;
   int64_t columns = 0;  ///< the number of outputs, padded to a multiple of 16
   int64_t k = 0;        ///< the number of inputs, padded to a multiple of 32
   std::vector<Plane> planes;

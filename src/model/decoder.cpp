@@ -16,6 +16,19 @@ void clear_padding(Matrix<float> x, int64_t used) {
   for (int64_t r = 0; r < x.rows; ++r) std::fill(x.row(r) + used, x.row(r) + x.columns, 0.0f);
 }
 
+/// Brings gate and up into the form in which SiLU gives what Activation::kClampedSilu means: 1.702 · gate and
+/// (1 + up) / 1.702, each of the clamped number. What is no number stays so.
+void clamp_gate_up(float* gate_up, int64_t inner, float limit) {
+  constexpr float kSlope = 1.702f;
+  for (int64_t i = 0; i < inner; ++i) {
+    const float gate = gate_up[i];
+    const float up = gate_up[inner + i];
+    const float above = up > limit ? limit : up;
+    gate_up[i] = kSlope * (gate > limit ? limit : gate);
+    gate_up[inner + i] = (1.0f + (above < -limit ? -limit : above)) / kSlope;
+  }
+}
+
 }  // namespace
 
 /// Puts the inputs of a matrix into its order: see packed_inputs().
@@ -94,31 +107,40 @@ void Decoder::ForwardPass::layer(int64_t index) {
   if (kind.observer != nullptr) show(index);
   attention(index, heads);
   transform(decoder.head_transform_, heads, config.head_dim);
-  add_to_stream(multiply(weights.output, weights.output_order, heads), weights.attention_end_norm);
+  const Matrix<float> attended = multiply(weights.output, weights.output_order, heads);
+  add_bias(attended, weights.output_bias);
+  add_to_stream(attended, weights.attention_end_norm);
 
   const Matrix<const float> x = read_stream(weights.mlp_norm);
-  add_to_stream(weights.experts.empty() ? feed_forward(weights.gate_up, weights.gate_up_order, weights.down,
-                                                       weights.down_order, x)
-                                        : experts(index, x),
-                weights.mlp_end_norm);
+  static const Buffer<float> kNoBias;
+  const FeedForward part{weights.gate_up, weights.gate_up_order, kNoBias,
+                         weights.down,    weights.down_order,    kNoBias};
+  add_to_stream(weights.experts.empty() ? feed_forward(part, x) : experts(index, x), weights.mlp_end_norm);
 }
 
-Matrix<float> Decoder::ForwardPass::feed_forward(const LinearWeight& gate_up,
-                                                 const Buffer<float>& gate_up_order, const LinearWeight& down,
-                                                 const Buffer<float>& down_order, Matrix<const float> x) {
-  const int64_t inner = gate_up.columns / 2;
-  const Matrix<float> both = multiply(gate_up, gate_up_order, x);
+void Decoder::ForwardPass::add_bias(Matrix<float> y, const Buffer<float>& bias) {
+  if (bias.size() == 0) return;
+  each_of(y.rows, [&](int64_t r) { kernel.add(y.row(r), bias.data(), y.columns); });
+}
+
+Matrix<float> Decoder::ForwardPass::feed_forward(const FeedForward& part, Matrix<const float> x) {
+  const int64_t inner = part.gate_up.columns / 2;
+  const Matrix<float> both = multiply(part.gate_up, part.gate_up_order, x);
+  add_bias(both, part.gate_up_bias);
   const Matrix<float> activated(work.gathered.data(), x.rows, round_up<int64_t>(inner, kInnerStep));
   each_of(x.rows, [&](int64_t r) { activate(both.row(r), inner, activated.row(r)); });
   clear_padding(activated, inner);
   transform(decoder.inner_transform_, activated, 1);
-  return multiply(down, down_order, activated);
+  const Matrix<float> result = multiply(part.down, part.down_order, activated);
+  add_bias(result, part.down_bias);
+  return result;
 }
 
 /// Gate and up lie side by side, so the last step may read beyond one into the other; numbers that it writes
 /// beyond the end are cleared with the padding.
 void Decoder::ForwardPass::activate(float* gate_up, int64_t inner, float* out) const {
-  const auto gate = config.activation == Activation::kSilu ? kernel.silu_gate : kernel.gelu_gate;
+  if (config.activation == Activation::kClampedSilu) clamp_gate_up(gate_up, inner, config.activation_limit);
+  const auto gate = config.activation == Activation::kGeluTanh ? kernel.gelu_gate : kernel.silu_gate;
   gate(gate_up, gate_up + inner, round_up<int64_t>(inner, 16), out);
 }
 

@@ -41,12 +41,14 @@ void choose(std::span<const float> scores, const Experts& experts, std::span<int
 
 }  // namespace
 
-void Decoder::ForwardPass::route(const LinearWeight& router, Matrix<const float> x) {
+void Decoder::ForwardPass::route(int64_t layer_index, Matrix<const float> x) {
+  const LinearWeight& router = decoder.routers_[static_cast<size_t>(layer_index)];
   ExpertWorkspace& to = work.experts;
   const Experts& experts = config.experts;
   const auto used = static_cast<size_t>(experts.used);
   const Matrix<float> scores(to.scores.data(), x.rows, router.padded_columns());
   linear(router, Reading::kF32, x, scores, work.linear, team);
+  add_bias(scores, decoder.weights_.layers[static_cast<size_t>(layer_index)].router_bias);
   each_of(x.rows, [&](int64_t r) {
     const auto at = static_cast<size_t>(r) * used;
     choose({scores.row(r), static_cast<size_t>(experts.count)}, experts,
@@ -70,7 +72,7 @@ void Decoder::ForwardPass::route(const LinearWeight& router, Matrix<const float>
 Matrix<float> Decoder::ForwardPass::experts(int64_t layer_index, Matrix<const float> x) {
   ExpertWorkspace& room = work.experts;
   const LayerWeights& weights = decoder.weights_.layers[static_cast<size_t>(layer_index)];
-  route(decoder.routers_[static_cast<size_t>(layer_index)], x);
+  route(layer_index, x);
   const Matrix<float> sums(room.sums.data(), x.rows, hidden_width);
   each_row([&](int64_t r) { std::fill_n(sums.row(r), hidden_width, 0.0f); });
   const int64_t width = round_up<int64_t>(config.hidden_size, kPanelWidth);
@@ -84,7 +86,8 @@ Matrix<float> Decoder::ForwardPass::experts(int64_t layer_index, Matrix<const fl
     });
     static const Buffer<float> kNoOrder;
     const ExpertWeights& expert = weights.experts[e];
-    const Matrix<float> given = feed_forward(expert.gate_up, kNoOrder, expert.down, kNoOrder, inputs);
+    const Matrix<float> given = feed_forward(
+        {expert.gate_up, kNoOrder, expert.gate_up_bias, expert.down, kNoOrder, expert.down_bias}, inputs);
     each_of(given.rows, [&](int64_t i) {
       const ExpertRow& row = rows[static_cast<size_t>(i)];
       kernel.scale(given.row(i), width, row.weight);

@@ -52,6 +52,16 @@ struct Decoder::ForwardPass {
     each_of(count, do_row);
   }
 
+  /// The matrices of a feed-forward part, the orders of their inputs and their biases.
+  struct FeedForward {
+    const LinearWeight& gate_up;
+    const Buffer<float>& gate_up_order;
+    const Buffer<float>& gate_up_bias;
+    const LinearWeight& down;
+    const Buffer<float>& down_order;
+    const Buffer<float>& down_bias;
+  };
+
   // The operations of the residual stream and the matrices (decoder.cpp).
 
   Matrix<const float> arranged(const Buffer<float>& order, Matrix<const float> x);
@@ -63,10 +73,11 @@ struct Decoder::ForwardPass {
   void layer(int64_t index);
   /// Computes out = activation(gate) · up for `inner` numbers of each.
   void activate(float* gate_up, int64_t inner, float* out) const;
-  /// Returns the result of gate, up and down matrices for rows of inputs, in `work.projected`.
-  Matrix<float> feed_forward(const LinearWeight& gate_up, const Buffer<float>& gate_up_order,
-                             const LinearWeight& down, const Buffer<float>& down_order,
-                             Matrix<const float> x);
+  /// Returns the result of gate, up and down matrices for rows of inputs, in `work.projected`. The biases of
+  /// experts are empty where there are none.
+  Matrix<float> feed_forward(const FeedForward& part, Matrix<const float> x);
+  /// Adds a bias to every row, unless it is empty.
+  void add_bias(Matrix<float> y, const Buffer<float>& bias);
   Matrix<const float> logits(std::span<const int32_t> wanted);
 
   /// The place of the angles of a row in the workspace's cosines and sines.
@@ -79,7 +90,7 @@ struct Decoder::ForwardPass {
   /// Returns the sum of what the experts of each row give, in `work.experts`.
   Matrix<float> experts(int64_t layer_index, Matrix<const float> x);
   /// Chooses the experts of each row and groups the rows by expert.
-  void route(const LinearWeight& router, Matrix<const float> x);
+  void route(int64_t layer_index, Matrix<const float> x);
 
   // The operations on heads (heads.cpp).
 

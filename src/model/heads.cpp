@@ -110,6 +110,7 @@ KvCache& Decoder::ForwardPass::cache_of(const RowBlock& block) const {
 
 AttentionBlock Decoder::ForwardPass::attention_block(int64_t layer_index, int64_t head,
                                                      const RowBlock& block) const {
+  const Buffer<float>& sinks = decoder.weights_.layers[static_cast<size_t>(layer_index)].head_sinks;
   return {.queries = work.queries.data() + (head * count + block.first) * group * head_width,
           .positions = work.positions.data() + block.first,
           .rows = block.count,
@@ -119,6 +120,7 @@ AttentionBlock Decoder::ForwardPass::attention_block(int64_t layer_index, int64_
           .window = decoder.kinds_[static_cast<size_t>(layer_index)].window,
           .scale = score_scale,
           .cap = config.soft_caps.scores,
+          .sinks = sinks.size() > 0 ? sinks.data() + head * group : nullptr,
           .cache = cache_of(block).head(layer_index, head, kind.cache),
           .view = view(layer_index, head, block.first),
           .out = nullptr,

@@ -50,7 +50,8 @@ class StackedTensors {
   void read(int64_t column, HeadSizes head, bool reorder, std::span<float> row) const {
     for (const auto& [part, tensor] : tensors_) {
       if (column < part->rows) {
-        tensor->read_row(part->first + (reorder ? source_row(*part, head, column) : column), row);
+        const int64_t within = reorder ? source_row(*part, head, column) : column;
+        tensor->read_row(part->first + within * part->step, row);
         return;
       }
       column -= part->rows;
@@ -61,7 +62,7 @@ class StackedTensors {
   void read_codes(int64_t column, HeadSizes head, std::span<int8_t> codes, std::span<Float16> scales) const {
     for (const auto& [part, tensor] : tensors_) {
       if (column < part->rows) {
-        return tensor->read_codes(part->first + source_row(*part, head, column), codes, scales);
+        return tensor->read_codes(part->first + source_row(*part, head, column) * part->step, codes, scales);
       }
       column -= part->rows;
     }
@@ -96,7 +97,7 @@ class StackedTensors {
     for (const auto& [part, tensor] : tensors_) {
       std::vector<float> row(static_cast<size_t>(tensor->columns()));
       for (int64_t r = 0; r < part->rows; ++r) {
-        tensor->read_row(part->first + r, row);
+        tensor->read_row(part->first + r * part->step, row);
         if (all_finite(row)) continue;
         if (names.empty() || names.back() != part->tensor) names.push_back(part->tensor);
         break;
@@ -107,6 +108,26 @@ class StackedTensors {
   bool all_have_codes() const {
     return std::all_of(tensors_.begin(), tensors_.end(),
                        [](const auto& entry) { return entry.second->has_codes(); });
+  }
+
+  /// Whether `mxfp4` holds all tensors exactly: whether they are in that type, and no scale is beyond those
+  /// of the format. Packing may take a half, a quarter or an eighth of a tensor's scale, with larger codes.
+  bool all_fit_mxfp4() const {
+    const auto fits = [](std::byte scale) {
+      constexpr int kLeast = 67;  // the format has scales from 64 on
+      constexpr int kMost = 147;
+      return static_cast<int>(scale) >= kLeast && static_cast<int>(scale) <= kMost;
+    };
+    return std::all_of(tensors_.begin(), tensors_.end(), [&](const auto& entry) {
+      const TensorView& tensor = *entry.second;
+      if (tensor.dtype == DType::kMXFP4Apart) return std::ranges::all_of(tensor.scales, fits);
+      if (tensor.dtype != DType::kMXFP4) return false;
+      constexpr size_t kBlock = 17;  // a scale and the codes of 32 weights
+      for (size_t at = 0; at < tensor.data.size(); at += kBlock) {
+        if (!fits(tensor.data[at])) return false;
+      }
+      return true;
+    });
   }
 
   bool all_are(DType dtype) const {
@@ -135,10 +156,12 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
   const bool f16 = tensors.all_are(DType::kF16);
   const bool codes = tensors.all_have_codes() && !options.transform;
   const bool blocks = !tensors.panel_shapes().empty() && !options.transform;
+  const bool mxfp4 = !options.transform && tensors.all_fit_mxfp4();
   const Format own = bf16     ? Format::kBf16
                      : f16    ? Format::kF16
                      : codes  ? Format::kQ8_0
                      : blocks ? Format::kKQuants
+                     : mxfp4  ? Format::kMxfp4
                               : Format::kF32;
   if (options.formats.empty()) return {own};
   std::vector<Format> formats;
@@ -216,6 +239,19 @@ std::vector<WeightPart> gate_up_parts(const ModelConfig& config, const std::stri
   return {{prefix + "gate_proj.weight", inner, false}, {prefix + "up_proj.weight", inner, false}};
 }
 
+/// The parts of an expert's gate and up, matrices or biases. Where a checkpoint stores them as one, their
+/// rows take turns.
+template <typename TensorName>
+std::vector<WeightPart> expert_gate_up_parts(const ModelConfig& config, TensorName&& tensor) {
+  const ExpertNames names = expert_names(config);
+  const int64_t inner = config.experts.intermediate_size;
+  if (config.fused_gate_up) {
+    const std::string both = tensor(names.gate_up);
+    return {{both, inner, false, 0, 2 * inner, 2}, {both, inner, false, 1, 2 * inner, 2}};
+  }
+  return {{tensor(names.gate), inner, false}, {tensor(names.up), inner, false}};
+}
+
 /// Adds the matrices of the feed-forward part of a layer.
 void add_feed_forward(std::vector<MatrixSpec>& specs, const ModelConfig& config, int32_t layer,
                       const LayerNames& name) {
@@ -232,20 +268,32 @@ void add_feed_forward(std::vector<MatrixSpec>& specs, const ModelConfig& config,
   for (int32_t e = 0; e < config.experts.count; ++e) {
     const std::string expert = fmt::format("{}experts.{}.", name.engine, e);
     const auto tensor = [&](std::string_view matrix) { return name.layer + names.weight(e, matrix); };
-    specs.push_back(
-        {expert + "gate_up", hidden, {{tensor(names.gate), inner, false}, {tensor(names.up), inner, false}}});
+    specs.push_back({expert + "gate_up", hidden, expert_gate_up_parts(config, tensor)});
     specs.push_back({expert + "down", inner, {{tensor(names.down), hidden, false}}});
   }
 }
 
-/// The router of a layer: a part for each expert.
-VectorSpec router_spec(const ModelConfig& config, const LayerNames& name) {
-  VectorSpec spec{name.engine + "router", {}};
-  const std::string tensor = name.layer + expert_names(config).router_weight();
+/// Adds the vectors of a layer's mixture of experts.
+void add_expert_vectors(std::vector<VectorSpec>& specs, const ModelConfig& config, const LayerNames& name) {
+  const ExpertNames names = expert_names(config);
+  VectorSpec router{name.engine + "router", {}};
   for (int32_t e = 0; e < config.experts.count; ++e) {
-    spec.parts.push_back({tensor, config.hidden_size, false, e, config.experts.count});
+    router.parts.push_back({.tensor = name.layer + names.router_weight(),
+                            .rows = config.hidden_size,
+                            .first = e,
+                            .tensor_rows = config.experts.count,
+                            .of_matrix = true});
   }
-  return spec;
+  specs.push_back(std::move(router));
+  if (!config.experts.biases) return;
+  specs.push_back(
+      {name.engine + "router_bias", {{name.layer + names.router_bias(), config.experts.count, false}}});
+  for (int32_t e = 0; e < config.experts.count; ++e) {
+    const std::string expert = fmt::format("{}experts.{}.", name.engine, e);
+    const auto tensor = [&](std::string_view matrix) { return name.layer + names.bias(e, matrix); };
+    specs.push_back({expert + "gate_up_bias", expert_gate_up_parts(config, tensor)});
+    specs.push_back({expert + "down_bias", {{tensor(names.down), config.hidden_size, false}}});
+  }
 }
 
 /// Splits a name "<list>.<index>.<rest>" into the element of the list and the rest. Returns null for another
@@ -341,8 +389,14 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
       specs.push_back({name.engine + "key_norm",
                        {{name.attention + "k_norm.weight", whole ? kv_rows : config.head_dim, interleaved}}});
     }
+    if (config.output_bias) {
+      specs.push_back({name.engine + "output_bias", {{name.attention + "o_proj.bias", hidden, false}}});
+    }
+    if (config.head_sinks) {
+      specs.push_back({name.engine + "head_sinks", {{name.attention + "sinks", config.heads, false}}});
+    }
     add_norm("mlp_norm", norms.before_mlp);
-    if (has_experts(config, i)) specs.push_back(router_spec(config, name));
+    if (has_experts(config, i)) add_expert_vectors(specs, config, name);
     add_norm("mlp_end_norm", norms.after_mlp);
   }
   specs.push_back({"final_norm", {{"model.norm.weight", hidden, false}}});
@@ -408,6 +462,14 @@ Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
     if (member == "key_norm") return layer->key_norm;
     if (member == "mlp_norm") return layer->mlp_norm;
     if (member == "router") return layer->router;
+    if (member == "router_bias") return layer->router_bias;
+    if (member == "output_bias") return layer->output_bias;
+    if (member == "head_sinks") return layer->head_sinks;
+    std::string vector;
+    if (ExpertWeights* const expert = element_of(layer->experts, "experts.", member, vector)) {
+      if (vector == "gate_up_bias") return expert->gate_up_bias;
+      if (vector == "down_bias") return expert->down_bias;
+    }
     if (member == "qkv_order") return layer->qkv_order;
     if (member == "output_order") return layer->output_order;
     if (member == "gate_up_order") return layer->gate_up_order;
@@ -463,6 +525,9 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
         if (options.transform) options.transform(row);
       },
       pack_options, team);
+  for (PackedMatrix& store : result.weight.stores) {
+    store.own = store.format == Format::kMxfp4 && !options.transform && tensors.all_fit_mxfp4();
+  }
   if (!result.finite) tensors.find_not_finite(not_finite);
   return std::move(result.weight);
 }
@@ -473,17 +538,17 @@ Buffer<float> read_vector(const Checkpoint& checkpoint, const VectorSpec& spec,
   const HeadSizes head = head_sizes(checkpoint.config);
   size_t offset = 0;
   for (const WeightPart& part : spec.parts) {
-    const TensorView& tensor = part.tensor_rows > 0
-                                   ? checkpoint.tensor(part.tensor, {part.tensor_rows, part.rows})
-                                   : checkpoint.tensor(part.tensor, {part.rows});
-    std::vector<float> stored(static_cast<size_t>(part.rows));
-    tensor.read_row(part.first, stored);
+    const TensorView& tensor = part.of_matrix ? checkpoint.tensor(part.tensor, {part.tensor_rows, part.rows})
+                                              : checkpoint.tensor(part.tensor, {rows_in_file(part)});
+    std::vector<float> stored(static_cast<size_t>(tensor.columns()));
+    tensor.read_row(part.of_matrix ? part.first : 0, stored);
+    const int64_t first = part.of_matrix ? 0 : part.first;
     if (!all_finite(stored) && (not_finite.empty() || not_finite.back() != part.tensor)) {
       not_finite.push_back(part.tensor);
     }
     for (int64_t r = 0; r < part.rows; ++r) {
       values[offset + static_cast<size_t>(r)] =
-          stored[static_cast<size_t>(source_row(part, head, r))] + spec.added;
+          stored[static_cast<size_t>(first + source_row(part, head, r) * part.step)] + spec.added;
     }
     offset += static_cast<size_t>(part.rows);
   }

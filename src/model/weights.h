@@ -19,6 +19,8 @@ namespace verbatim {
 struct ExpertWeights {
   LinearWeight gate_up;  ///< the gate matrix and the up matrix, one below the other
   LinearWeight down;
+  Buffer<float> gate_up_bias = {};  ///< empty without biases, as the next
+  Buffer<float> down_bias = {};
 };
 
 /// The weights of one transformer layer. Matrices that read the same input are packed as one.
@@ -35,10 +37,13 @@ struct LayerWeights {
       query_norm;  ///< the norm of queries before rotation; empty without one (ModelConfig::head_norm)
   Buffer<float> key_norm;  ///< the norm of keys before rotation; empty without one
   LinearWeight output;
+  Buffer<float> output_bias;  ///< empty without a bias
+  Buffer<float> head_sinks;   ///< [heads]; empty without sinks
   // The feed-forward part: two matrices, or else the router and the experts that it chooses from.
   LinearWeight gate_up;  ///< the gate matrix and the up matrix, one below the other
   LinearWeight down;
-  Buffer<float> router;  ///< [experts][hidden]
+  Buffer<float> router;       ///< [experts][hidden]
+  Buffer<float> router_bias;  ///< empty without a bias
   std::vector<ExpertWeights> experts;
   // The order of each matrix's inputs, in models prepared with Atom: see packed_inputs().
   Buffer<float> qkv_order = {};
@@ -80,13 +85,15 @@ void each_matrix(const DecoderWeights& weights, Visit&& visit) {
 }
 
 /// The part of a packed matrix or vector that one tensor of the checkpoint makes: some of the matrix's
-/// columns, or a piece of the vector. A piece with `tensor_rows` is row `first` of a matrix.
+/// columns, or a piece of the vector.
 struct WeightPart {
   std::string tensor;
   int64_t rows = 0;
   bool interleaved = false;  ///< rotated pairs of a head are neighbours, and must be brought into two halves
   int64_t first = 0;         ///< the first of these rows in the tensor
   int64_t tensor_rows = 0;   ///< the number of rows of the tensor; 0: those of the part
+  int64_t step = 1;          ///< every so many rows of the tensor one belongs to the part
+  bool of_matrix = false;    ///< of a vector: the part is row `first` of a matrix
 };
 
 /// A matrix of the decoder: its name, its number of inputs and the tensors that it is made of.
@@ -137,8 +144,8 @@ std::vector<std::optional<Format>> parse_formats(const std::vector<std::string>&
 
 struct LoadOptions {
   /// The formats to pack every matrix into. nullopt stands for the format of the matrix's own type, `bf16`,
-  /// `f16`, `q8_0` (Q8_0, Q4_0, Q5_0 and IQ4_NL of GGUF), `k-quants` (Q2_K to Q6_K) or else `f32`, and so
-  /// does an empty list.
+  /// `f16`, `q8_0` (Q8_0, Q4_0, Q5_0 and IQ4_NL of GGUF), `k-quants` (Q2_K to Q6_K), `mxfp4` (MXFP4) or else
+  /// `f32`, and so does an empty list.
   std::vector<std::optional<Format>> formats;
   SparseFractions sparse;  ///< for `squeeze3` and `squeeze4`: the size of the sparse part
   const SensitivityFile* sensitivities = nullptr;  ///< for `squeeze3` and `squeeze4`; or null

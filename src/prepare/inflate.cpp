@@ -333,6 +333,9 @@ void check_options(const Checkpoint& checkpoint, const InflateOptions& options) 
     bad_input("{} is a GGUF file; only a folder with safetensors can be enlarged, so give the model as that",
               where);
   }
+  if (checkpoint.config.architecture == Architecture::kGptOss) {
+    bad_input("{} has its experts in MXFP4, which cannot be enlarged", where);
+  }
   if (options.width > 1 && checkpoint.config.norms_less_one) {
     bad_input(
         "{} cannot be made wider, as the factor on its embedding follows from the width; give a depth alone",

@@ -70,6 +70,7 @@ ModelReport report_checkpoint(const Checkpoint& checkpoint) {
   report.unrotated_layers = config.unrotated_layers;
   report.tied_embeddings = config.tied_embeddings;
   report.qkv_bias = config.qkv_bias;
+  report.head_sinks = config.head_sinks;
   report.head_norm = head_norm_name(config.head_norm);
   report.block_norms = block_norms_name(config.block_norms);
   report.activation = activation_name(config.activation);

@@ -18,6 +18,17 @@ namespace verbatim {
 
 namespace {
 
+int64_t mxfp4_bytes(int64_t weights) {
+  return weights / 2 + weights / kInnerStep;
+}
+
+/// Whether tensors are in MXFP4, which `mxfp4` keeps as it is.
+bool in_mxfp4(const std::vector<const TensorView*>& parts) {
+  return std::all_of(parts.begin(), parts.end(), [](const TensorView* part) {
+    return part->dtype == DType::kMXFP4 || part->dtype == DType::kMXFP4Apart;
+  });
+}
+
 /// The bytes of weights in the format of their own type.
 int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights) {
   const auto all_are = [&](DType dtype) {
@@ -25,6 +36,7 @@ int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights)
                        [&](const TensorView* part) { return part->dtype == dtype; });
   };
   if (all_are(DType::kBF16) || all_are(DType::kF16)) return weights * 2;
+  if (in_mxfp4(parts)) return mxfp4_bytes(weights);
   const bool codes =
       std::all_of(parts.begin(), parts.end(), [](const TensorView* part) { return part->has_codes(); });
   if (codes) return weights + weights / kInnerStep * 2;
@@ -49,7 +61,7 @@ void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint,
   const int64_t k = round_up(parts.front()->columns(), kInnerStep);
   const int64_t weights = round_up(columns, kPanelWidth) * k;
   estimate.full += full_bytes(parts, weights);
-  estimate.mxfp4 += weights / 2 + weights / kInnerStep;
+  if (!in_mxfp4(parts)) estimate.mxfp4 += mxfp4_bytes(weights);
 }
 
 /// Adds the matrices of the feed-forward part of a layer.
@@ -59,8 +71,12 @@ void add_feed_forward(MemoryEstimate& estimate, const Checkpoint& checkpoint, in
   if (has_experts(config, layer)) {
     const ExpertNames names = expert_names(config);
     for (int32_t e = 0; e < config.experts.count; ++e) {
-      add_matrix(estimate, checkpoint,
-                 {prefix + names.weight(e, names.gate), prefix + names.weight(e, names.up)});
+      if (config.fused_gate_up) {
+        add_matrix(estimate, checkpoint, {prefix + names.weight(e, names.gate_up)});
+      } else {
+        add_matrix(estimate, checkpoint,
+                   {prefix + names.weight(e, names.gate), prefix + names.weight(e, names.up)});
+      }
       add_matrix(estimate, checkpoint, {prefix + names.weight(e, names.down)});
     }
     return;

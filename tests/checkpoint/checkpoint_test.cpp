@@ -193,6 +193,52 @@ TEST(Checkpoint, NamesTensorsOfExpertsOfTheWrongShapeAndThoseOfNoExpert) {
   expect_bad_input([&] { open_checkpoint(folder.path()); }, {"mlp.shared_expert.up_proj.weight", "no place"});
 }
 
+TEST(Checkpoint, ReadsTheExpertsOfAGptOssOutOfTheirStacks) {
+  const TemporaryFolder folder;
+  const TinyModelOptions options{
+      .model_type = "gpt_oss", .dtype = DType::kF32, .layers = 1, .sliding_window = 16};
+  test::write_tiny_llama(folder.path() / "hf", options);
+  test::write_tiny_gguf(folder.path() / "model.gguf", options);
+  const Checkpoint stacked = open_checkpoint(folder.path() / "hf");
+  const Checkpoint gguf = open_checkpoint(folder.path() / "model.gguf");
+  const std::string expert = "model.layers.0.mlp.experts.3.";
+  for (const int64_t row : {0, 7, 255}) {
+    const std::vector<float> gate = row_of(stacked, expert + "gate_up_proj.weight", 2 * row);
+    EXPECT_EQ(gate, row_of(gguf, expert + "gate_proj.weight", row));
+    EXPECT_EQ(row_of(stacked, expert + "gate_up_proj.weight", 2 * row + 1),
+              row_of(gguf, expert + "up_proj.weight", row));
+    for (const NamedTensor& tensor : test::tiny_tensors(options)) {
+      if (tensor.name != expert + "gate_proj.weight") continue;
+      for (size_t i = 0; i < gate.size(); ++i) {
+        EXPECT_NEAR(gate[i], tensor.values[static_cast<size_t>(row) * gate.size() + i], 0.04f);
+      }
+    }
+  }
+  EXPECT_EQ(row_of(stacked, expert + "down_proj.weight", 127),
+            row_of(gguf, expert + "down_proj.weight", 127));
+  EXPECT_EQ(row_of(stacked, expert + "down_proj.bias", 0), row_of(gguf, expert + "down_proj.bias", 0));
+}
+
+TEST(Checkpoint, NamesWhatAGptOssLacks) {
+  const TemporaryFolder folder;
+  TinyModelOptions options{.model_type = "gpt_oss", .layers = 1, .sliding_window = 16};
+  test::write_tiny_llama(folder.path(), options);
+  edit_config(folder.path(), "num_local_experts", 4);
+  expect_bad_input([&] { open_checkpoint(folder.path()); },
+                   {"model.layers.0.mlp.experts.gate_up_proj_blocks", "[5, 512, 4, 16]", "[4, 512, 4, 16]"});
+  edit_config(folder.path(), "num_local_experts", 5);
+  edit_config(folder.path(), "hidden_size", 120);
+  expect_bad_input([&] { open_checkpoint(folder.path()); }, {"multiples of 32", "120"});
+  edit_config(folder.path(), "hidden_size", 128);
+  edit_config(folder.path(), "attention_bias", false);
+  expect_bad_input([&] { open_checkpoint(folder.path()); }, {".bias has no place"});
+  edit_config(folder.path(), "attention_bias", true);
+  options.layers = 2;
+  edit_config(folder.path(), "num_hidden_layers", 2);
+  expect_bad_input([&] { open_checkpoint(folder.path()); },
+                   {"model.layers.1.mlp.experts.gate_up_proj_blocks is missing"});
+}
+
 TEST(Checkpoint, NamesAStackOfAnotherNumberOfExperts) {
   const TemporaryFolder folder;
   for (const uint32_t count : {4u, 6u}) {

@@ -356,6 +356,41 @@ TEST(GgufModel, ReadsAQwen3Moe) {
   EXPECT_EQ(config.experts, (Experts{.count = 6, .used = 4, .intermediate_size = 48, .normalized = true}));
 }
 
+TEST(GgufModel, ReadsAGptOss) {
+  TinyGguf file = as_architecture("gpt-oss");
+  file.number("gpt-oss.block_count", 4u);
+  file.number("gpt-oss.expert_used_count", 2u);
+  file.number("gpt-oss.expert_feed_forward_length", 32u);
+  file.number("gpt-oss.expert_count", 3u);
+  file.expect_refused({"some.gguf", "gpt-oss.attention.sliding_window"});
+  file.number("gpt-oss.attention.sliding_window", 64u);
+  file.text("gpt-oss.rope.scaling.type", "yarn");
+  file.number("gpt-oss.rope.scaling.factor", 32.0f);
+  file.number("gpt-oss.rope.scaling.original_context_length", 16u);
+  file.tensor("blk.0.attn_sinks.weight", {4});
+  file.tensor("blk.0.attn_output.bias", {64});
+  file.tensor("blk.0.post_attention_norm.weight", {64});
+  file.tensor("blk.0.ffn_gate_inp.bias", {3});
+  file.tensor("blk.0.ffn_gate_exps.bias", {3, 32});
+  file.tensor("blk.0.ffn_down_exps.weight", {3, 64, 32});
+  const Checkpoint checkpoint = file.open();
+  const ModelConfig& config = checkpoint.config;
+  EXPECT_EQ(config.architecture, Architecture::kGptOss);
+  const Experts experts{.count = 3, .used = 2, .intermediate_size = 32, .normalized = true, .biases = true};
+  EXPECT_EQ(config.experts, experts);
+  EXPECT_EQ(config.windowless_layers, (std::vector<int32_t>{1, 3}));
+  EXPECT_EQ(config.activation, Activation::kClampedSilu);
+  EXPECT_FALSE(config.rope_scaling.yarn.truncate);
+  EXPECT_TRUE(config.qkv_bias && config.output_bias && config.head_sinks);
+  for (const char* name :
+       {"self_attn.sinks", "self_attn.o_proj.bias", "post_attention_layernorm.weight", "mlp.router.bias",
+        "mlp.experts.2.gate_proj.bias", "mlp.experts.1.down_proj.weight"}) {
+    EXPECT_TRUE(checkpoint.has(std::string("model.layers.0.") + name)) << name;
+  }
+  file.tensor("blk.1.ffn_up_exps.bias", {4, 32});
+  file.expect_refused({"some.gguf", "blk.1.ffn_up_exps.bias", "[4, 32]", "biases of 3 experts"});
+}
+
 TEST(GgufModel, RefusesExpertsThatItDoesNotKnow) {
   const auto mixtral = [](const std::string& key, uint32_t value) {
     TinyGguf file;

@@ -274,6 +274,70 @@ TEST(HfConfig, ReadsAQwen3Moe) {
   EXPECT_EQ(parsed.rope_theta, 10000.0f);
 }
 
+json gpt_oss_config() {
+  json config = base_config("gpt_oss");
+  config.erase("sliding_window");
+  config["rope_scaling"] = {
+      {"rope_type", "yarn"}, {"factor", 32.0}, {"truncate", false}, {"original_max_position_embeddings", 16}};
+  return config;
+}
+
+TEST(HfConfig, ReadsAGptOss) {
+  json config = gpt_oss_config();
+  config.update({{"num_local_experts", 6}, {"num_experts_per_tok", 3}, {"sliding_window", 32}});
+  ModelConfig parsed = parse(config);
+  EXPECT_EQ(parsed.architecture, Architecture::kGptOss);
+  const Experts experts{.count = 6, .used = 3, .intermediate_size = 128, .normalized = true, .biases = true};
+  EXPECT_EQ(parsed.experts, experts);
+  EXPECT_TRUE(parsed.qkv_bias);
+  EXPECT_TRUE(parsed.output_bias);
+  EXPECT_TRUE(parsed.head_sinks);
+  EXPECT_EQ(parsed.activation, Activation::kClampedSilu);
+  EXPECT_EQ(parsed.activation_limit, 7.0f);
+  EXPECT_EQ(parsed.sliding_window, 32);
+  EXPECT_EQ(parsed.windowless_layers, (std::vector<int32_t>{1, 3}));
+  EXPECT_FALSE(parsed.rope_scaling.yarn.truncate);
+  EXPECT_EQ(parsed.context, 512);
+  config["layer_types"] = {"full_attention", "full_attention", "full_attention", "sliding_attention"};
+  EXPECT_EQ(parse(config).windowless_layers, (std::vector<int32_t>{0, 1, 2}));
+  config["swiglu_limit"] = 5.5;
+  EXPECT_EQ(parse(config).activation_limit, 5.5f);
+  config["attention_bias"] = false;
+  EXPECT_FALSE(parse(config).qkv_bias);
+  EXPECT_FALSE(parse(config).output_bias);
+  config["quantization_config"] = {{"quant_method", "mxfp4"}};
+  parse(config);
+  // What Transformers assumes.
+  config = gpt_oss_config();
+  config.erase("num_key_value_heads");
+  config.erase("rope_theta");
+  config["num_attention_heads"] = 8;
+  parsed = parse(config);
+  EXPECT_EQ(parsed.experts.count, 128);
+  EXPECT_EQ(parsed.experts.used, 4);
+  EXPECT_EQ(parsed.kv_heads, 8);
+  EXPECT_EQ(parsed.head_dim, 64);
+  EXPECT_EQ(parsed.rope_theta, 150000.0f);
+  EXPECT_EQ(parsed.sliding_window, 128);
+}
+
+TEST(HfConfig, RefusesAGptOssThatItDoesNotKnow) {
+  const auto refused = [](const std::string& key, const json& value,
+                          std::initializer_list<std::string> parts) {
+    json config = gpt_oss_config();
+    config[key] = value;
+    expect_refused(config, parts);
+  };
+  refused("rope_scaling", nullptr, {"rope_scaling is missing"});
+  refused("swiglu_limit", 0.0, {"limit of the activation"});
+  refused("quantization_config", {{"quant_method", "gptq"}}, {"gptq", "mxfp4"});
+  refused("hidden_act", "gelu", {"hidden_act"});
+  refused("num_local_experts", 2, {"number of experts that a row goes through is 4"});
+  json config = gpt_oss_config();
+  config.update({{"num_experts_per_tok", 3}, {"experts_per_token", 2}});
+  expect_refused(config, {"num_experts_per_tok is 3", "experts_per_token is 2"});
+}
+
 TEST(HfConfig, RefusesExpertsThatItDoesNotKnow) {
   const auto refused = [](const std::string& key, const json& value, std::initializer_list<std::string> parts,
                           const char* type = "qwen3_moe") {

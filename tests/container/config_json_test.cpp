@@ -48,7 +48,10 @@ ModelConfig unusual_config() {
   config.block_norms = BlockNorms::kAfter;
   config.norms_less_one = true;
   config.activation = Activation::kGeluTanh;
-  config.experts = {.count = 8, .used = 3, .intermediate_size = 72, .normalized = false};
+  config.activation_limit = 7.5f;
+  config.output_bias = true;
+  config.head_sinks = true;
+  config.experts = {.count = 8, .used = 3, .intermediate_size = 72, .normalized = false, .biases = true};
   config.dense_layers = {1, 2};
   config.soft_caps = {.scores = 50.0f, .logits = 30.0f};
   config.scales = {.embedding = 12.0f, .residual = 0.22f, .attention = 0.015625f, .logits = 0.125f};
@@ -68,15 +71,15 @@ TEST(ConfigJson, HoldsEveryField) {
   const ModelConfig config = unusual_config();
   // Whoever adds a field has to add it here, to unusual_config() and to the serialisation.
   const auto& [a, b, c, d, e, f, g, h, i, j, k, kk, l, m, n, o, p, q, r, s, z, zz, zy, zx, zw, zv, zu, zt, zs,
-               zr, zq, zp, zo, zn, zm] = config;
+               zr, zq, zp, zo, zn, zm, zl, zk, zj] = config;
   const ModelConfig usual;
   const auto& [a0, b0, c0, d0, e0, f0, g0, h0, i0, j0, k0, kk0, l0, m0, n0, o0, p0, q0, r0, s0, z0, zz0, zy0,
-               zx0, zw0, zv0, zu0, zt0, zs0, zr0, zq0, zp0, zo0, zn0, zm0] = usual;
+               zx0, zw0, zv0, zu0, zt0, zs0, zr0, zq0, zp0, zo0, zn0, zm0, zl0, zk0, zj0] = usual;
   EXPECT_TRUE(a != a0 && b != b0 && c != c0 && d != d0 && e != e0 && f != f0 && g != g0 && h != h0 &&
               i != i0 && j != j0 && k != k0 && kk != kk0 && l != l0 && m != m0 && n != n0 && o != o0 &&
               p != p0 && q != q0 && r != r0 && s != s0 && z != z0 && zz != zz0 && zy != zy0 && zx != zx0 &&
               zw != zw0 && zv != zv0 && zu != zu0 && zt != zt0 && zs != zs0 && zr != zr0 && zq != zq0 &&
-              zp != zp0 && zo != zo0 && zn != zn0 && zm != zm0);
+              zp != zp0 && zo != zo0 && zn != zn0 && zm != zm0 && zl != zl0 && zk != zk0 && zj != zj0);
   const auto& [t, u, v, w, x, y, yy] = l;
   const auto& [t0, u0, v0, w0, x0, y0, yy0] = l0;
   EXPECT_TRUE(t != t0 && u != u0 && v != v0 && w != w0 && x != x0);
@@ -113,7 +116,8 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
     const bool optional = name == "origin" || name == "quantization" || name == "head_norm" ||
                           name == "block_norms" || name == "scales" || name == "rotary_dim" ||
                           name == "window_rope_theta" || name == "norms_less_one" || name == "activation" ||
-                          name == "soft_caps" || name.starts_with("fused_") || name.ends_with("_layers");
+                          name == "soft_caps" || name == "activation_limit" || name == "output_bias" ||
+                          name == "head_sinks" || name.starts_with("fused_") || name.ends_with("_layers");
     if (!optional) expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
     changed[name] = json::object({{"a", 1}});
     expect_bad_input([&] { parse_config(changed, "where"); }, {"where"});

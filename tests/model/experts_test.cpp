@@ -226,7 +226,7 @@ TEST(Experts, CountWithThoseThatARowGoesThroughInItsOperations) {
 TEST(Experts, SayTheSameFromAPackedFile) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
-  for (const char* type : {"mixtral", "qwen3_moe"}) {
+  for (const char* type : {"mixtral", "qwen3_moe", "gpt_oss"}) {
     TinyModelOptions options{.model_type = type, .layers = 3};
     if (options.model_type == "qwen3_moe") options.dense_layers = {1};
     test::write_tiny_llama(folder.path() / type, options);
@@ -235,7 +235,8 @@ TEST(Experts, SayTheSameFromAPackedFile) {
     const std::optional<Container> container = pack_model(
         open_checkpoint(folder.path() / type), folder.path() / (std::string(type) + ".vbt"), pack, team);
     ASSERT_TRUE(container);
-    const Decoder packed(container->header.config, load_weights(*container, {}));
+    EXPECT_TRUE(container->exact());
+    const Decoder packed(container->header.config, load_weights(*container, {std::nullopt, Format::kMxfp4}));
     const Decoder own = test::load_decoder(folder.path() / type);
     const std::vector<int32_t> tokens = {1, 5, 99, 200, 3, 3, 8};
     for (const Reading reading : {Reading::kFull, Reading::kMxfp4W4A8}) {

@@ -43,8 +43,8 @@ class PublicFamilies : public testing::TestWithParam<std::tuple<std::string, std
 INSTANTIATE_TEST_SUITE_P(, PublicFamilies,
                          testing::Combine(testing::Values("qwen2", "qwen3", "smollm3", "granite", "olmo2",
                                                           "phi3", "phi3-longrope", "gemma2", "gemma3", "glm4",
-                                                          "mixtral", "qwen3moe", "llama-rope-llama3",
-                                                          "llama-rope-yarn"),
+                                                          "mixtral", "qwen3moe", "gpt-oss",
+                                                          "llama-rope-llama3", "llama-rope-yarn"),
                                           testing::Values("hf", "model.gguf")),
                          [](const auto& info) {
                            std::string name = std::get<0>(info.param) + "_" + std::get<1>(info.param);

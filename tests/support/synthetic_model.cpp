@@ -10,6 +10,7 @@
 #include "base/float16.h"
 #include "base/philox.h"
 #include "checkpoint/gguf_types.h"
+#include "formats/mxfp4.h"
 #include "support/k_quant_blocks.h"
 
 namespace verbatim::test {
@@ -67,18 +68,100 @@ bool is_gemma(const TinyModelOptions& options) {
 
 bool has_experts(const TinyModelOptions& options, int32_t layer) {
   const std::vector<int32_t>& dense = options.dense_layers;
-  return (options.model_type == "mixtral" || options.model_type == "qwen3_moe") &&
+  const std::string& type = options.model_type;
+  return (type == "mixtral" || type == "qwen3_moe" || type == "gpt_oss") &&
          std::find(dense.begin(), dense.end(), layer) == dense.end();
 }
 
-/// The matrices of an expert: gate, up and down.
-std::vector<std::string> expert_matrices(const TinyModelOptions& options, int32_t layer, int32_t expert) {
+/// The matrices of an expert: gate, up and down; or, with the end ".bias", their biases.
+std::vector<std::string> expert_matrices(const TinyModelOptions& options, int32_t layer, int32_t expert,
+                                         const std::string& end = ".weight") {
   const bool mixtral = options.model_type == "mixtral";
   const std::string prefix = "model.layers." + std::to_string(layer) +
                              (mixtral ? ".block_sparse_moe.experts." : ".mlp.experts.") +
                              std::to_string(expert);
-  if (mixtral) return {prefix + ".w1.weight", prefix + ".w3.weight", prefix + ".w2.weight"};
-  return {prefix + ".gate_proj.weight", prefix + ".up_proj.weight", prefix + ".down_proj.weight"};
+  if (mixtral) return {prefix + ".w1" + end, prefix + ".w3" + end, prefix + ".w2" + end};
+  return {prefix + ".gate_proj" + end, prefix + ".up_proj" + end, prefix + ".down_proj" + end};
+}
+
+NamedTensor& tensor_of(std::vector<NamedTensor>& tensors, const std::string& name) {
+  for (NamedTensor& tensor : tensors) {
+    if (tensor.name == name) return tensor;
+  }
+  throw std::invalid_argument("there is no tensor " + name);
+}
+
+/// Rounds values to MXFP4 and gives the codes in pairs, and the scales.
+struct Mxfp4Bytes {
+  std::string pairs;
+  std::string scales;
+};
+Mxfp4Bytes encode_mxfp4_apart(const std::vector<float>& values) {
+  Mxfp4Bytes bytes;
+  for (size_t begin = 0; begin < values.size(); begin += 32) {
+    const Mxfp4Group group = quantize_mxfp4(std::span<const float, 32>(values.data() + begin, 32));
+    bytes.scales += static_cast<char>(group.exponent);
+    for (size_t i = 0; i < 32; i += 2) {
+      bytes.pairs += static_cast<char>(group.codes[i] | group.codes[i + 1] << 4);
+    }
+  }
+  return bytes;
+}
+
+/// The same as blocks of GGUF: a scale, and codes i and i + 16 in a byte.
+std::string encode_mxfp4(const std::vector<float>& values) {
+  std::string bytes;
+  for (size_t begin = 0; begin < values.size(); begin += 32) {
+    const Mxfp4Group group = quantize_mxfp4(std::span<const float, 32>(values.data() + begin, 32));
+    bytes += static_cast<char>(group.exponent);
+    for (size_t i = 0; i < 16; ++i) bytes += static_cast<char>(group.codes[i] | group.codes[i + 16] << 4);
+  }
+  return bytes;
+}
+
+/// Puts the experts of each layer of a gpt-oss into stacks as its files have them: rows of gate and up take
+/// turns, and codes and scales are apart.
+std::vector<NamedTensor> stacked_gpt_oss(std::vector<NamedTensor> tensors, const TinyModelOptions& options) {
+  for (int32_t layer = 0; layer < options.layers; ++layer) {
+    std::vector<float> gate_up;
+    std::vector<float> gate_up_bias;
+    std::vector<float> down;
+    std::vector<float> down_bias;
+    for (int32_t e = 0; e < options.experts; ++e) {
+      for (const bool matrix : {true, false}) {
+        const std::vector<std::string> names =
+            expert_matrices(options, layer, e, matrix ? ".weight" : ".bias");
+        const NamedTensor& gate = tensor_of(tensors, names[0]);
+        const NamedTensor& up = tensor_of(tensors, names[1]);
+        const int64_t width = matrix ? gate.shape.back() : 1;
+        std::vector<float>& both = matrix ? gate_up : gate_up_bias;
+        for (int64_t row = 0; row < gate.shape.front(); ++row) {
+          for (const NamedTensor* const part : {&gate, &up}) {
+            both.insert(both.end(), part->values.begin() + row * width,
+                        part->values.begin() + (row + 1) * width);
+          }
+        }
+        const NamedTensor& last = tensor_of(tensors, names[2]);
+        std::vector<float>& stack = matrix ? down : down_bias;
+        stack.insert(stack.end(), last.values.begin(), last.values.end());
+      }
+    }
+    const std::string prefix = "model.layers." + std::to_string(layer) + ".mlp.experts.";
+    std::erase_if(tensors, [&](const NamedTensor& tensor) { return tensor.name.starts_with(prefix); });
+    const int64_t inner = tiny_expert_size(options);
+    const int64_t hidden = options.hidden_size;
+    const auto add = [&](const char* name, int64_t rows, int64_t columns, const std::vector<float>& values,
+                         const std::vector<float>& bias) {
+      const Mxfp4Bytes bytes = encode_mxfp4_apart(values);
+      const std::string stem = prefix + name;
+      tensors.push_back({stem + "_blocks", {options.experts, rows, columns / 32, 16}, {}, bytes.pairs});
+      tensors.push_back({stem + "_scales", {options.experts, rows, columns / 32}, {}, bytes.scales});
+      tensors.push_back({stem + "_bias", {options.experts, rows}, bias});
+    };
+    add("gate_up_proj", 2 * inner, hidden, gate_up, gate_up_bias);
+    add("down_proj", hidden, inner, down, down_bias);
+  }
+  return tensors;
 }
 
 /// Puts the experts of each layer into one tensor for each kind of matrix, as GGUF files have them, or gives
@@ -87,18 +170,21 @@ std::vector<NamedTensor> gguf_experts(std::vector<NamedTensor> tensors, const Ti
   const char* const kinds[] = {"ffn_gate", "ffn_up", "ffn_down"};
   for (int32_t layer = 0; layer < options.layers; ++layer) {
     if (!has_experts(options, layer)) continue;
-    for (size_t kind = 0; kind < 3; ++kind) {
+    for (size_t i = 0; i < (options.model_type == "gpt_oss" ? 6 : 3); ++i) {
+      const size_t kind = i % 3;
+      const std::string end = i < 3 ? ".weight" : ".bias";
       const std::string stem = "blk." + std::to_string(layer) + "." + kinds[kind];
-      NamedTensor stack{stem + "_exps.weight", {options.experts, 0, 0}, {}};
+      NamedTensor stack{stem + "_exps" + end, {}, {}};
       for (int32_t e = 0; e < options.experts; ++e) {
-        const std::string name = expert_matrices(options, layer, e)[kind];
+        const std::string name = expert_matrices(options, layer, e, end)[kind];
         const auto found = std::find_if(tensors.begin(), tensors.end(),
                                         [&](const NamedTensor& tensor) { return tensor.name == name; });
         if (!options.stacked_experts) {
-          found->name = stem + "." + std::to_string(e) + ".weight";
+          found->name = stem + "." + std::to_string(e) + end;
           continue;
         }
-        stack.shape = {options.experts, found->shape[0], found->shape[1]};
+        stack.shape = found->shape;
+        stack.shape.insert(stack.shape.begin(), options.experts);
         stack.values.insert(stack.values.end(), found->values.begin(), found->values.end());
         tensors.erase(found);
       }
@@ -143,6 +229,17 @@ json tiny_config(const TinyModelOptions& options) {
   }
   if (options.model_type == "mixtral") {
     config.update({{"num_local_experts", options.experts}, {"num_experts_per_tok", options.experts_used}});
+  }
+  if (options.model_type == "gpt_oss") {
+    config.update({{"num_local_experts", options.experts},
+                   {"num_experts_per_tok", options.experts_used},
+                   {"swiglu_limit", 7.0},
+                   {"quantization_config", {{"quant_method", "mxfp4"}}},
+                   {"rope_scaling",
+                    {{"rope_type", "yarn"},
+                     {"factor", 4.0},
+                     {"truncate", false},
+                     {"original_max_position_embeddings", options.context / 4}}}});
   }
   if (options.model_type == "qwen3_moe") {
     config.update({{"num_experts", options.experts},
@@ -231,6 +328,8 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type) {
                                                        {"mlp.down_proj", "ffn_down"},
                                                        {"block_sparse_moe.gate.", "ffn_gate_inp."},
                                                        {"mlp.gate.", "ffn_gate_inp."},
+                                                       {"mlp.router.", "ffn_gate_inp."},
+                                                       {"self_attn.sinks", "attn_sinks.weight"},
                                                        {"self_attn.q_norm", "attn_q_norm"},
                                                        {"self_attn.k_norm", "attn_k_norm"}};
   if (model_type == "phi3" || model_type == "glm4") {
@@ -238,6 +337,12 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type) {
          {std::pair("self_attn.qkv_proj", "attn_qkv"), std::pair("mlp.gate_up_proj", "ffn_up")}) {
       const size_t at = name.find(from);
       if (at != std::string::npos) name.replace(at, std::string(from).size(), to);
+    }
+  }
+  if (model_type == "gpt_oss") {
+    const std::string norm = "post_attention_layernorm";
+    if (const size_t at = name.find(norm); at != std::string::npos) {
+      name.replace(at, norm.size(), "post_attention_norm");
     }
   }
   if (model_type == "glm4") {
@@ -277,7 +382,7 @@ std::vector<float> interleave_rows(const NamedTensor& tensor, int64_t head_dim, 
 }
 
 int32_t tiny_expert_size(const TinyModelOptions& options) {
-  return options.model_type == "mixtral" ? options.intermediate_size : options.intermediate_size / 2;
+  return options.model_type == "qwen3_moe" ? options.intermediate_size / 2 : options.intermediate_size;
 }
 
 std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
@@ -312,7 +417,19 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
     }
     maker.matrix(prefix + "self_attn.o_proj.weight", hidden, query);
     const bool glm4 = options.model_type == "glm4";
-    if (options.model_type == "qwen2" || glm4) {
+    const bool gpt_oss = options.model_type == "gpt_oss";
+    if (gpt_oss) {
+      maker.bias(prefix + "self_attn.o_proj.bias", hidden);
+      maker.bias(prefix + "self_attn.sinks", options.heads);
+      maker.bias(prefix + "mlp.router.bias", options.experts);
+      for (int32_t e = 0; e < options.experts; ++e) {
+        const std::vector<std::string> names = expert_matrices(options, layer, e, ".bias");
+        maker.bias(names[0], tiny_expert_size(options));
+        maker.bias(names[1], tiny_expert_size(options));
+        maker.bias(names[2], hidden);
+      }
+    }
+    if (options.model_type == "qwen2" || glm4 || gpt_oss) {
       maker.bias(prefix + "self_attn.q_proj.bias", query);
       maker.bias(prefix + "self_attn.k_proj.bias", key);
       maker.bias(prefix + "self_attn.v_proj.bias", key);
@@ -332,9 +449,10 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
       maker.norm(prefix + "post_mlp_layernorm.weight", hidden);
     }
     if (has_experts(options, layer)) {
-      const bool mixtral = options.model_type == "mixtral";
-      maker.matrix(prefix + (mixtral ? "block_sparse_moe.gate.weight" : "mlp.gate.weight"), options.experts,
-                   hidden);
+      const std::string router = options.model_type == "mixtral" ? "block_sparse_moe.gate.weight"
+                                 : gpt_oss                       ? "mlp.router.weight"
+                                                                 : "mlp.gate.weight";
+      maker.matrix(prefix + router, options.experts, hidden);
       for (int32_t e = 0; e < options.experts; ++e) {
         const std::vector<std::string> names = expert_matrices(options, layer, e);
         maker.matrix(names[0], tiny_expert_size(options), hidden);
@@ -370,6 +488,7 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
 std::string encode(DType dtype, const std::vector<float>& values) {
   if (dtype == DType::kQ8_0) return encode_q8_0(values);
   if (dtype == DType::kQ4_K || dtype == DType::kQ6_K) return encode_k_quants(dtype, values);
+  if (dtype == DType::kMXFP4) return encode_mxfp4(values);
   std::string bytes;
   bytes.reserve(dtype_bytes(dtype, values.size()));
   for (const float value : values) {
@@ -389,9 +508,10 @@ std::string safetensors_file(const std::vector<NamedTensor>& tensors, DType dtyp
   std::string data;
   for (const NamedTensor& tensor : tensors) {
     const size_t begin = data.size();
-    data += encode(dtype, tensor.values);
-    header[tensor.name] = {
-        {"dtype", dtype_text(dtype)}, {"shape", tensor.shape}, {"data_offsets", {begin, data.size()}}};
+    data += tensor.bytes.empty() ? encode(dtype, tensor.values) : tensor.bytes;
+    header[tensor.name] = {{"dtype", tensor.bytes.empty() ? dtype_text(dtype) : "U8"},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {begin, data.size()}}};
   }
   return safetensors_file(header.dump(), data);
 }
@@ -399,7 +519,9 @@ std::string safetensors_file(const std::vector<NamedTensor>& tensors, DType dtyp
 void write_tiny_llama(const fs::path& folder, const TinyModelOptions& options) {
   fs::create_directories(folder);
   write_file(folder / "config.json", tiny_config(options).dump(2));
-  const std::vector<NamedTensor> tensors = tiny_tensors(options);
+  const std::vector<NamedTensor> tensors = options.model_type == "gpt_oss"
+                                               ? stacked_gpt_oss(tiny_tensors(options), options)
+                                               : tiny_tensors(options);
   if (options.shards <= 1) {
     write_file(folder / "model.safetensors", safetensors_file(tensors, options.dtype));
     return;
@@ -421,6 +543,7 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   std::string architecture = options.model_type;
   if (architecture == "mistral" || architecture == "mixtral") architecture = "llama";
   if (architecture == "qwen3_moe") architecture = "qwen3moe";
+  if (architecture == "gpt_oss") architecture = "gpt-oss";
   if (architecture == "gemma3_text") architecture = "gemma3";
   const std::string prefix = architecture + ".";
   GgufBuilder builder;
@@ -448,11 +571,16 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   if (architecture == "glm4") {
     builder.number(prefix + "rope.dimension_count", static_cast<uint32_t>(options.head_dim / 2));
   }
-  if (options.model_type == "mixtral" || options.model_type == "qwen3_moe") {
+  if (architecture == "gpt-oss") {
+    builder.text(prefix + "rope.scaling.type", "yarn")
+        .number(prefix + "rope.scaling.factor", 4.0f)
+        .number(prefix + "rope.scaling.original_context_length", static_cast<uint32_t>(options.context / 4));
+  }
+  if (has_experts(options, -1)) {
     builder.number(prefix + "expert_count", static_cast<uint32_t>(options.experts))
         .number(prefix + "expert_used_count", static_cast<uint32_t>(options.experts_used));
   }
-  if (options.model_type == "qwen3_moe") {
+  if (options.model_type == "qwen3_moe" || options.model_type == "gpt_oss") {
     builder.number(prefix + "expert_feed_forward_length", static_cast<uint32_t>(tiny_expert_size(options)));
   }
   if (architecture == "granite") {
@@ -465,12 +593,18 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   for (const NamedTensor& tensor : gguf_experts(tiny_tensors(options), options)) {
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;
-    const bool router = tensor.name.ends_with("mlp.gate.weight") || tensor.name.ends_with("moe.gate.weight");
+    const bool router = tensor.name.ends_with("mlp.gate.weight") ||
+                        tensor.name.ends_with("moe.gate.weight") ||
+                        tensor.name.ends_with("mlp.router.weight");
+    const bool bias = tensor.name.ends_with(".bias");
+    const bool expert = tensor.name.find("_exps.weight") != std::string::npos;
     const bool values_matrix = tensor.name.find("self_attn.v_proj") != std::string::npos;
     const DType matrix_dtype = tensor.name == "lm_head.weight" ? options.head_dtype.value_or(options.dtype)
                                : values_matrix                 ? options.value_dtype.value_or(options.dtype)
                                                                : options.dtype;
-    const DType dtype = tensor.shape.size() == 1 || router ? DType::kF32 : matrix_dtype;
+    const DType dtype = tensor.shape.size() == 1 || router || bias  ? DType::kF32
+                        : expert && options.model_type == "gpt_oss" ? DType::kMXFP4
+                                                                    : matrix_dtype;
     std::vector<float> values =
         rotates && (architecture == "llama" || architecture == "smollm3" || architecture == "granite")
             ? interleave_rows(tensor, options.head_dim)

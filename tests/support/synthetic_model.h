@@ -22,7 +22,8 @@ struct TinyModelOptions {
   /// "phi3", which stores several matrices as one and rotates three quarters of each head;
   /// "gemma2" and "gemma3_text", which want a sliding_window and have soft caps, or a second theta; "glm4",
   /// which rotates neighbours in half of each head, stores gate and up as one matrix and has biases;
-  /// "mixtral" and "qwen3_moe", which have experts.
+  /// "mixtral" and "qwen3_moe", which have experts; "gpt_oss", whose experts are in MXFP4 whatever the dtype
+  /// of the rest, with sinks, biases, windows in every other layer and YaRN.
   std::string model_type = "llama";
   DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0, kQ4_K and kQ6_K
   int32_t hidden_size = 128;
@@ -64,6 +65,7 @@ struct NamedTensor {
   std::string name;
   std::vector<int64_t> shape;
   std::vector<float> values;
+  std::string bytes = {};  ///< instead of values: what safetensors store as U8
 };
 
 /// The size of each expert of a model with experts. That of a Mixtral is its intermediate size.
