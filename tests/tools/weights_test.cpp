@@ -5,6 +5,7 @@
 
 #include "checkpoint/bad_input.h"
 #include "support/engine_support.h"
+#include "support/synthetic_model.h"
 #include "support/test_data.h"
 #include "verbatim/formats.h"
 #include "verbatim/inspect.h"
@@ -24,6 +25,26 @@ TEST(Weights, TakeTheBytesThatInspectingPromised) {
   EXPECT_EQ(weight_bytes(model, {"int4"}), 0);
   EXPECT_EQ(weight_bytes(model), memory.full + memory.mxfp4);
   EXPECT_GT(flops_per_token(model), 1e6);
+}
+
+TEST(Weights, OfKQuantsTakeTheBytesThatInspectingPromised) {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "model.gguf";
+  // Heads of 20 rows: where values are of another type, a panel of queries, keys and values would have two.
+  for (const int32_t head_dim : {32, 20}) {
+    for (const DType values : {DType::kQ4_K, DType::kQ6_K}) {
+      test::write_tiny_gguf(file, {.dtype = DType::kQ4_K,
+                                   .hidden_size = 256,
+                                   .intermediate_size = 256,
+                                   .heads = head_dim == 32 ? 8 : 64,
+                                   .kv_heads = head_dim == 32 ? 8 : 1,
+                                   .head_dim = head_dim,
+                                   .vocab_size = 260,
+                                   .byte_vocabulary = true,
+                                   .value_dtype = values});
+      EXPECT_EQ(weight_bytes(test::load_model(file, {"full"})), inspect_model(file).memory.full);
+    }
+  }
 }
 
 TEST(Weights, AreReadAsTheModelHasThem) {

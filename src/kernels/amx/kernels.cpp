@@ -42,7 +42,7 @@ void codes_by_rows(const CodeProduct& p) {
 }
 
 /// The largest number of rows for which products with blocks are faster on vectors than on tiles.
-constexpr int64_t kBlockVectorRows = 6;
+constexpr int64_t kBlockVectorRows = 8;
 
 /// The product with blocks: on vectors for few rows, on tiles for more, with the same bits.
 template <BlockShape kShape>
