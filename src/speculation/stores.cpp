@@ -141,8 +141,9 @@ WeightSource weight_source(const Checkpoint& checkpoint) {
            is_router(checkpoint.config, named.first);
   });
   const bool k_quants =
-      std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [](const auto& named) {
-        return named.second.shape.size() < 2 || named.second.block_shape().has_value();
+      std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [&](const auto& named) {
+        return named.second.shape.size() < 2 || named.second.block_shape().has_value() ||
+               is_router(checkpoint.config, named.first);
       });
   int64_t weights = 0;
   for (const auto& [name, tensor] : checkpoint.tensors) {
