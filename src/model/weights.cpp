@@ -72,7 +72,7 @@ class StackedTensors {
   void read_blocks(int64_t column, HeadSizes head, std::span<KQuantBlock> blocks) const {
     for (const auto& [part, tensor] : tensors_) {
       if (column < part->rows) {
-        return tensor->read_blocks(part->first + source_row(*part, head, column), blocks);
+        return tensor->read_blocks(part->first + source_row(*part, head, column) * part->step, blocks);
       }
       column -= part->rows;
     }
