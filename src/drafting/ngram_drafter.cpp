@@ -114,15 +114,15 @@ size_t NgramDrafter::guess(std::span<const int32_t> context, std::span<Guessed> 
   return count;
 }
 
-void NgramDrafter::propose(Sequence& sequence, Sampler&, const DraftLimits& limits, int64_t room,
+void NgramDrafter::propose(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t room,
                            Draft& draft) {
   const Stopwatch watch(stats.seconds);
-  propose(sequence.tokens, limits, room, draft);
+  propose(sequence.tokens, limits, room, draft, &sampler);
   stats.drafted += draft.size();
 }
 
 void NgramDrafter::propose(std::span<const int32_t> tokens, const DraftLimits& limits, int64_t room,
-                           Draft& draft) {
+                           Draft& draft, const Sampler* sampler) {
   const auto longest = static_cast<size_t>(longest_);
   const auto end = tokens.last(std::min(tokens.size(), longest));
   tail_.assign(end.begin(), end.end());
@@ -150,6 +150,7 @@ void NgramDrafter::propose(std::span<const int32_t> tokens, const DraftLimits& l
       draft.unsure = true;
       break;
     }
+    if (sampler != nullptr && sampler->ends(guesses[0].token)) break;
     tail_.push_back(guesses[0].token);
   }
 

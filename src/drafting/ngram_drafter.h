@@ -31,16 +31,18 @@ class NgramDrafter : public Drafter {
   NgramDrafter& operator=(const NgramDrafter&) = delete;
 
   /// Proposes a chain of best guesses, with the next best ones as leaves if limits.breadth allows them. If
-  /// there are more than limits.nodes, those most likely to be reached stay. It learns nothing and does not
-  /// use the noise.
+  /// there are more than limits.nodes, those most likely to be reached stay. A token that ends the sequence
+  /// ends the chain. It learns nothing and does not use the noise.
   void propose(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t room,
                Draft& draft) override;
   /// Learns the tokens that are new since the last call, those of a prompt included. A sequence that became
   /// shorter, or is another one, is learnt from the first token that differs.
   void observe(const Sequence& sequence) override;
 
-  /// Does what propose() does, for a plain list of tokens.
-  void propose(std::span<const int32_t> tokens, const DraftLimits& limits, int64_t room, Draft& draft);
+  /// Does what propose() does, for a plain list of tokens, after which nothing is known to end the sequence
+  /// if `sampler` is null.
+  void propose(std::span<const int32_t> tokens, const DraftLimits& limits, int64_t room, Draft& draft,
+               const Sampler* sampler = nullptr);
   /// Does what observe() does, for a plain list of tokens.
   void observe(std::span<const int32_t> tokens);
 

@@ -65,8 +65,8 @@ uint64_t NgramTable::place_of(const Entry& entry) {
 
 /// Gives an order more sets. Entries of a set stay in their order, as if they had always been there.
 void NgramTable::grow(size_t index) {
-  const std::vector<Set> before = std::move(sets_[index]);
-  sets_[index] = std::vector<Set>(std::min(most_sets_, kGrowth * before.size()));
+  std::vector<Set> before(std::min(most_sets_, kGrowth * sets_[index].size()));
+  before.swap(sets_[index]);
   for (const Set& set : before) {
     for (const Entry& entry : set.entries) {
       if (entry.empty()) continue;

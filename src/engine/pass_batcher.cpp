@@ -13,8 +13,9 @@ namespace {
 /// Drafts of other models take whole prompts in: no more rows than this join one pass.
 constexpr int64_t kMostDraftRows = 512;
 
-/// So many rows without logits may be tokens that were just accepted; more are of a prompt.
-constexpr int64_t kFewPending = 8;
+/// So many rows without logits may be tokens that were just accepted, and up to 32 that a structure forces;
+/// more are of a prompt.
+constexpr int64_t kFewPending = 40;
 
 }  // namespace
 

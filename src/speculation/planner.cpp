@@ -383,7 +383,9 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   const int64_t rows = draft.size() + 1;
   appended = appended.subspan(std::min(appended.size(), static_cast<size_t>(certain_)));
   if (batch_ > 1) use_batch_costs(seconds_draft, seconds_verify, rows, verified);
-  const double seconds = seconds_draft + seconds_verify;
+  // The rows of certain tokens come with any plan, as the tokens do.
+  const double share = costs_.target.of(rows - certain_) / costs_.target.of(rows);
+  const double seconds = seconds_draft + seconds_verify * share;
   const Plan& best = plans_[best_plan()];
   const bool trial = current_ < plans_.size() && (&plans_[current_] != &best || passed_over_ > 0);
   const double otherwise = std::max(best.rate(), passed_over_);
@@ -392,7 +394,7 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
     const double lost = std::max(0.0, seconds - static_cast<double>(appended.size()) / otherwise);
     lost_ += static_cast<double>(batch_) * lost;
   }
-  seconds_ += seconds;
+  seconds_ += seconds_draft + seconds_verify;
   ++chosen_[current_].steps;
   credit(appended);
   expected_verify_ += costs_.target.of(rows);
@@ -445,7 +447,8 @@ void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double
   // The first steps count more, since the averages before them are guesses.
   const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 1));
   learn_drafting(plan, rate);
-  plan.rows += rate * (static_cast<double>(draft.size() + 1) - plan.rows);
+  const int64_t rows = draft.size() + 1 - certain_;
+  plan.rows += rate * (static_cast<double>(rows) - plan.rows);
   plan.passes += rate * (passes_of(*plan.outer) - plan.passes);
   // The average of the expected and of the appended tokens: the expectation is less noisy, the count is true.
   const double expected = expected_tokens(draft) - static_cast<double>(certain_);
@@ -459,7 +462,7 @@ void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double
     if (other.outer != plan.outer || other.uses > 0) continue;
     other.tokens = plan.tokens;
     if (other.inner || !plan.inner || plan.inner != ngrams_) continue;
-    const double alone = costs_.target.of(draft.size() + 1) + plan.step_seconds.of(depth_of(outer_draft_));
+    const double alone = costs_.target.of(rows) + plan.step_seconds.of(depth_of(outer_draft_));
     other.seconds += rate * (alone - other.seconds);
   }
 }

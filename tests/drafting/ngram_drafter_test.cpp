@@ -67,6 +67,18 @@ TEST(NgramDrafter, ContinuesAsTheSequenceDidBefore) {
   EXPECT_THAT(drafted(drafter, tokens, 9), ElementsAre(3, 4, 5, 6, 7, 1, 2, 3, 4));
 }
 
+TEST(NgramDrafter, DraftsNothingBehindTheEnd) {
+  NgramDrafter drafter(level(), kVocabulary);
+  const Tokens tokens = {1, 2, 3, 4, 5, 6, 7, 1, 2};
+  drafter.observe(tokens);
+  const Sampler sampler(SamplingOptions{}, {.ends = {5}});
+  Draft draft;
+  drafter.propose(tokens, limits(6, 3, 12), 100, draft, &sampler);
+  const Tokens found = tokens_of(draft);
+  EXPECT_THAT(found, ::testing::Contains(5));
+  EXPECT_THAT(found, ::testing::Not(::testing::Contains(6)));
+}
+
 TEST(NgramDrafter, SaysWhenItDoesNotKnowOn) {
   NgramDrafter drafter(level(), kVocabulary);
   const Tokens tokens = {1, 2, 3, 4};

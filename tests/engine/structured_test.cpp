@@ -189,8 +189,9 @@ TEST(StructuredReplies, DraftNothingBehindTheirEnd) {
   const Recipe recipe = test::recipe_of("self", {test::self_level("mxfp4-w4a16", 32)});
   for (const char* words : {"yes|no", "(yes|no|maybe so){1,3}"}) {
     const GenerateResult result = generated(recipe, asking({}), Structure::regex(words));
-    EXPECT_LE(result.stats.draft_passes, result.stats.generated_tokens + result.stats.target_passes);
-    EXPECT_LE(result.stats.drafted, 2 * result.stats.generated_tokens) << result.text;
+    // Behind a token that is rejected a draft may go on as long as it may be.
+    EXPECT_LE(result.stats.drafted, result.stats.generated_tokens + 32 * result.stats.rollbacks)
+        << result.text;
   }
 }
 

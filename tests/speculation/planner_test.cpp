@@ -205,6 +205,15 @@ TEST_F(PlannerTest, TokensThatAreCertainSpeakForNoPlan) {
   EXPECT_GT(count_of(steps, "self"), 150);
 }
 
+TEST_F(PlannerTest, RowsOfCertainTokensSpeakAgainstNoPlan) {
+  // Every row costs a tenth of a pass, so that thirty of them take longer than all that the plan itself does.
+  Decoding decoding = self(line(kPlain, 0.1 * kPlain), 0.05 * kPlain);
+  std::vector<Step> steps;
+  for (int i = 0; i < 100; ++i) steps.push_back(decoding.step(2, 1.0, 100, 30));
+  EXPECT_GT(count_of(steps, "self"), 80);
+  EXPECT_GT(count_of(decoding.steps(20, 2), "self"), 15);
+}
+
 TEST_F(PlannerTest, RowsOfCertainTokensCountWhereRowsAreDear) {
   // Sixteen rows cost little, more of them a second pass: behind twelve certain tokens less is drafted.
   Decoding decoding = self(tiles(kPlain, 4 * kPlain), 0.05 * kPlain);
