@@ -3,6 +3,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "capi/views.h"
 #include "verbatim/verbatim.h"
@@ -46,8 +48,8 @@ struct ResultObject {
   static constexpr Kind kKind = Kind::kResult;
   static constexpr const char* kName = "result";
   explicit ResultObject(GenerateResult&& result_)
-      : result(std::move(result_)), logprobs(std::move(result.logprobs)) {}
-  GenerateResult result;  // its logprobs are in the view
+      : result(std::move(result_)), logprobs(std::exchange(result.logprobs, std::vector<ScoredToken>())) {}
+  GenerateResult result;  // without its logprobs, of which the view has a copy
   LogprobsView logprobs;
 };
 
