@@ -276,6 +276,29 @@ std::vector<int32_t> parse_dense_layers(const JsonFields& fields, const ModelCon
   });
 }
 
+/// Refuses experts that are chosen or weighted in another way than by a softmax of the router's scores.
+void refuse_unsupported_routing(const JsonFields& fields) {
+  const float factor = fields.number("routed_scaling_factor").value_or(1.0f);
+  if (factor != 1.0f) {
+    bad_input("{}: routed_scaling_factor {} is not supported; 1 is", fields.where(), factor);
+  }
+  const std::string scores = fields.text("scoring_func").value_or("softmax");
+  if (scores != "softmax") {
+    bad_input("{}: scoring_func {} is not supported; softmax is", fields.where(), printable(scores));
+  }
+  const float cap = fields.number("router_logit_softcapping").value_or(0.0f);
+  if (cap != 0.0f) {
+    bad_input("{}: router_logit_softcapping {} is not supported; 0 is", fields.where(), cap);
+  }
+  // Experts are chosen among all if every group is used, be it one.
+  const int32_t groups = std::max(fields.integer("n_group").value_or(1), 1);
+  const int32_t used = std::max(fields.integer("topk_group").value_or(1), 1);
+  if (groups != used) {
+    bad_input("{}: an n_group of {} with a topk_group of {}, experts chosen by groups, is not supported",
+              fields.where(), groups, used);
+  }
+}
+
 /// Reads what sets a Mixtral or a Qwen3-MoE apart, with what Transformers assumes where nothing is stated.
 void parse_experts(const JsonFields& fields, ModelConfig& config) {
   const bool mixtral = config.architecture == Architecture::kMixtral;
@@ -287,6 +310,7 @@ void parse_experts(const JsonFields& fields, ModelConfig& config) {
     if (fields.integer(key).value_or(0) == 0) continue;
     bad_input("{}: {}, experts that every token goes through, are not supported", fields.where(), key);
   }
+  refuse_unsupported_routing(fields);
   // Both families have had both names.
   const std::optional<int32_t> local = fields.integer("num_local_experts");
   const std::optional<int32_t> all = fields.integer("num_experts");

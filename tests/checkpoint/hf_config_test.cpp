@@ -365,6 +365,22 @@ TEST(HfConfig, RefusesExpertsThatItDoesNotKnow) {
       parse(config);
     }
   }
+  for (const char* type : {"mixtral", "qwen3_moe"}) {
+    refused("routed_scaling_factor", 2.5, {"routed_scaling_factor", "2.5"}, type);
+    refused("scoring_func", "sigmoid", {"scoring_func", "sigmoid", "softmax"}, type);
+    refused("router_logit_softcapping", 30.0, {"router_logit_softcapping", "30"}, type);
+    refused("n_group", 8, {"n_group of 8", "topk_group of 1"}, type);
+    refused("topk_group", 4, {"n_group of 1", "topk_group of 4"}, type);
+    json neutral = base_config(type);
+    neutral.update({{"routed_scaling_factor", 1.0},
+                    {"scoring_func", "softmax"},
+                    {"router_logit_softcapping", 0.0},
+                    {"n_group", 4},
+                    {"topk_group", 4}});
+    EXPECT_EQ(parse(neutral).experts, parse(base_config(type)).experts);
+    neutral.update({{"router_logit_softcapping", nullptr}, {"n_group", 1}, {"topk_group", 1}});
+    EXPECT_EQ(parse(neutral).experts, parse(base_config(type)).experts);
+  }
   // Versions of Transformers differ in which layers have the window.
   json config = base_config("qwen3_moe");
   config.update({{"use_sliding_window", true}, {"sliding_window", 16}, {"max_window_layers", 2}});

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "formats/k_quants.h"
 #include "model/weights.h"
@@ -50,6 +52,28 @@ constexpr std::array<DType, 3> kMixtures[] = {{DType::kQ4_K, DType::kQ4_K, DType
                                               {DType::kQ5_K, DType::kQ2_K, DType::kQ3_K},
                                               {DType::kQ6_K, DType::kQ6_K, DType::kQ6_K},
                                               {DType::kQ3_K, DType::kQ5_K, DType::kQ2_K}};
+
+/// Blocks of one type whose codes, scales and offsets are the largest that there are.
+RandomBlocks with_largest_codes(DType type) {
+  RandomBlocks source({type, type, type});
+  for (std::string& bytes : source.bytes) {
+    const size_t size = dtype_bytes(type, 256);
+    std::fill(bytes.begin(), bytes.end(), '\xff');
+    if (type == DType::kQ6_K) {
+      for (size_t b = 0; b < bytes.size(); b += size) {
+        std::fill_n(bytes.begin() + static_cast<int64_t>(b), 192, b % (2 * size) == 0 ? '\xff' : '\0');
+        std::fill_n(bytes.begin() + static_cast<int64_t>(b) + 192, 16, '\x80');
+      }
+    }
+    for (size_t b = 0; b < bytes.size(); b += size) {
+      for (const size_t place : test::places_of_scales(type)) {
+        bytes[b + place] = 0;
+        bytes[b + place + 1] = 0x3c;  // 1.0
+      }
+    }
+  }
+  return source;
+}
 
 TEST(KQuantsWeights, AreExactlyThoseOfTheFileForRandomAndExtremeBlocks) {
   for (const auto& types : kMixtures) {
@@ -148,24 +172,7 @@ TEST_P(KQuantsProduct, HasTheBitsOfTheScalarReferenceOnEveryInstructionSet) {
 // The largest codes, scales and activations that there can be, all of one sign: no sum of integers overflows.
 TEST_P(KQuantsProduct, HoldsTheLargestSums) {
   for (const DType type : test::kKQuantTypes) {
-    RandomBlocks source({type, type, type});
-    for (std::string& bytes : source.bytes) {
-      const size_t size = dtype_bytes(type, 256);
-      std::fill(bytes.begin(), bytes.end(), '\xff');
-      if (type == DType::kQ6_K) {
-        for (size_t b = 0; b < bytes.size(); b += size) {
-          std::fill_n(bytes.begin() + static_cast<int64_t>(b), 192, b % (2 * size) == 0 ? '\xff' : '\0');
-          std::fill_n(bytes.begin() + static_cast<int64_t>(b) + 192, 16, '\x80');
-        }
-      }
-      for (size_t b = 0; b < bytes.size(); b += size) {
-        for (const size_t place : test::places_of_scales(type)) {
-          bytes[b + place] = 0;
-          bytes[b + place + 1] = 0x3c;  // 1.0
-        }
-      }
-    }
-    const LinearWeight weight = source.pack({std::nullopt});
+    const LinearWeight weight = with_largest_codes(type).pack({std::nullopt});
     for (const float value : {1.0f, -1.0f}) {
       const std::vector<float> x(static_cast<size_t>(6 * kInputs), value);
       const std::vector<float> y = product(*GetParam().table, weight, Reading::kKQuantsA16, x, 6);
@@ -177,6 +184,65 @@ TEST_P(KQuantsProduct, HoldsTheLargestSums) {
         size += std::fabs(static_cast<double>(w)) + 4096.0;
       }
       for (const float result : y) ASSERT_NEAR(result, sum, 1e-6 * size) << dtype_name(type);
+    }
+  }
+}
+
+// Tiles begin at nine rows. The lower bytes are the largest as well, which one activation of another size in
+// each block brings about: of 32,000 steps, where the others are of 125 · 256 - 128.
+TEST_P(KQuantsProduct, HoldsTheLargestSumsOfBothBytesInEveryNumberOfRows) {
+  constexpr int64_t kRows = 33;
+  for (const DType type : test::kKQuantTypes) {
+    const LinearWeight weight = with_largest_codes(type).pack({std::nullopt});
+    for (const float sign : {1.0f, -1.0f}) {
+      std::vector<float> x(static_cast<size_t>(kRows * kInputs), sign * 31872.0f / 32000.0f);
+      for (size_t i = 0; i < x.size(); i += 256) x[i + i / 256 % 256] = sign;
+      for (const Reading reading : readings(Format::kKQuants)) {
+        const std::vector<float> expected =
+            product(*test::machine_paths().front().table, weight, reading, x, kRows);
+        for (const int64_t rows : {1, 8, 9, 33}) {
+          const std::vector<float> actual = product(*GetParam().table, weight, reading, x, rows);
+          ASSERT_EQ(std::memcmp(actual.data(), expected.data(), actual.size() * sizeof(float)), 0)
+              << dtype_name(type) << ", " << reading_name(reading) << ", " << rows << " rows";
+        }
+      }
+    }
+  }
+}
+
+// Codes cannot hold such a number, and a row that had one would look like any other.
+TEST_P(KQuantsProduct, IsNotANumberInARowWithANumberThatIsNotFinite) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr int64_t kRows = 33;
+  for (const auto& types : kMixtures) {
+    const LinearWeight weight = RandomBlocks(types).pack({std::nullopt});
+    const std::vector<float> sound = test::random_inputs(kRows, kInputs, 7);
+    for (const Reading reading : readings(Format::kKQuants)) {
+      const std::vector<float> expected = product(*GetParam().table, weight, reading, sound, kRows);
+      for (const float value : {nan, infinity, -infinity}) {
+        for (const int64_t rows : {1, 2, 8, 9, 33}) {
+          const int64_t spoiled = rows / 2;
+          for (const int64_t input : {int64_t{0}, int64_t{203}, kInputs - 1}) {
+            std::vector<float> x = sound;
+            x[static_cast<size_t>(spoiled * kInputs + input)] = value;
+            const std::vector<float> actual = product(*GetParam().table, weight, reading, x, rows);
+            const auto width = static_cast<int64_t>(actual.size()) / rows;
+            for (int64_t r = 0; r < rows; ++r) {
+              const float* const row = actual.data() + r * width;
+              if (r == spoiled) {
+                ASSERT_TRUE(std::all_of(row, row + width, [](float y) { return std::isnan(y); }))
+                    << reading_name(reading) << ", " << value << ", " << rows << " rows";
+              } else {
+                ASSERT_EQ(
+                    std::memcmp(row, expected.data() + r * width, sizeof(float) * static_cast<size_t>(width)),
+                    0)
+                    << reading_name(reading) << ", " << value << ", row " << r << " of " << rows;
+              }
+            }
+          }
+        }
+      }
     }
   }
 }

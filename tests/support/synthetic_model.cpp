@@ -599,9 +599,11 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
     const bool bias = tensor.name.ends_with(".bias");
     const bool expert = tensor.name.find("_exps.weight") != std::string::npos;
     const bool values_matrix = tensor.name.find("self_attn.v_proj") != std::string::npos;
+    const bool expert_down = has_experts(options, -1) && tensor.name.find(".ffn_down") != std::string::npos;
     const DType matrix_dtype = tensor.name == "lm_head.weight" ? options.head_dtype.value_or(options.dtype)
                                : values_matrix                 ? options.value_dtype.value_or(options.dtype)
-                                                               : options.dtype;
+                               : expert_down ? options.expert_down_dtype.value_or(options.dtype)
+                                             : options.dtype;
     const DType dtype = tensor.shape.size() == 1 || router || bias  ? DType::kF32
                         : expert && options.model_type == "gpt_oss" ? DType::kMXFP4
                                                                     : matrix_dtype;

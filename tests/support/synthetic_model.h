@@ -50,6 +50,8 @@ struct TinyModelOptions {
   bool stacked_experts = true;             ///< of GGUF; otherwise every expert is a tensor, as in old files
   std::optional<DType> value_dtype =
       std::nullopt;  ///< of GGUF: of the matrices of values; without it `dtype`
+  std::optional<DType> expert_down_dtype =
+      std::nullopt;  ///< of GGUF: of the last matrices of experts; without it `dtype`
 };
 
 /// Writes config.json and the weights as safetensors into the folder, which is made if need be. Without

@@ -10,7 +10,8 @@ namespace verbatim::generic {
 // scale and the row's step and added to the result, block after block. Before that the offsets of the block's
 // groups, each times the sum of its activations, are subtracted from the result, group after group.
 
-/// KernelTable::quantize_two_bytes. What is not finite becomes some code.
+/// KernelTable::quantize_two_bytes. A block with a number that is not finite has NaN as its step and as the
+/// sums of its activations, so that no product of the row hides it; its codes are some codes.
 template <typename V>
 void quantize_two_bytes(const float* x, int64_t n, const TwoByteRow& out) {
   constexpr float kLimit = kLargestRowCode;
@@ -21,15 +22,18 @@ void quantize_two_bytes(const float* x, int64_t n, const TwoByteRow& out) {
     alignas(64) float values[kBlockInputs];
     const int64_t count = n - begin < kBlockInputs ? n - begin : kBlockInputs;
     V largest = V::set(0.0f);
+    V poison = V::set(0.0f);  // becomes NaN where a number is not finite
     for (int64_t i = 0; i < count; i += 16) {
       const V value = V::load(x + begin + i);
       value.store(values + i);
       largest = max(largest, absolute(value));
+      poison = poison + value * V::set(0.0f);
     }
+    const bool finite = reduce_add(poison) == 0.0f;
     for (int64_t i = count; i < kBlockInputs; i += 16) V::set(0.0f).store(values + i);
     float extreme = reduce_max(largest);
     if (!(extreme < kLargest)) extreme = kLargest;  // NaN as well
-    const float step = extreme < kLeast ? 0.0f : extreme / kLimit;
+    const float step = !finite ? __builtin_nanf("") : extreme < kLeast ? 0.0f : extreme / kLimit;
     const V factor = V::set(extreme < kLeast ? 0.0f : kLimit / extreme);
     alignas(64) int8_t unused[kBlockInputs];
     int8_t* const upper = out.upper + begin;
