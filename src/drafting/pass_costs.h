@@ -63,9 +63,9 @@ class PassCosts {
 };
 
 /// Measures the costs: times passes over kRows rows in turns, after a short context, in a cache of its own,
-/// and takes the shortest time of several for each number of rows. All tokens differ, so that of a mixture of experts
-/// a pass over more rows reads more experts, about as many as random choices would. `progress` is called with
-/// the fraction done.
+/// and takes the shortest time of several for each number of rows. All tokens differ, so that of a mixture of
+/// experts a pass over more rows reads more experts, about as many as random choices would. `progress` is
+/// called with the fraction done.
 PassCosts measure_pass_costs(Evaluator& evaluator, const PassKind& kind,
                              const std::function<void(double)>& progress = {});
 
