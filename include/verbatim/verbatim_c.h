@@ -10,8 +10,9 @@
  * made with it: an engine keeps its model, and a stream outlives its engine.
  *
  * Errors. Every function that can fail returns a verbatim_status. Whenever it is not VERBATIM_OK,
- * verbatim_error_message() gives one line for a person, and what the function gives out is NULL or zero. No
- * C++ exception leaves the library, and the library never prints and never ends the process.
+ * verbatim_error_message() gives one line for a person, and what the function gives out is NULL or zero, the
+ * struct that it fills in included (-1 from verbatim_model_find_token). No C++ exception leaves the library,
+ * and the library never prints and never ends the process.
  *
  * Memory. What a function gives out as a pointer belongs to the object that it was asked of, and stays valid
  * until that object is closed or, where the function says so, until the next call. The library copies what it
@@ -253,7 +254,8 @@ typedef struct verbatim_logit_bias {
 } verbatim_logit_bias;
 
 /** How a generation chooses tokens and where it ends. Callbacks of a request to an engine are called on a
- * thread of the engine: they must not wait, and must not call the engine. */
+ * thread of the engine, notify also on a thread that submits a request or closes the engine: they must not
+ * wait, and must not call an engine. */
 typedef struct verbatim_generate_options {
   size_t size;
   const char* recipe;       /**< a name, or a path ending in ".toml"; NULL: auto */
@@ -285,8 +287,11 @@ typedef struct verbatim_generate_options {
   /** Asked before every step and every pass over a prompt; anything but 0 cancels. NULL: never. */
   int (*cancelled)(void* user);
   /** Engine: called after each piece that a stream gets and once more at its end, so that a program with many
-   * streams need not wait for any: verbatim_stream_poll() then has the piece. The last call may come after
-   * another thread has got the result. NULL: none. */
+   * streams need not wait for any: verbatim_stream_poll() then has the piece. It is called by the engine's
+   * threads, by a thread that submits a request which has ended at once, and by the thread that closes the
+   * engine. The last call may come after another thread has got the result or the error of the stream; none
+   * comes after verbatim_engine_batch() has returned for its requests, whether it succeeded or failed, or
+   * after the engine is gone (verbatim_engine_close). NULL: none. */
   void (*notify)(void* user);
   void* user; /**< for the three callbacks */
 } verbatim_generate_options;
@@ -326,13 +331,17 @@ VERBATIM_C_API void verbatim_engine_options_init(verbatim_engine_options* option
 VERBATIM_C_API verbatim_status verbatim_engine_open(verbatim_model* model,
                                                     const verbatim_engine_options* options,
                                                     verbatim_engine** engine);
-/** Cancels every request that is not finished and waits for their ends. */
+/** Cancels every request that is not finished and waits for their ends. While another thread is in a call of
+ * the engine, it only takes the handle back and returns: that call goes on as if nothing had happened, and as
+ * it ends it does on its own thread what closing does. Let such calls end first where it matters that no
+ * callback is called any more. */
 VERBATIM_C_API verbatim_status verbatim_engine_close(verbatim_engine* engine);
 /** Gives the model that recipes with another model draft with, before the first request. */
 VERBATIM_C_API verbatim_status verbatim_engine_set_draft_model(verbatim_engine* engine,
                                                                verbatim_model* drafts);
 /** Gets what a recipe needs before its first use, which may take seconds: what passes cost on this machine.
- * The first request does so itself. `recipe` NULL: auto. */
+ * The first request does so itself. `recipe` NULL: auto. `progress` must not call an engine or wait for a
+ * stream: this returns VERBATIM_USAGE there. */
 VERBATIM_C_API verbatim_status verbatim_engine_prepare(verbatim_engine* engine, const char* recipe,
                                                        verbatim_progress progress, void* user);
 /** Takes a request in: tokens to continue. `options` may be NULL. */
@@ -349,7 +358,8 @@ VERBATIM_C_API verbatim_status verbatim_engine_submit_chat(verbatim_engine* engi
                                                            const verbatim_generate_options* options,
                                                            verbatim_stream** stream);
 /** Continues `count` texts together and waits for all; `results` has room for as many. If one fails, all are
- * cancelled and every result is NULL. */
+ * cancelled, their ends are waited for, and every result is NULL. No callback of `options` is called any more
+ * when it returns. */
 VERBATIM_C_API verbatim_status verbatim_engine_batch(verbatim_engine* engine, const char* const* texts,
                                                      size_t count, const verbatim_generate_options* options,
                                                      verbatim_result** results);

@@ -1,5 +1,6 @@
 #include "capi/call.h"
 
+#include <array>
 #include <filesystem>
 #include <new>
 
@@ -7,14 +8,20 @@ namespace verbatim::capi {
 
 namespace {
 
-thread_local std::string last_error;
+/// The thread's last error, which ends with a NUL. It has no destructor, so that it is there for calls that a
+/// program makes while it ends, when the thread's other variables are gone.
+thread_local std::array<char, 8192> last_error;
 
 verbatim_status fail(verbatim_status status, std::string_view message) noexcept {
+  size_t length = 0;
   try {
-    last_error = shown(message, message.size());
+    const std::string line = shown(message, std::min(message.size(), last_error.size() / 4));
+    length = std::min(line.size(), last_error.size() - 1);
+    std::copy_n(line.data(), length, last_error.data());
   } catch (...) {
-    last_error.clear();
+    length = 0;
   }
+  last_error[length] = '\0';
   return status;
 }
 
@@ -50,17 +57,13 @@ verbatim_status report() noexcept {
   }
 }
 
-int& EngineCallback::depth() {
-  thread_local int depth = 0;
-  return depth;
+const char*& EngineCallback::current() {
+  thread_local const char* refusal = nullptr;
+  return refusal;
 }
 
 void EngineCallback::refuse_inside() {
-  if (depth() == 0) return;
-  throw Error(
-      ErrorKind::kUsage,
-      "this function was called from a callback on a thread of an engine, which may only poll, cancel "
-      "and close streams: let another thread call it");
+  if (current() != nullptr) throw Error(ErrorKind::kUsage, current());
 }
 
 std::string_view text_of(const char* text, size_t length, const char* name) {
@@ -76,5 +79,5 @@ std::string_view text_of(const char* text, size_t length, const char* name) {
 }  // namespace verbatim::capi
 
 extern "C" const char* verbatim_error_message(void) {
-  return verbatim::capi::last_error.c_str();
+  return verbatim::capi::last_error.data();
 }

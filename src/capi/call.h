@@ -37,21 +37,32 @@ verbatim_status call(Body&& body) noexcept {
   }
 }
 
-/// Marks the thread as one of an engine that is calling a callback of the program, as long as the object
-/// lives.
+/// Marks the thread as one that an engine makes call a callback of the program, as long as the object lives.
 class EngineCallback {
  public:
-  EngineCallback() { ++depth(); }
-  ~EngineCallback() { --depth(); }
+  static constexpr const char* kOfARequest =
+      "this function was called from a callback of a request, which may only poll, cancel and close streams: "
+      "let another thread call it";
+  static constexpr const char* kOfPrepare =
+      "this function was called from the progress callback of verbatim_engine_prepare(), which may only "
+      "poll, cancel and close streams: call it when that has returned";
+
+  /// `refusal` is the line for calls that must not be made meanwhile.
+  explicit EngineCallback(const char* refusal = kOfARequest) : outer_(std::exchange(current(), refusal)) {}
+  ~EngineCallback() { current() = outer_; }
   EngineCallback(const EngineCallback&) = delete;
   EngineCallback& operator=(const EngineCallback&) = delete;
 
   /// Throws Error(kUsage) inside a callback. A thread of an engine cannot wait for the engine, let alone for
-  /// its own end.
+  /// its own end. To be called before the engine's handle is looked up: a callback must not become an owner
+  /// of the engine, which would end on the callback's thread if every other owner let go meanwhile.
   static void refuse_inside();
 
  private:
-  static int& depth();
+  /// The refusal of the innermost callback that the thread is in; null outside.
+  static const char*& current();
+
+  const char* outer_;
 };
 
 /// Refuses a NULL pointer, which `name` names.
@@ -94,13 +105,21 @@ void write_out(std::span<const T> list, T* out, size_t capacity, size_t* count) 
   *count = list.size();
 }
 
-/// Fills in as much of the caller's struct as the caller knows of it, and the rest with zeros.
+/// The caller's struct, of which the caller knows so many bytes, and which is zeroed at once.
 template <typename T>
-void fill_in(const T& value, T* out, size_t size) {
-  need(out, "the struct to fill in");
-  if (size == 0 || size > (size_t{1} << 16)) throw BadArgument("the size of a struct cannot be meant");
-  std::memcpy(out, &value, std::min(size, sizeof(T)));
-  if (size > sizeof(T)) std::memset(reinterpret_cast<char*>(out) + sizeof(T), 0, size - sizeof(T));
-}
+class StructToFill {
+ public:
+  StructToFill(T* out, size_t size) : out_(out), size_(size) {
+    need(out, "the struct to fill in");
+    if (size == 0 || size > (size_t{1} << 16)) throw BadArgument("the size of a struct cannot be meant");
+    std::memset(static_cast<void*>(out), 0, size);
+  }
+  /// Fills in as much as the caller knows. What only the caller knows stays zero.
+  void operator=(const T& value) { std::memcpy(out_, &value, std::min(size_, sizeof(T))); }
+
+ private:
+  T* out_;
+  size_t size_;
+};
 
 }  // namespace verbatim::capi

@@ -1,5 +1,7 @@
 // Engines: many requests at once.
 
+#include <future>
+
 #include "capi/call.h"
 #include "capi/handles.h"
 #include "capi/options.h"
@@ -9,12 +11,51 @@ using namespace verbatim::capi;
 
 namespace {
 
-/// The engine of a handle. A callback on a thread of an engine must not call it.
+/// The engine of a handle. A callback must not call it.
 std::shared_ptr<EngineObject> engine_of(const verbatim_engine* handle) {
-  auto object = object_of<EngineObject>(handle);
   EngineCallback::refuse_inside();
-  return object;
+  return object_of<EngineObject>(handle);
 }
+
+/// Requests that differ in their texts alone. When it goes, every request has ended and no callback is being
+/// called or will be.
+class Batch {
+ public:
+  Batch(EngineObject& engine, Request&& request) : engine_(engine), request_(std::move(request)) {
+    if (!request_.notify) return;
+    // A stream calls `notify` for the last time after it has ended. What its function holds goes with it.
+    auto held = std::make_shared<std::promise<void>>();
+    notified_ = held->get_future();
+    request_.notify = [held = std::move(held), notify = std::move(request_.notify)] { notify(); };
+  }
+  ~Batch() {
+    for (TokenStream& stream : streams_) stream.cancel();
+    for (TokenStream& stream : streams_) {
+      try {
+        stream.wait();
+      } catch (...) {  // the call has its error already
+      }
+    }
+    streams_.clear();
+    request_.notify = {};
+    if (notified_.valid()) notified_.wait();
+  }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  void submit(const char* text) {
+    Request one = request_;
+    one.prompt = engine_.model.encode(text);
+    streams_.push_back(engine_.engine.submit(std::move(one)));
+  }
+  TokenStream& stream(size_t index) { return streams_[index]; }
+
+ private:
+  EngineObject& engine_;
+  Request request_;
+  std::vector<TokenStream> streams_;
+  std::future<void> notified_;
+};
 
 }  // namespace
 
@@ -42,7 +83,17 @@ verbatim_status verbatim_engine_set_draft_model(verbatim_engine* engine, verbati
 
 verbatim_status verbatim_engine_prepare(verbatim_engine* engine, const char* recipe,
                                         verbatim_progress progress, void* user) {
-  return call([&] { engine_of(engine)->engine.prepare(recipe_of(recipe), progress_of(progress, user)); });
+  return call([&] {
+    const auto object = engine_of(engine);
+    std::function<void(double)> told;
+    if (progress != nullptr) {
+      told = [tell = progress_of(progress, user)](double fraction) {
+        const EngineCallback here(EngineCallback::kOfPrepare);
+        tell(fraction);
+      };
+    }
+    object->engine.prepare(recipe_of(recipe), told);
+  });
 }
 
 verbatim_status verbatim_engine_submit(verbatim_engine* engine, const int32_t* tokens, size_t count,
@@ -88,17 +139,11 @@ verbatim_status verbatim_engine_batch(verbatim_engine* engine, const char* const
     const std::span<verbatim_result*> places = list_of(results, count, "places for the results");
     std::fill(places.begin(), places.end(), nullptr);
     const auto object = engine_of(engine);
-    const Request request = request_of(options);
-    std::vector<TokenStream> streams;
+    Batch batch(*object, request_of(options));
     try {
-      for (const char* const text : list_of(texts, count, "texts")) {
-        Request one = request;
-        one.prompt = object->model.encode(&need(text, "a text"));
-        streams.push_back(object->engine.submit(std::move(one)));
-      }
-      for (size_t i = 0; i < streams.size(); ++i) open<ResultObject>(&places[i], streams[i].wait());
+      for (const char* const text : list_of(texts, count, "texts")) batch.submit(&need(text, "a text"));
+      for (size_t i = 0; i < count; ++i) open<ResultObject>(&places[i], batch.stream(i).wait());
     } catch (...) {
-      for (TokenStream& stream : streams) stream.cancel();
       for (verbatim_result*& place : places) {
         if (place != nullptr) take_back(place, Kind::kResult, "result");
         place = nullptr;
@@ -109,7 +154,10 @@ verbatim_status verbatim_engine_batch(verbatim_engine* engine, const char* const
 }
 
 verbatim_status verbatim_engine_describe(verbatim_engine* engine, verbatim_engine_stats* stats, size_t size) {
-  return call([&] { fill_in(stats_of(engine_of(engine)->engine.stats()), stats, size); });
+  return call([&] {
+    StructToFill place(stats, size);
+    place = stats_of(engine_of(engine)->engine.stats());
+  });
 }
 
 }  // extern "C"

@@ -26,12 +26,12 @@ verbatim_status verbatim_model_close(verbatim_model* model) {
 
 verbatim_status verbatim_model_describe(verbatim_model* handle, verbatim_model_info* info, size_t size) {
   return call([&] {
+    StructToFill place(info, size);
     const Model model = object_of<ModelObject>(handle)->model;
-    const verbatim_model_info own = {.context = model.context(),
-                                     .vocab_size = model.vocab_size(),
-                                     .has_vocabulary = model.has_vocabulary() ? 1 : 0,
-                                     .bos_token = model.bos_token().value_or(-1)};
-    fill_in(own, info, size);
+    place = {.context = model.context(),
+             .vocab_size = model.vocab_size(),
+             .has_vocabulary = model.has_vocabulary() ? 1 : 0,
+             .bos_token = model.bos_token().value_or(-1)};
   });
 }
 

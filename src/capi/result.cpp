@@ -46,7 +46,10 @@ verbatim_status verbatim_result_logprobs(verbatim_result* result, const verbatim
 }
 
 verbatim_status verbatim_result_stats(verbatim_result* result, verbatim_stats* stats, size_t size) {
-  return call([&] { fill_in(stats_of(object_of<ResultObject>(result)->result.stats), stats, size); });
+  return call([&] {
+    StructToFill place(stats, size);
+    place = stats_of(object_of<ResultObject>(result)->result.stats);
+  });
 }
 
 }  // extern "C"

@@ -18,10 +18,6 @@ int append(const verbatim_piece* piece, void* user) {
   return 0;
 }
 
-int stop_at_once(const verbatim_piece*, void*) {
-  return 1;
-}
-
 std::vector<int32_t> encoded(const std::string& text) {
   std::vector<int32_t> tokens(100);
   size_t count = 0;
@@ -165,55 +161,6 @@ TEST(CStream, IsPolledAfterItsNotifications) {
     if (state == VERBATIM_STREAM_PIECE) text.append(piece.text, piece.length);
   }
   EXPECT_EQ(text, same_answer(kPrompt, 20).text);
-  verbatim_stream_close(stream);
-}
-
-TEST(CStream, IsCancelledByItsCallback) {
-  const CEngine engine;
-  const verbatim_generate_options options = c_options(200);
-  verbatim_stream* stream = nullptr;
-  ASSERT_EQ(verbatim_engine_submit_text(engine, kPrompt, VERBATIM_TO_NUL, &options, &stream), VERBATIM_OK);
-  verbatim_result* result = nullptr;
-  ASSERT_EQ(verbatim_stream_run(stream, stop_at_once, nullptr, &result), VERBATIM_OK);
-  verbatim_stats stats;
-  verbatim_result_stats(result, &stats, sizeof stats);
-  EXPECT_LE(stats.generated_tokens, 200);
-  EXPECT_THAT(same_answer(kPrompt, 200).text, ::testing::StartsWith(text_of(result)));
-  int32_t done = 0;
-  EXPECT_EQ(verbatim_stream_done(stream, &done), VERBATIM_OK);
-  EXPECT_EQ(done, 1);
-  verbatim_result_close(result);
-  verbatim_stream_close(stream);
-}
-
-TEST(CEngineCallbacks, MayNotCallTheEngineOrWait) {
-  struct Seen {
-    verbatim_engine* engine = nullptr;
-    verbatim_stream* stream = nullptr;
-    std::atomic<int> refused{0};
-    std::atomic<int> asked{0};
-  } seen;
-  const CEngine engine;
-  seen.engine = engine;
-  verbatim_generate_options options = c_options(8);
-  options.user = &seen;
-  options.cancelled = [](void* user) {
-    auto& self = *static_cast<Seen*>(user);
-    ++self.asked;
-    verbatim_engine_stats stats;
-    verbatim_result* result = nullptr;
-    self.refused += verbatim_engine_close(self.engine) == VERBATIM_USAGE &&
-                    verbatim_engine_describe(self.engine, &stats, sizeof stats) == VERBATIM_USAGE &&
-                    verbatim_stream_wait(nullptr, &result) == VERBATIM_USAGE;
-    return 0;
-  };
-  verbatim_stream* stream = nullptr;
-  ASSERT_EQ(verbatim_engine_submit_text(engine, kPrompt, VERBATIM_TO_NUL, &options, &stream), VERBATIM_OK);
-  verbatim_result* result = nullptr;
-  ASSERT_EQ(verbatim_stream_wait(stream, &result), VERBATIM_OK);
-  EXPECT_GT(seen.asked, 0);
-  EXPECT_EQ(seen.refused, seen.asked);
-  verbatim_result_close(result);
   verbatim_stream_close(stream);
 }
 

@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <thread>
 
@@ -24,6 +28,20 @@ TEST(CHandles, AreRefusedWhenClosedOrNullOrOfAnotherKind) {
   EXPECT_REFUSED(verbatim_engine_describe(engine, &stats, sizeof stats), VERBATIM_BAD_ARGUMENT, "is closed");
   EXPECT_REFUSED(verbatim_engine_close(engine), VERBATIM_BAD_ARGUMENT, "is closed");
   EXPECT_EQ(verbatim_engine_close(nullptr), VERBATIM_OK);
+}
+
+TEST(CHandles, ThatAreRefusedLeaveStructsFullOfZeros) {
+  const auto zeroed = [](const auto& describe, auto filled) {
+    std::memset(&filled, 0x5a, sizeof filled);
+    EXPECT_EQ(describe(&filled, sizeof filled), VERBATIM_BAD_ARGUMENT);
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(&filled);
+    EXPECT_EQ(std::count(bytes, bytes + sizeof filled, 0), std::ptrdiff_t{sizeof filled});
+  };
+  zeroed([](auto* out, size_t size) { return verbatim_engine_describe(nullptr, out, size); },
+         verbatim_engine_stats{});
+  zeroed([](auto* out, size_t size) { return verbatim_model_describe(nullptr, out, size); },
+         verbatim_model_info{});
+  zeroed([](auto* out, size_t size) { return verbatim_result_stats(nullptr, out, size); }, verbatim_stats{});
 }
 
 TEST(CHandles, AreNeverGivenOutTwice) {
@@ -86,6 +104,20 @@ TEST(CErrors, BelongToTheirThread) {
                    "the model is NULL");
   }).join();
   EXPECT_STREQ(verbatim_error_message(), "the path is NULL");
+}
+
+TEST(CErrors, AreThereWhenTheProcessEnds) {
+  const auto end = [] {
+    verbatim_model* model = nullptr;
+    verbatim_model_load("/nowhere/a/model/whose/path/is/long", nullptr, &model);
+    std::atexit([] {
+      const std::string before = verbatim_error_message();
+      verbatim_model_close(reinterpret_cast<verbatim_model*>(uintptr_t{1}));
+      std::fprintf(stderr, "before: %s\nthen: %s\n", before.c_str(), verbatim_error_message());
+    });
+    std::exit(0);
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(0), "before: .*/nowhere/a/model.*\nthen: the model is closed");
 }
 
 TEST(COptions, AreRefusedOutOfRange) {
