@@ -52,15 +52,16 @@ bool is_nested(const std::string& name) {
   return is_exact(format) && readings(format).size() > 1;
 }
 
+/// Whether all matrices have a format: those of one file can be of several types.
+bool all_have(const DecoderWeights& weights, Format format) {
+  bool all = true;
+  each_matrix(weights, [&](const LinearWeight& matrix) { all = all && matrix.find(format) != nullptr; });
+  return all;
+}
+
 bool holds(const DecoderWeights& weights, std::string_view reading) {
   const Reading parsed = parse_reading(reading, "a recipe");
-  if (parsed == Reading::kFull) return true;
-  // Matrices of one file can be of several types.
-  bool all = true;
-  each_matrix(weights, [&](const LinearWeight& matrix) {
-    all = all && matrix.find(reading_format(parsed)) != nullptr;
-  });
-  return all;
+  return parsed == Reading::kFull || all_have(weights, reading_format(parsed));
 }
 
 /// What drafts in place of a reading whose store is not there: `mxbf16-draft` and `mxfp4-w4a8` are the same
@@ -198,13 +199,15 @@ void check_scheme(const Recipe& recipe, QuantizationScheme scheme) {
 void require_stores(const Recipe& recipe, const DecoderWeights& weights) {
   if (recipe.planned) {
     // A planner does without drafts whose weights are not there, not without the weights that verify.
-    weights.head.resolve(parse_reading(recipe.reading, "recipe " + recipe.name));
+    const Reading reading = parse_reading(recipe.reading, "recipe " + recipe.name);
+    each_matrix(weights, [&](const LinearWeight& matrix) { matrix.resolve(reading); });
     return;
   }
   for (const std::string& name : recipe.formats()) {
-    if (name == kFull || weights.head.find(parse_format(name, recipe.name)) != nullptr) continue;
+    if (name == kFull || all_have(weights, parse_format(name, recipe.name))) continue;
     fail(ErrorKind::kUsage,
-         "recipe {} needs weights in {}: load the model for the recipe (ModelOptions::recipe), or with them",
+         "recipe {} needs all weights in {}: load the model for the recipe (ModelOptions::recipe), or with "
+         "them",
          recipe.name, name);
   }
 }

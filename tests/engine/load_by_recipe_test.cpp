@@ -133,6 +133,53 @@ TEST_F(LoadByRecipe, AModelInKQuantsDraftsWithItsOwnBlocks) {
   EXPECT_EQ(text_of(own, mine), text_of(own, load_recipe("plain")));
 }
 
+TEST_F(LoadByRecipe, AMixtureOfExpertsInKQuantsDraftsWithItsOwnBlocks) {
+  for (const char* const type : {"mixtral", "qwen3_moe"}) {
+    test::TinyModelOptions options = k_quants();
+    options.model_type = type;
+    options.intermediate_size = 512;
+    options.expert_down_dtype = DType::kQ6_K;
+    const auto file = folder_.path() / (std::string(type) + ".gguf");
+    test::write_tiny_gguf(file, options);
+    EXPECT_TRUE(weight_source(file).k_quants) << type;
+    const Model model = Model::load(file, {.recipe = "auto", .threads = 1});
+    const DecoderWeights& weights = data_of(model).decoder.weights();
+    each_matrix(weights, [](const LinearWeight& matrix) {
+      ASSERT_EQ(matrix.stores.size(), 1u);
+      EXPECT_EQ(matrix.stores.front().format, Format::kKQuants);
+    });
+    EXPECT_EQ(with_stores_of(load_recipe("auto"), weights, nullptr).levels.front().reading, "k-quants-a8");
+    const auto toml = folder_.write("mine.toml",
+                                    "name = \"mine\"\nsummary = \"s\"\nsource = \"t\"\n[drafter]\nkind = "
+                                    "\"self\"\nreading = \"k-quants-a8\"\n[drafter.stop]\nlength = 5\n");
+    const std::string expected = text_of(model, load_recipe("plain"));
+    EXPECT_EQ(text_of(model, load_recipe("auto")), expected) << type;
+    EXPECT_EQ(text_of(model, load_recipe(toml.string())), expected) << type;
+  }
+}
+
+// The head alone has the format that the recipe drafts from.
+TEST_F(LoadByRecipe, ARecipeIsRefusedWhereAnyMatrixLacksItsFormat) {
+  test::TinyModelOptions options = k_quants();
+  options.dtype = DType::kQ8_0;
+  options.value_dtype.reset();
+  options.head_dtype = DType::kQ6_K;
+  const auto file = folder_.path() / "head.gguf";
+  test::write_tiny_gguf(file, options);
+  const Model model = Model::load(file, {.threads = 1});
+  EXPECT_EQ(stores_of(model), Names{"k-quants"});
+  const auto toml = folder_.write("mine.toml",
+                                  "name = \"mine\"\nsummary = \"s\"\nsource = \"t\"\n[drafter]\nkind = "
+                                  "\"self\"\nreading = \"k-quants-a8\"\n");
+  try {
+    require_stores(load_recipe(toml.string()), data_of(model).decoder.weights());
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find("k-quants"), std::string::npos) << error.what();
+  }
+}
+
 // A head in Q8_0 is in another format, in which there is no such draft.
 TEST_F(LoadByRecipe, AModelPartlyInKQuantsIsDraftedForByACopy) {
   test::TinyModelOptions options = k_quants();
