@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "base/printable.h"
 #include "checkpoint/hf_config.h"
@@ -93,10 +94,15 @@ std::string inflated_config(std::string_view config_json, const Checkpoint& chec
     }
     fields["no_rope_layers"] = rotates;
   }
-  if (config.architecture == Architecture::kQwen3Moe && config.experts.count > 0) {
-    fields["moe_intermediate_size"] = config.experts.intermediate_size * width;
+  if (config.architecture == Architecture::kQwen3Moe) {
+    std::vector<int32_t> dense(layers.size());
+    std::iota(dense.begin(), dense.end(), 0);
+    if (config.experts.count > 0) {
+      fields["moe_intermediate_size"] = config.experts.intermediate_size * width;
+      dense = inflated_list(config.dense_layers, layers);
+    }
     fields["decoder_sparse_step"] = 1;
-    fields["mlp_only_layers"] = inflated_list(config.dense_layers, layers);
+    fields["mlp_only_layers"] = dense;
   }
   fields[kInflatedKey] = {{"from", name_of(checkpoint.path)}, {"width", width}, {"depth", depth}};
   return fields.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";

@@ -12,6 +12,7 @@
 #include "engine/memory_check.h"
 #include "formats/k_quants.h"
 #include "kernels/kernel_table.h"
+#include "speculation/stores.h"
 #include "tools/inspect_packed.h"
 
 namespace verbatim {
@@ -122,6 +123,7 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
     add_feed_forward(estimate, checkpoint, layer);
   }
   add_matrix(estimate, checkpoint, {config.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight"});
+  if (weight_source(checkpoint).k_quants) estimate.mxfp4 = 0;  // they hold drafts themselves
   return estimate;
 }
 

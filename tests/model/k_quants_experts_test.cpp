@@ -14,6 +14,9 @@ struct OnPath {
   test::MachinePath path;
   const char* type;
 };
+void PrintTo(const OnPath& one, std::ostream* out) {
+  *out << one.path.name << ' ' << one.type;
+}
 std::vector<OnPath> on_all_paths() {
   std::vector<OnPath> all;
   for (const test::MachinePath& path : test::machine_paths()) {
@@ -41,6 +44,8 @@ class KQuantsExperts : public testing::TestWithParam<OnPath> {
                                   .hidden_size = 256,
                                   .intermediate_size = 512,
                                   .heads = 8,
+                                  .vocab_size = 260,
+                                  .byte_vocabulary = true,  // packing wants one
                                   .value_dtype = DType::kQ6_K,
                                   .expert_down_dtype = DType::kQ6_K};
   test::SelectedKernels selected_{*GetParam().path.table};

@@ -125,6 +125,23 @@ TEST(Inflate, AddedLayersChangeNoBit) {
   }
 }
 
+// All layers listed as dense, or no experts stated: layers that are added must not become mixtures.
+TEST(Inflate, AQwen3MoeWithoutExpertsStaysOne) {
+  const TemporaryFolder folder;
+  const TinyModelOptions options = {.model_type = "qwen3_moe", .dense_layers = {0, 1}};
+  test::write_tiny_llama(folder.path() / "small", options);
+  expect_same_function(options, 2, 5);
+  inflate_model(folder.path() / "small", folder.path() / "large", {.depth = 5});
+  EXPECT_EQ(logits_of(folder.path() / "small"), logits_of(folder.path() / "large"));
+  const fs::path config = folder.path() / "small" / "config.json";
+  json fields = json::parse(std::ifstream(config));
+  fields["mlp_only_layers"] = json::array();
+  fields["num_experts"] = 0;
+  std::ofstream(config) << fields;
+  inflate_model(folder.path() / "small", folder.path() / "none", {.depth = 5});
+  EXPECT_EQ(logits_of(folder.path() / "small"), logits_of(folder.path() / "none"));
+}
+
 TEST(Inflate, AGemmaIsNotMadeWider) {
   const TemporaryFolder folder;
   test::write_tiny_llama(folder.path() / "small", {.model_type = "gemma2", .sliding_window = 16});

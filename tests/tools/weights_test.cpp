@@ -47,6 +47,28 @@ TEST(Weights, OfKQuantsTakeTheBytesThatInspectingPromised) {
   }
 }
 
+// K-quants hold drafts themselves, so loading for `auto` packs no copy.
+TEST(Weights, BesideKQuantsAreNoneThatInspectingPromises) {
+  const test::TemporaryFolder folder;
+  const auto file = folder.path() / "model.gguf";
+  for (const char* const type : {"llama", "mixtral", "qwen3_moe"}) {
+    test::TinyModelOptions options{.model_type = type,
+                                   .dtype = DType::kQ4_K,
+                                   .hidden_size = 256,
+                                   .intermediate_size = 512,
+                                   .heads = 8,
+                                   .vocab_size = 260,
+                                   .byte_vocabulary = true};
+    test::write_tiny_gguf(file, options);
+    const MemoryEstimate memory = inspect_model(file).memory;
+    EXPECT_EQ(memory.mxfp4, 0) << type;
+    EXPECT_EQ(weight_bytes(Model::load(file, {.recipe = "auto"})), memory.full) << type;
+    options.head_dtype = DType::kQ8_0;
+    test::write_tiny_gguf(file, options);
+    EXPECT_GT(inspect_model(file).memory.mxfp4, 0) << type;
+  }
+}
+
 TEST(Weights, AreReadAsTheModelHasThem) {
   const Model model = test::load_model(test::draft_model(), {"full", "mxfp4"});
   EXPECT_EQ(resolved_reading(model, "full"), "bf16");
