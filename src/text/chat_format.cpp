@@ -67,7 +67,7 @@ ChatFormat plain() {
   return format;
 }
 
-std::vector<ChatFormat> all_formats() {
+std::vector<ChatFormat> all_chat_formats() {
   return {chatml(), llama3(), llama2(), mistral(), plain()};
 }
 
@@ -82,13 +82,13 @@ ChatFormat detect_chat_format(const Tokenizer& tokenizer) {
 
 std::vector<std::string> chat_format_names() {
   std::vector<std::string> names;
-  for (const ChatFormat& format : all_formats()) names.push_back(format.name);
+  for (const ChatFormat& format : all_chat_formats()) names.push_back(format.name);
   return names;
 }
 
 ChatFormat chat_format(std::string_view name) {
   std::string known;
-  for (ChatFormat& format : all_formats()) {
+  for (ChatFormat& format : all_chat_formats()) {
     if (format.name == name) return std::move(format);
     known += (known.empty() ? "" : ", ") + format.name;
   }
