@@ -1,8 +1,11 @@
 #include "answer.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "arguments.h"
+#include "errors.h"
 #include "model.h"
 
 namespace verbatim::python {
@@ -36,10 +39,31 @@ std::shared_ptr<Answer> Answer::ask(std::shared_ptr<LoadedModel> model, Engine& 
 }
 
 Answer::Answer(std::shared_ptr<LoadedModel> model, std::shared_ptr<Watch> watch, Recipe recipe)
-    : model_(std::move(model)), watch_(std::move(watch)), recipe_(std::move(recipe)) {}
+    : model_(std::move(model)), watch_(std::move(watch)), recipe_(std::move(recipe)), process_(getpid()) {}
 
 Answer::~Answer() {
   cancel();
+  // A thread that the forked process has not may have held the stream's locks.
+  if (process_ != getpid()) new std::shared_ptr<Watch>(std::move(watch_));
+}
+
+bool Answer::done() const {
+  refuse_in_fork_of(process_);
+  return watch_->stream->done();
+}
+
+void Answer::cancel() {
+  if (process_ == getpid()) watch_->stream->cancel();
+}
+
+int Answer::fileno() const {
+  refuse_in_fork_of(process_);
+  return watch_->waker->fileno();
+}
+
+void Answer::rest() const {
+  refuse_in_fork_of(process_);
+  watch_->waker->rest();
 }
 
 void Answer::wait(const std::function<bool()>& ready) {
@@ -65,10 +89,12 @@ std::optional<TokenStream::Piece> Answer::next() {
 }
 
 std::optional<TokenStream::Piece> Answer::poll() {
+  refuse_in_fork_of(process_);
   return watch_->stream->poll();
 }
 
 std::shared_ptr<RecipeResult> Answer::result() {
+  refuse_in_fork_of(process_);
   if (result_ == nullptr) wait([this] { return done(); });
   // Another thread may have fetched it meanwhile.
   if (result_ == nullptr) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
+#include <sys/types.h>
 
 #include <memory>
 #include <mutex>
@@ -15,7 +16,8 @@ namespace verbatim::python {
 class LoadedModel;
 
 /// The answer to a request, as it comes into being. Its functions are called with the interpreter's lock and
-/// wait without it. An answer that nobody holds any more is cancelled.
+/// wait without it. An answer that nobody holds any more is cancelled. In a process that was forked after it
+/// was asked for, all but cancel(), which does nothing there, throw Error(kUsage): nobody works on it.
 class Answer {
  public:
   /// When the waker wakes: with every piece of text, or once the answer is complete.
@@ -33,13 +35,13 @@ class Answer {
   /// Waits for the end. Throws what ended the answer.
   std::shared_ptr<RecipeResult> result();
   /// Whether the answer has ended.
-  bool done() const { return watch_->stream->done(); }
+  bool done() const;
   /// Lets the answer end before its next pass.
-  void cancel() { watch_->stream->cancel(); }
+  void cancel();
   /// A descriptor that can be read from when the waker has woken, and until rest().
-  int fileno() const { return watch_->waker->fileno(); }
+  int fileno() const;
   /// Makes the descriptor unreadable until the waker wakes again.
-  void rest() const { watch_->waker->rest(); }
+  void rest() const;
 
  private:
   /// What the engine tells of the answer; it holds no more of it than this.
@@ -60,6 +62,7 @@ class Answer {
   std::shared_ptr<Watch> watch_;
   Recipe recipe_;
   std::shared_ptr<RecipeResult> result_;
+  pid_t process_;  // the process that asked
 };
 
 /// Makes the class of streams.

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "errors.h"
+#include "waiting.h"
 
 namespace verbatim::python {
 
@@ -130,7 +131,7 @@ std::vector<int32_t> prompt_of(const Model& model, py::handle value, const char*
     return tokens_of(value, name);
   }
   const std::string text = text_of(value, name);
-  const py::gil_scoped_release released;
+  const Unlocked released;
   return model.encode(text);
 }
 

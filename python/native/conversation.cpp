@@ -64,7 +64,7 @@ std::shared_ptr<Answer> ask_talk(const Talk& talk, const char* function, const p
   ChosenOptions options = chosen_options(function, arguments);
   talk.chat.add_stops(options.generate);
   const auto wakes = pieces ? Answer::Wakes::kPieces : Answer::Wakes::kEnd;
-  const py::gil_scoped_release released;
+  const Unlocked released;
   return talk.model->ask(talk.chat.tokens(), std::move(options), wakes, std::make_shared<Waker>());
 }
 
@@ -96,7 +96,7 @@ std::shared_ptr<Answer> ask_template(const std::shared_ptr<LoadedModel>& model, 
   ChosenOptions options = chosen_options(function, arguments);
   const std::string json = text_of(variables, "the messages");
   const auto wakes = pieces ? Answer::Wakes::kPieces : Answer::Wakes::kEnd;
-  const py::gil_scoped_release released;
+  const Unlocked released;
   const Model loaded = model->model();
   const ChatTemplate chat_template = ChatTemplate::of(loaded);
   if (tools && !chat_template.reads("tools")) {

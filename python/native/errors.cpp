@@ -1,5 +1,7 @@
 #include "errors.h"
 
+#include <unistd.h>
+
 #include "verbatim/error.h"
 
 namespace verbatim::python {
@@ -69,6 +71,10 @@ void bind_errors(py::module_& module) {
 
 void refuse_use(const std::string& message) {
   throw Error(ErrorKind::kUsage, message);
+}
+
+void refuse_in_fork_of(pid_t process) {
+  if (process != getpid()) refuse_use("the model was loaded before this process was forked: load it here");
 }
 
 }  // namespace verbatim::python

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <pybind11/pybind11.h>
+#include <sys/types.h>
 
 #include <string>
 
@@ -12,5 +13,9 @@ void bind_errors(pybind11::module_& module);
 
 /// Throws an Error(kUsage) with a message.
 [[noreturn]] void refuse_use(const std::string& message);
+
+/// Throws an Error(kUsage) in any other process than the one that loaded a model: one that was forked from it
+/// has none of the engine's threads.
+void refuse_in_fork_of(pid_t process);
 
 }  // namespace verbatim::python

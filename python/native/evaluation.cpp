@@ -23,7 +23,7 @@ py::list score_text(const LoadedModel& loaded, py::handle text, py::handle top_l
   options.progress = [check = SignalCheck()](double) mutable { check(); };
   std::vector<ScoredToken> scored;
   {
-    const py::gil_scoped_release released;
+    const Unlocked released;
     scored = score(model, tokens, options);
   }
   return py::cast(std::move(scored));
@@ -39,7 +39,7 @@ py::array logits_of_text(const LoadedModel& loaded, py::handle text, py::handle 
   const auto vocabulary = static_cast<size_t>(model.vocab_size());
   std::unique_ptr<float[]> memory;
   {
-    const py::gil_scoped_release released;
+    const Unlocked released;
     SignalCheck check;
     // Nothing is computed for more tokens than the context has, and so no memory should be asked for.
     if (std::ssize(tokens) <= model.context()) memory.reset(new float[tokens.size() * vocabulary]);

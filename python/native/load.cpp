@@ -94,7 +94,7 @@ std::shared_ptr<LoadedModel> load(py::handle path, const py::dict& arguments) {
     given.progress(fraction);
   };
   const std::optional<std::filesystem::path> drafts = draft_model_of(recipes, given.draft_model);
-  const py::gil_scoped_release released;
+  const Unlocked released;
   const auto stay_interruptible = [check = SignalCheck()](double) mutable { check(); };
   Model model = Model::load(given.path, options);
   auto engine = std::make_unique<Engine>(model, given.engine);

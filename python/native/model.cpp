@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "arguments.h"
@@ -34,7 +35,16 @@ std::shared_ptr<LoadedModel> registered(std::shared_ptr<LoadedModel> model) {
   return model;
 }
 
-void close_all() {
+/// Closes a model without the interpreter's lock, which is held, or with it when the interpreter is ending:
+/// there is nothing left to wait for then.
+void close_unlocked(LoadedModel& model) {
+  std::optional<Unlocked> released;
+  if (!ending()) released.emplace();
+  model.close();
+}
+
+/// Closes all models. The interpreter's lock is held, and released meanwhile.
+void close_registered() {
   std::vector<std::weak_ptr<LoadedModel>> models;
   {
     const std::lock_guard lock(the_register().mutex);
@@ -44,6 +54,13 @@ void close_all() {
   for (const auto& each : models) {
     if (const auto model = each.lock()) model->close();
   }
+}
+
+/// Ends whatever this module does, when the interpreter ends.
+void end_all() {
+  close_registered();  // first, so that threads that wait for answers get them, with what there is of them
+  end_computing();
+  close_registered();  // what was loaded meanwhile
 }
 
 }  // namespace
@@ -57,9 +74,7 @@ LoadedModel::LoadedModel(Model model, std::unique_ptr<Engine> engine, std::vecto
       process_(getpid()) {}
 
 LoadedModel::~LoadedModel() {
-  if (PyGILState_Check() == 0) return;
-  const py::gil_scoped_release released;
-  close();
+  if (PyGILState_Check() != 0) close_unlocked(*this);
 }
 
 Model LoadedModel::model() const {
@@ -70,7 +85,7 @@ Model LoadedModel::model() const {
 
 std::shared_ptr<Engine> LoadedModel::engine() const {
   const std::lock_guard lock(mutex_);
-  if (process_ != getpid()) refuse_use("the model was loaded before this process was forked: load it here");
+  refuse_in_fork_of(process_);
   if (engine_ == nullptr) refuse_use("the model is closed: load it again");
   return engine_;
 }
@@ -115,7 +130,7 @@ std::shared_ptr<Answer> ask_model(LoadedModel& model, const char* function, py::
   ChosenOptions options = chosen_options(function, arguments);
   std::vector<int32_t> tokens = prompt_of(model.model(), prompt, "prompt");
   const auto wakes = pieces ? Answer::Wakes::kPieces : Answer::Wakes::kEnd;
-  const py::gil_scoped_release released;
+  const Unlocked released;
   return model.ask(std::move(tokens), std::move(options), wakes, std::make_shared<Waker>());
 }
 
@@ -127,7 +142,7 @@ std::vector<std::shared_ptr<Answer>> ask_all(LoadedModel& model, const char* fun
   for (const py::handle prompt : prompts) all.push_back(prompt_of(model.model(), prompt, "prompts"));
   const auto waker = std::make_shared<Waker>();
   std::vector<std::shared_ptr<Answer>> answers;
-  const py::gil_scoped_release released;
+  const Unlocked released;
   for (std::vector<int32_t>& prompt : all) {
     answers.push_back(model.ask(std::move(prompt), options, Answer::Wakes::kEnd, waker));
   }
@@ -136,7 +151,7 @@ std::vector<std::shared_ptr<Answer>> ask_all(LoadedModel& model, const char* fun
 
 std::vector<int32_t> tokenize(const LoadedModel& model, py::handle text, bool add_bos) {
   const std::string bytes = text_of(text, "text");
-  const py::gil_scoped_release released;
+  const Unlocked released;
   return model.model().encode(bytes, add_bos);
 }
 
@@ -160,7 +175,7 @@ void bind_models(py::module_& module) {
   models.def("find_token", [](const LoadedModel& model, py::handle piece) {
     return model.model().find_token(text_of(piece, "piece"));
   });
-  models.def("close", &LoadedModel::close, py::call_guard<py::gil_scoped_release>());
+  models.def("close", close_unlocked);
   models.def("stats", [](const LoadedModel& model) { return model.engine()->stats(); });
   models.def_property_readonly("closed", &LoadedModel::closed);
   models.def_property_readonly("context", [](const LoadedModel& model) { return model.model().context(); });
@@ -178,7 +193,7 @@ void bind_models(py::module_& module) {
     return warnings;
   });
   bind_evaluation(models);
-  py::module_::import("atexit").attr("register")(py::cpp_function(close_all));
+  py::module_::import("atexit").attr("register")(py::cpp_function(end_all));
 }
 
 }  // namespace verbatim::python

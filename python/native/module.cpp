@@ -6,6 +6,7 @@
 #include "model.h"
 #include "options.h"
 #include "results.h"
+#include "waiting.h"
 
 PYBIND11_MODULE(_native, module) {
   namespace py = pybind11;
@@ -19,6 +20,5 @@ PYBIND11_MODULE(_native, module) {
   module.def("version", &verbatim::version);
   module.def("recipe_names", &verbatim::recipe_names);
   module.def("option_names", &option_names);
-  module.def("use_portable_kernels", &verbatim::use_portable_kernels,
-             py::call_guard<py::gil_scoped_release>());
+  module.def("use_portable_kernels", &verbatim::use_portable_kernels, py::call_guard<Unlocked>());
 }

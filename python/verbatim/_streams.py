@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from verbatim._native import Answer, Result
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future
 
 
 class Stream:
@@ -57,10 +61,11 @@ class Stream:
 class AsyncStream:
     """The pieces of a text as they become final, for `async for`. Otherwise as Stream is."""
 
-    __slots__ = ("_answer",)
+    __slots__ = ("_alarm", "_answer")
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
+        self._alarm = _Alarm(answer)
 
     def __aiter__(self) -> AsyncStream:
         return self
@@ -75,11 +80,11 @@ class AsyncStream:
             if ended:
                 answer.result()
                 raise StopAsyncIteration
-            await _woken(answer)
+            await self._alarm.wait()
 
     async def result(self) -> Result:
         """Wait for the end and return the whole answer, a Result. Raises the Error that ended it, if one did."""
-        return await result_of(self._answer)
+        return await result_of(self._answer, self._alarm)
 
     def cancel(self) -> None:
         """Let the answer end before the next pass of the model; what there is by then is the answer."""
@@ -97,34 +102,58 @@ class AsyncStream:
         self._answer.cancel()
 
 
-async def _woken(answer: Answer) -> None:
-    """Wait until the engine has something new, and cancel the answer if the waiting is cancelled."""
-    import asyncio  # takes longer to import than all of this package
+class _Alarm:
+    """Wakes the coroutines that wait for something new of one answer.
 
-    loop = asyncio.get_running_loop()
-    woken: asyncio.Future[None] = loop.create_future()
-    descriptor = answer.fileno()
+    However many wait, their event loop watches the answer's descriptor once, as it keeps but one callback for each. All
+    of them look again whenever it wakes.
+    """
 
-    def wake() -> None:
+    __slots__ = ("_answer", "_waiting")
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._waiting: dict[AbstractEventLoop, list[Future[None]]] = {}
+
+    async def wait(self) -> None:
+        """Wait until the engine has something new, and cancel the answer if the waiting is cancelled."""
+        import asyncio  # takes longer to import than all of this package
+
+        loop = asyncio.get_running_loop()
+        descriptor = self._answer.fileno()
+        if loop not in self._waiting:
+            loop.add_reader(descriptor, self._wake, loop, descriptor)
+            self._waiting[loop] = []
+        woken: Future[None] = loop.create_future()
+        self._waiting[loop].append(woken)
+        try:
+            await woken
+        except asyncio.CancelledError:
+            self._answer.cancel()
+            raise
+        finally:
+            waiting = self._waiting.get(loop, [])
+            if woken in waiting:
+                waiting.remove(woken)
+                if not waiting:
+                    del self._waiting[loop]
+                    loop.remove_reader(descriptor)
+
+    def _wake(self, loop: AbstractEventLoop, descriptor: int) -> None:
         loop.remove_reader(descriptor)
-        if not woken.done():
-            woken.set_result(None)
-
-    loop.add_reader(descriptor, wake)
-    try:
-        await woken
-    except asyncio.CancelledError:
-        answer.cancel()
-        raise
-    finally:
-        loop.remove_reader(descriptor)
-    answer.rest()
+        # Before anyone looks, so that nothing that comes after the look is missed.
+        self._answer.rest()
+        for woken in self._waiting.pop(loop, []):
+            if not woken.done():
+                woken.set_result(None)
 
 
-async def result_of(answer: Answer) -> Result:
-    """Wait for the end of an answer and return its result."""
+async def result_of(answer: Answer, alarm: _Alarm | None = None) -> Result:
+    """Wait for the end of an answer and return its result. Who else waits for it must have the same alarm."""
+    if alarm is None:
+        alarm = _Alarm(answer)
     while not answer.done():
-        await _woken(answer)
+        await alarm.wait()
     return answer.result()
 
 

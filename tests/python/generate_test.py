@@ -3,10 +3,11 @@
 import asyncio
 import json
 import math
+import tempfile
 import unittest
 
 import support
-from support import MODEL, PROMPTS, generated
+from support import MODEL, PATIENCE, PATIENT_CAPACITY, PROMPTS, generated, patient_model, wait_until
 
 import verbatim
 
@@ -71,10 +72,12 @@ class Generate(unittest.TestCase):
             self.assertEqual(list(stream), [])
 
     def test_a_stream_that_is_left_is_cancelled(self):
-        with self.model.generate(PROMPTS[0], stream=True, max_tokens=900, ignore_eos=True) as stream:
+        with tempfile.TemporaryDirectory() as folder:
+            model = verbatim.Model.load(patient_model(folder), "plain", capacity=PATIENT_CAPACITY)
+        with model, model.generate(PROMPTS[0], stream=True, **PATIENCE) as stream:
             next(stream)
         self.assertEqual(stream.result().finish_reason, "cancelled")
-        self.assertLess(len(stream.result().tokens), 900)
+        self.assertLess(len(stream.result().tokens), PATIENCE["max_tokens"])
 
     def test_a_batch_gives_the_texts_of_single_prompts(self):
         results = self.model.batch(PROMPTS * 3, **SAMPLED)
@@ -100,19 +103,34 @@ class Generate(unittest.TestCase):
         self.assertEqual(asyncio.run(read_all()), self.expected)
 
     def test_a_cancelled_coroutine_cancels_the_generation(self):
-        async def ask():
-            task = asyncio.create_task(self.model.agenerate(PROMPTS[0], max_tokens=900, ignore_eos=True))
-            while self.model.stats.running == 0:
-                await asyncio.sleep(0.001)
+        async def ask(model):
+            task = asyncio.create_task(model.agenerate(PROMPTS[0], **PATIENCE))
+            await asyncio.to_thread(wait_until, lambda: model.stats.running == 1)
             task.cancel()
             with self.assertRaises(asyncio.CancelledError):
                 await task
-            while self.model.stats.running > 0:
-                await asyncio.sleep(0.001)
+            await asyncio.to_thread(wait_until, lambda: model.stats.running == 0)
+            self.assertEqual(model.stats.finished, 1)
+            self.assertLess(model.stats.whole_model.count, PATIENCE["max_tokens"])
 
-        before = self.model.stats.finished
-        asyncio.run(ask())
-        self.assertEqual(self.model.stats.finished, before + 1)
+        with tempfile.TemporaryDirectory() as folder:
+            model = verbatim.Model.load(patient_model(folder), "plain", capacity=PATIENT_CAPACITY)
+        with model:
+            asyncio.run(ask(model))
+
+    def test_coroutines_may_wait_for_one_answer(self):
+        async def ask():
+            stream = await self.model.agenerate(PROMPTS[0], stream=True, **SAMPLED)
+
+            async def read():
+                return "".join([piece async for piece in stream])
+
+            waits = asyncio.gather(stream.result(), read(), stream.result(), stream.result())
+            return await asyncio.wait_for(waits, 300)
+
+        first, text, *others = asyncio.run(ask())
+        self.assertEqual(text.encode(), self.expected[0])
+        self.assertEqual([result.raw for result in (first, *others)], self.expected[:1] * 3)
 
     def test_a_prompt_may_be_tokens(self):
         tokens = self.model.tokenize(PROMPTS[0])

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a generation within one pass of the model."""
+"""Ctrl-C ends whatever is computed long before its end."""
 
 import subprocess
 import sys
@@ -7,53 +7,62 @@ import unittest
 from pathlib import Path
 
 import support
-from support import MODEL, REPOSITORY, run_python
+from support import MODEL, REPOSITORY, needs_numpy, patient_model, run_python
 
 # What the programs below share: a thread that sends Ctrl-C once the engine has made some passes. All passes are counted,
 # also the one that is running when the signal comes.
 WATCH = """
 import os, signal, sys, threading, time
 import verbatim
+from support import PATIENCE, PATIENT_CAPACITY, wait_until
 
-def interrupt_after(model, passes):
-    sent = []
+def interrupt_after(model, passes, send=lambda: os.kill(os.getpid(), signal.SIGINT)):
     def watch():
-        while model.stats.whole_model.count < passes:
-            time.sleep(0.001)
-        sent.append(model.stats.whole_model.count)
-        os.kill(os.getpid(), signal.SIGINT)
+        wait_until(lambda: model.stats.whole_model.count >= passes)
+        send()
     threading.Thread(target=watch, daemon=True).start()
-    return sent
 
 def passes_at_rest(model):
-    while model.stats.running > 0:
-        time.sleep(0.001)
+    wait_until(lambda: model.stats.running == 0)
     return model.stats.whole_model.count
 """
 
+# A prompt that takes PASSES passes.
+PASSES = 3000
 LONG_PREFILL = WATCH + """
 model = verbatim.Model.load(sys.argv[1], "plain", capacity=100_000)
-sent = interrupt_after(model, 3)
+interrupt_after(model, 3)
 try:
-    model.generate([5, 6, 7, 8] * 20_000, max_tokens=4)
+    model.generate([5, 6, 7, 8] * (8 * PASSES), max_tokens=4, prefill_chunk=32)
     sys.exit("nothing interrupted the prompt")
 except KeyboardInterrupt:
-    at_once = model.stats.whole_model.count
-print(sent[0], at_once, passes_at_rest(model), model.generate([5, 6], max_tokens=2).finish_reason)
-"""
+    pass
+print(passes_at_rest(model), model.generate([5, 6], max_tokens=2).finish_reason)
+""".replace("PASSES", str(PASSES))
 
 # A Ctrl-C in the middle of whatever `{call}` does.
 INTERRUPTED = WATCH + """
 import asyncio
-model = verbatim.Model.load(sys.argv[1], "plain")
-options = {"max_tokens": 900, "ignore_eos": True}
+model = verbatim.Model.load(sys.argv[1], "plain", capacity=PATIENT_CAPACITY)
+options = PATIENCE
 interrupt_after(model, 5)
 try:
     CALL
     sys.exit("nothing interrupted the text")
 except KeyboardInterrupt:
-    passes_at_rest(model)
-print(model.stats.finished)
+    print(passes_at_rest(model) < PATIENCE["max_tokens"], model.stats.finished)
+"""
+
+# The signal comes to another thread than the one that waits, and pieces come so fast that the wait never ends by itself.
+RELENTLESS = WATCH + """
+model = verbatim.Model.load(sys.argv[1], "plain", capacity=PATIENT_CAPACITY)
+stream = model.generate("x", stream=True, **PATIENCE)
+interrupt_after(model, 5, lambda: signal.raise_signal(signal.SIGINT))
+try:
+    stream.result()
+    sys.exit("nothing interrupted the text")
+except KeyboardInterrupt:
+    print(stream.result().finish_reason)
 """
 
 HANDLED = WATCH + """
@@ -65,6 +74,53 @@ result = model.generate("def fibonacci(n):", max_tokens=300, ignore_eos=True)
 print(seen, result.finish_reason, len(result.tokens))
 """
 
+# How many of the calls, none or one, complete although a second signal ends them once the first one was handled. Without
+# handlers while it computes, a call would complete: the first signal would be handled at its end, and no second one come.
+COMPLETED = WATCH + """
+import tempfile
+sys.setswitchinterval(1000)  # so that the other thread runs only while this one is in a call without the lock
+TEXT = [5, 6, 7, 8] * 7500
+
+def completed(call, begun=lambda: True):
+    calling, handled, calls = [], [], []
+    def handle(*_):
+        handled.append(None)
+        if len(handled) == 2:
+            raise KeyboardInterrupt
+    def shoot():
+        for count in range(2):
+            wait_until(lambda: calling == [False] or calling and begun())
+            if calling == [True]:
+                os.kill(os.getpid(), signal.SIGINT)
+            wait_until(lambda: calling == [False] or len(handled) > count)
+    thread = threading.Thread(target=shoot)
+    thread.start()
+    signal.signal(signal.SIGINT, handle)
+    try:
+        calling[:] = [True]
+        call()
+        calls.append(None)
+    except KeyboardInterrupt:
+        pass
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    calling[:] = [False]
+    thread.join()
+    return len(calls)
+
+# Loading is over soon on some machines, and so it is tried again.
+def least_completed(call, begun):
+    return int(all(completed(call, begun) for _ in range(30)))
+
+told = []
+def load(recipe):
+    told.clear()
+    os.environ["VERBATIM_CACHE_DIR"] = tempfile.mkdtemp(dir=sys.argv[2])  # so that what passes cost is measured
+    verbatim.Model.load(sys.argv[1], recipe, progress=told.append)
+
+loading = lambda: bool(told)
+measuring = lambda: 1.0 in told
+"""
+
 
 class Interrupt(unittest.TestCase):
     def lines_of(self, code, *arguments):
@@ -72,17 +128,15 @@ class Interrupt(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout.split()
 
-    def test_ctrl_c_in_a_long_prompt_ends_it_within_one_pass(self):
+    def test_ctrl_c_in_a_long_prompt_ends_it_long_before_its_end(self):
         with tempfile.TemporaryDirectory() as folder:
-            # Passes that take long beside a thread's waking: hundreds of them would be left.
+            # Passes that take long beside a thread's waking.
             random = Path(folder) / "random"
             subprocess.run([sys.executable, REPOSITORY / "scripts" / "make-random-model", MODEL, random, "--layers", "3",
                             "--hidden", "512", "--heads", "8", "--kv-heads", "8", "--head-dim", "64", "--intermediate",
                             "4096"], check=True)  # fmt: skip
-            sent, at_once, at_rest, finish = self.lines_of(LONG_PREFILL, random)
-        # One pass may end between the count and the signal, and one is running when it comes.
-        self.assertLessEqual(int(at_once), int(sent) + 2)
-        self.assertLessEqual(int(at_rest), int(sent) + 2)
+            at_rest, finish = self.lines_of(LONG_PREFILL, random)
+        self.assertLess(int(at_rest), PASSES // 2)
         self.assertEqual(finish, "length")
 
     def test_ctrl_c_ends_whatever_generates(self):
@@ -95,43 +149,43 @@ class Interrupt(unittest.TestCase):
             ('model.conversation().reply("x", **options)', 1),
             ('asyncio.run(model.agenerate("x", **options))', 1),
         ]:
-            with self.subTest(call):
-                self.assertEqual(self.lines_of(INTERRUPTED.replace("CALL", call), MODEL), [str(requests)])
+            with self.subTest(call), tempfile.TemporaryDirectory() as folder:
+                lines = self.lines_of(INTERRUPTED.replace("CALL", call), patient_model(folder))
+                self.assertEqual(lines, ["True", str(requests)])
+
+    def test_ctrl_c_ends_the_waiting_for_a_stream_whose_pieces_come_one_upon_another(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(self.lines_of(RELENTLESS, patient_model(folder)), ["cancelled"])
 
     def test_a_handler_that_throws_nothing_ends_nothing(self):
         self.assertEqual(self.lines_of(HANDLED, MODEL), ["[1]", "length", "300"])
 
-    def test_ctrl_c_ends_scores_logits_and_loading(self):
-        program = """
-import signal, sys, threading, time, os, verbatim
-def interrupted(call):
-    done = threading.Event()
-    def shoot():
-        while not done.wait(0.02):
-            os.kill(os.getpid(), signal.SIGINT)
-    thread = threading.Thread(target=shoot)
-    try:
-        thread.start()
-        while True:
-            call()
-    except KeyboardInterrupt:
-        pass
-    while True:
-        try:
-            done.set()
-            thread.join()
-            return True
-        except KeyboardInterrupt:
-            pass
-model = verbatim.Model.load(sys.argv[1], "plain")
-text = list(range(5, 1000))
-print(interrupted(lambda: model.score(text)), interrupted(lambda: model.logits(text)),
-      interrupted(lambda: verbatim.Model.load(sys.argv[1], "plain")), len(model.score(text).tokens))
-os.environ["VERBATIM_CACHE_DIR"] = sys.argv[2]  # so that what passes cost is measured
-print(interrupted(lambda: verbatim.Model.load(sys.argv[1], "auto")))
-"""
+    def lines_with_completed(self, code):
         with tempfile.TemporaryDirectory() as folder:
-            self.assertEqual(self.lines_of(program, MODEL, folder), ["True", "True", "True", "994", "True"])
+            return self.lines_of(COMPLETED + code, patient_model(folder), folder)
+
+    def test_ctrl_c_ends_scores(self):
+        code = """
+model = verbatim.Model.load(sys.argv[1], "plain")
+print(completed(lambda: model.score(TEXT)), len(model.score(TEXT[:100]).tokens))
+"""
+        self.assertEqual(self.lines_with_completed(code), ["0", "99"])
+
+    @needs_numpy
+    def test_ctrl_c_ends_logits(self):
+        code = """
+model = verbatim.Model.load(sys.argv[1], "plain")
+print(completed(lambda: model.logits(TEXT)))
+"""
+        self.assertEqual(self.lines_with_completed(code), ["0"])
+
+    def test_ctrl_c_ends_loading(self):
+        code = 'print(least_completed(lambda: load("plain"), loading))'
+        self.assertEqual(self.lines_with_completed(code), ["0"])
+
+    def test_ctrl_c_ends_the_measuring_of_what_passes_cost(self):
+        code = 'print(least_completed(lambda: load("auto"), measuring))'
+        self.assertEqual(self.lines_with_completed(code), ["0"])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the tests of the Python package share. CTest says where the package and the program are."""
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +18,34 @@ PROMPTS = ["def fibonacci(n):", "import os\n", "Question: What is 2 + 3?\nAnswer
 needs_numpy = unittest.skipUnless(importlib.util.find_spec("numpy"), "NumPy is not installed")
 
 
+# For answers and texts that last for many seconds on any machine, so that what happens meanwhile happens long before their
+# end also on a machine with one busy core. They want the model of patient_model().
+PATIENCE = {"max_tokens": 15_000, "ignore_eos": True}
+PATIENT_CAPACITY = 16_000
+
+
+def patient_model(folder):
+    """Make the model MODEL with a long context in a folder, and return where it is."""
+    model = Path(folder) / "patient"
+    model.mkdir()
+    for file in MODEL.iterdir():
+        (model / file.name).symlink_to(file)
+    config = json.loads((MODEL / "config.json").read_text())
+    config["max_position_embeddings"] = 1 << 17
+    (model / "config.json").unlink()
+    (model / "config.json").write_text(json.dumps(config))
+    return model
+
+
+def wait_until(ready):
+    """Wait for what comes soon, and fail if it never does. Other threads run meanwhile."""
+    end = time.monotonic() + 300
+    while not ready():
+        if time.monotonic() > end:
+            raise AssertionError("what is waited for did not come within minutes")
+        time.sleep(0.001)
+
+
 def run_program(*arguments, stdin=b""):
     """Run the program and return its exit code, its output and what it said on stderr, all in bytes."""
     done = subprocess.run([PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, check=False)
@@ -31,9 +60,10 @@ def generated(prompt, *arguments):
 
 
 def run_python(code, *arguments):
-    """Run a program in Python with the package, and return what subprocess.run() does, with text."""
+    """Run a program in Python with the package and this module, and return what subprocess.run() does, with text."""
+    paths = [str(Path(__file__).resolve().parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True,
-                          check=False)  # fmt: skip
+                          check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})  # fmt: skip
 
 
 class _Lines(unittest.TestResult):

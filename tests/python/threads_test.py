@@ -1,11 +1,12 @@
 """A model serves many threads, and is closed under their hands without harm."""
 
+import tempfile
 import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 import support
-from support import MODEL, PROMPTS, run_python
+from support import MODEL, PATIENCE, PATIENT_CAPACITY, PROMPTS, patient_model, run_python, wait_until
 
 import verbatim
 
@@ -38,28 +39,31 @@ class Threads(unittest.TestCase):
 
     def test_other_threads_run_while_a_text_is_computed(self):
         with verbatim.Model.load(MODEL, "plain") as model:
-            started = model.stats.finished
-            seen = []
+            seen = set()
+            complete = threading.Event()
 
             def watch():
                 # Without the lock this could not run before the text is complete.
-                while model.stats.finished == started:
-                    seen.append(model.stats.running)
+                while not complete.wait(0.001):
+                    seen.add(model.stats.running)
 
             watcher = threading.Thread(target=watch)
             watcher.start()
-            model.generate(PROMPTS[0], max_tokens=200, ignore_eos=True)
-            watcher.join()
+            try:
+                model.generate(PROMPTS[0], max_tokens=300, ignore_eos=True)
+            finally:
+                complete.set()
+                watcher.join()
         self.assertIn(1, seen)
 
     def test_closing_a_model_ends_what_it_generates(self):
-        model = verbatim.Model.load(MODEL, "plain")
-        stream = model.generate(PROMPTS[0], max_tokens=900, ignore_eos=True, stream=True)
+        with tempfile.TemporaryDirectory() as folder:
+            model = verbatim.Model.load(patient_model(folder), "plain", capacity=PATIENT_CAPACITY)
+        stream = model.generate(PROMPTS[0], stream=True, **PATIENCE)
         next(stream)
-        with ThreadPoolExecutor(4) as threads:
-            answers = [threads.submit(model.generate, prompt, max_tokens=900, ignore_eos=True) for prompt in PROMPTS]
-            while model.stats.running < 5:
-                pass
+        with ThreadPoolExecutor(4) as threads, model:
+            answers = [threads.submit(model.generate, prompt, **PATIENCE) for prompt in PROMPTS]
+            wait_until(lambda: model.stats.running == 5)
             model.close()
             model.close()
             for answer in answers:
@@ -77,14 +81,40 @@ class Threads(unittest.TestCase):
     def test_a_program_may_end_while_a_thread_generates(self):
         code = """
 import sys, threading, verbatim
-model = verbatim.Model.load(sys.argv[1], "plain")
-stream = model.generate("x", max_tokens=900, ignore_eos=True, stream=True)
+from support import PATIENCE, PATIENT_CAPACITY, wait_until
+model = verbatim.Model.load(sys.argv[1], "plain", capacity=PATIENT_CAPACITY)
+stream = model.generate("x", stream=True, **PATIENCE)
 thread = threading.Thread(target=lambda: list(stream), daemon=True)
 thread.start()
-while model.stats.running == 0:
-    pass
+wait_until(lambda: model.stats.running == 1)
 cycle = [model, stream]
 cycle.append(cycle)  # so that nobody closes the model
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            done = run_python(code, patient_model(folder))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_a_program_may_end_while_a_thread_computes_scores(self):
+        code = """
+import sys, threading, time, verbatim
+class Slow:  # so that the thread's call ends while the interpreter does, when no thread may have its lock any more
+    def __del__(self, sleep=time.sleep):
+        sleep(3)
+slow = [Slow()]
+slow.append(slow)  # a cycle, which the interpreter frees when it ends
+del slow
+model = verbatim.Model.load(sys.argv[1], "plain")
+begun = threading.Event()
+def work():
+    begun.set()
+    try:
+        while True:
+            model.score(list(range(5, 305)))
+    except verbatim.UsageError:
+        pass
+threading.Thread(target=work, daemon=True).start()
+begun.wait()
+time.sleep(0.03)  # for the thread to be within the call
 """
         done = run_python(code, MODEL)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -106,6 +136,31 @@ print(os.waitpid(child, 0)[1], len(model.generate("x", max_tokens=2, ignore_eos=
         done = run_python(code, MODEL)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertRegex(done.stdout, "^the model was loaded before this process was forked: .*\nTrue\n0 2\n$")
+
+    def test_a_forked_process_is_told_that_nobody_works_on_a_stream(self):
+        code = """
+import os, sys, verbatim
+model = verbatim.Model.load(sys.argv[1], "plain")
+stream = model.generate("x", max_tokens=50, ignore_eos=True, stream=True)
+piece = next(stream)
+child = os.fork()
+if child == 0:
+    for call in [lambda: next(stream), lambda: stream.result(), lambda: stream.done, stream._answer.poll,
+                 stream._answer.fileno, stream._answer.rest]:
+        try:
+            call()
+        except verbatim.UsageError as error:
+            print(error, flush=True)
+    with stream:
+        stream.cancel()
+    del stream
+    sys.exit(0)
+print(os.waitpid(child, 0)[1], piece + "".join(stream) == stream.result().text, len(stream.result().tokens))
+"""
+        done = run_python(code, MODEL)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        line = "the model was loaded before this process was forked: [^\n]*\n"
+        self.assertRegex(done.stdout, f"^({line}){{6}}0 True 50\n$")
 
     def test_any_sequence_of_calls_ends_in_a_result_or_an_error(self):
         code = """
