@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/matrix.h"
 
 namespace verbatim {
 
@@ -195,6 +196,17 @@ int64_t bytes_read(const PackedMatrix& matrix, Reading) {
 }
 
 }  // namespace
+
+std::vector<BlockShape> panel_shapes(std::span<const ShapedColumns> parts) {
+  std::vector<BlockShape> shapes;
+  int64_t column = 0;
+  for (const ShapedColumns& part : parts) {
+    if (!part.shape || (column % kPanelWidth != 0 && shapes.back() != *part.shape)) return {};
+    column += part.count;
+    shapes.resize(static_cast<size_t>(ceil_div(column, kPanelWidth)), *part.shape);
+  }
+  return shapes;
+}
 
 BlockShape panel_shape(const PackedMatrix& matrix, int64_t panel) {
   return static_cast<BlockShape>(place(matrix, panel) & kShapeBits);

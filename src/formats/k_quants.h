@@ -1,5 +1,9 @@
 #pragma once
 
+#include <optional>
+#include <span>
+#include <vector>
+
 #include "formats/packed_matrix.h"
 
 namespace verbatim {
@@ -17,6 +21,15 @@ namespace verbatim {
 /// Where a matrix has no blocks of its own, pack_matrix() refuses the format; packing floats in it rounds
 /// them, in the shapes of Q4_K, Q5_K, Q6_K, Q2_K and Q3_K, panel by panel in turn.
 const FormatOperations& k_quants_operations();
+
+/// Some of the columns of a matrix, and the shape of their blocks if they have blocks that the format keeps.
+struct ShapedColumns {
+  int64_t count;
+  std::optional<BlockShape> shape;
+};
+/// The shape of each panel's blocks in a matrix that consists of `parts` in this order; nothing if a part has
+/// no blocks, or if a panel would have blocks of two shapes.
+std::vector<BlockShape> panel_shapes(std::span<const ShapedColumns> parts);
 
 /// The shape of a panel's blocks.
 BlockShape panel_shape(const PackedMatrix& matrix, int64_t panel);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "checkpoint/block_norms.h"
 #include "checkpoint/expert_names.h"
+#include "formats/k_quants.h"
 #include "formats/pack_linear.h"
 #include "formats/tile_codes.h"
 
@@ -81,15 +82,9 @@ class StackedTensors {
   /// The shape of each panel's blocks, if every tensor has blocks that `k-quants` keeps and no panel would
   /// have blocks of two shapes; else nothing.
   std::vector<BlockShape> panel_shapes() const {
-    std::vector<BlockShape> shapes;
-    int64_t column = 0;
-    for (const auto& [part, tensor] : tensors_) {
-      const std::optional<BlockShape> shape = tensor->block_shape();
-      if (!shape || (column % kPanelWidth != 0 && shapes.back() != *shape)) return {};
-      column += part->rows;
-      shapes.resize(static_cast<size_t>(ceil_div(column, kPanelWidth)), *shape);
-    }
-    return shapes;
+    std::vector<ShapedColumns> parts;
+    for (const auto& [part, tensor] : tensors_) parts.push_back({part->rows, tensor->block_shape()});
+    return verbatim::panel_shapes(parts);
   }
 
   /// Appends the names of the tensors that hold NaN or infinity.

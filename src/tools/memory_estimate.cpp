@@ -41,20 +41,13 @@ int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights)
   const bool codes =
       std::all_of(parts.begin(), parts.end(), [](const TensorView* part) { return part->has_codes(); });
   if (codes) return weights + weights / kInnerStep * 2;
+  std::vector<ShapedColumns> columns;
+  for (const TensorView* const part : parts) columns.push_back({part->rows(), part->block_shape()});
+  const std::vector<BlockShape> shapes = panel_shapes(columns);
+  if (shapes.empty()) return weights * 4;
   int64_t bytes = 0;
-  int64_t column = 0;
-  int64_t panels = 0;
-  std::optional<BlockShape> before;
-  for (const TensorView* const part : parts) {
-    const std::optional<BlockShape> shape = part->block_shape();
-    // A panel has blocks of one shape.
-    if (!shape || (column % kPanelWidth != 0 && shape != before)) return weights * 4;
-    column += part->rows();
-    const int64_t more = ceil_div(column, kPanelWidth) - panels;
-    bytes += more * (panel_bytes(*shape, part->columns()) + int64_t{sizeof(uint64_t)});
-    panels += more;
-    before = shape;
-  }
+  for (const BlockShape shape : shapes)
+    bytes += panel_bytes(shape, parts.front()->columns()) + int64_t{sizeof(uint64_t)};
   return bytes;
 }
 
