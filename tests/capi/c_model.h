@@ -4,8 +4,7 @@
 
 #include <string>
 
-#include "support/speculative_text.h"
-#include "support/synthetic_model.h"
+#include "support/byte_model.h"
 #include "verbatim/verbatim.h"
 #include "verbatim/verbatim_c.h"
 
@@ -16,15 +15,7 @@ inline const std::filesystem::path& c_model_file() {
   static const TemporaryFolder folder;
   static const std::filesystem::path file = [] {
     measure_apart();
-    TinyModelOptions options;
-    options.hidden_size = 64;
-    options.intermediate_size = 96;
-    options.heads = 2;
-    options.kv_heads = 1;
-    options.dtype = DType::kF32;
-    options.byte_vocabulary = true;
-    options.vocab_size = 260;
-    write_tiny_gguf(folder.path() / "model.gguf", options);
+    write_tiny_gguf(folder.path() / "model.gguf", byte_model_options());
     return folder.path() / "model.gguf";
   }();
   return file;

@@ -7,6 +7,20 @@
 
 namespace verbatim::test {
 
+/// A tiny model whose vocabulary has a token for every byte (from kFirstByte on) and little else.
+inline TinyModelOptions byte_model_options(uint32_t seed = 1) {
+  TinyModelOptions options;
+  options.hidden_size = 64;
+  options.intermediate_size = 96;
+  options.heads = 2;
+  options.kv_heads = 1;
+  options.dtype = DType::kF32;
+  options.byte_vocabulary = true;
+  options.vocab_size = 260;
+  options.seed = seed;
+  return options;
+}
+
 /// A tiny model with random weights, and a copy of other weights that drafts for it. Their vocabulary has a
 /// token for every byte (from kFirstByte on) and little else, so that tests may talk in text.
 inline const Pair& byte_pair() {
@@ -14,16 +28,7 @@ inline const Pair& byte_pair() {
     measure_apart();
     const TemporaryFolder folder;
     const auto make = [&](const char* name, uint32_t seed) {
-      TinyModelOptions options;
-      options.hidden_size = 64;
-      options.intermediate_size = 96;
-      options.heads = 2;
-      options.kv_heads = 1;
-      options.dtype = DType::kF32;
-      options.byte_vocabulary = true;
-      options.vocab_size = 260;
-      options.seed = seed;
-      write_tiny_gguf(folder.path() / name, options);
+      write_tiny_gguf(folder.path() / name, byte_model_options(seed));
       return folder.path() / name;
     };
     return Pair{load_model(make("target.gguf", 1), {"full", "mxfp4", "int4"}),
