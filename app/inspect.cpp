@@ -132,7 +132,8 @@ void add_tensor_sections(std::string& out, const ModelReport& report, bool each)
   if (report.packed) return;
   Section section(out, "tensors");
   for (const auto& [type, group] : report.types) {
-    section.line(type.c_str(), "{:>5}  {:>10}", group.count, bytes_text(group.bytes));
+    section.line(type.c_str(), "{:>5}  {:>10}  {:.2f} bits per weight", group.count, bytes_text(group.bytes),
+                 group.bits_per_weight());
   }
   if (!each) return;
   size_t longest = 0;
@@ -304,7 +305,8 @@ void print_json(const ModelReport& report, const MachineReport& machine, bool te
   object["model"] = model_json(report);
   object["dtypes"] = ordered_json::object();
   for (const auto& [type, group] : report.types) {
-    object["dtypes"][type] = {{"tensors", group.count}, {"bytes", group.bytes}};
+    object["dtypes"][type] = {
+        {"tensors", group.count}, {"bytes", group.bytes}, {"bits_per_weight", group.bits_per_weight()}};
   }
   if (report.packed) object["packed"] = packed_json(*report.packed);
   object["tokenizer"] = vocabulary_json(report.vocabulary);

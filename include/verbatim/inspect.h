@@ -22,6 +22,11 @@ struct TensorReport {
 struct TensorGroup {
   int64_t count = 0;  ///< their number
   int64_t bytes = 0;  ///< their size in the files
+  int64_t weights = 0;
+
+  double bits_per_weight() const {
+    return weights > 0 ? 8.0 * static_cast<double>(bytes) / static_cast<double>(weights) : 0.0;
+  }
 };
 
 /// A plane of a packed file: a run of bytes with a checksum of its own.

@@ -11,6 +11,7 @@
 #include "checkpoint/hf_config.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/mxfp4_experts.h"
+#include "checkpoint/quantized_tensors.h"
 #include "checkpoint/safetensors.h"
 
 namespace verbatim {
@@ -69,6 +70,10 @@ Checkpoint open_folder(const fs::path& folder) {
   checkpoint.tensors = std::move(model.tensors);
   checkpoint.files = std::move(model.files);
   if (checkpoint.config.architecture == Architecture::kGptOss) split_mxfp4_experts(checkpoint);
+  if (const std::optional<QuantizationConfig> quantization = read_quantization(folder)) {
+    join_quantized_tensors(checkpoint, *quantization);
+  }
+  refuse_unexplained_types(checkpoint);
   return checkpoint;
 }
 

@@ -14,11 +14,13 @@
 #include "base/float16.h"
 #include "base/memory_map.h"
 #include "checkpoint/model_config.h"
+#include "formats/format.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim {
 
 struct KQuantBlock;  // formats/packed_matrix.h
+struct ScaledCodes;  // checkpoint/scaled_codes.h
 
 /// Element types of stored tensors. Those from kQ4_0 to kMXFP4 are of GGUF files only and have their elements
 /// in blocks (gguf_blocks.h).
@@ -47,6 +49,15 @@ enum class DType {
   // Of safetensors files only:
   kU8,          ///< bytes, which are no weights by themselves
   kMXFP4Apart,  ///< MXFP4 whose scales are apart: pairs of codes, the first in the lower half of a byte
+  kF8E4M3,      ///< like the following with scales apart (scaled_codes.h), except before they are joined
+  kF8E5M2,
+  kGptq4,
+  kGptq8,
+  kAwq4,
+  kPacked4,
+  kPacked8,
+  kI32,  ///< integers, which are no weights by themselves
+  kI64,
 };
 /// The number of the types up to kMXFP4, which GGUF files know.
 inline constexpr int kDTypeCount = 21;
@@ -65,13 +76,25 @@ struct TensorView {
   std::span<const std::byte> data;  ///< exactly the tensor's bytes; may be unaligned
   /// For kMXFP4Apart: the scales, a byte for every 32 elements of a row, row after row.
   std::span<const std::byte> scales = {};
+  /// For matrices of quantized safetensors: the codes, of which `data` has the bytes, and their scales.
+  std::shared_ptr<const ScaledCodes> scaled = nullptr;
 
   /// The number of elements in a row (the last dimension).
   int64_t columns() const { return shape.empty() ? 1 : shape.back(); }
   int64_t rows() const;
+  /// The bytes of the tensor in its file, scales apart (scaled_codes.h) included.
+  int64_t stored_size() const;
   /// Converts row r to float: exactly, or for block types with the arithmetic that defines the type
   /// (gguf_blocks.h). `out` has columns() elements.
   void read_row(int64_t r, std::span<float> out) const;
+  /// Whether the elements are BF16 numbers, stored as such or for certain products of that type.
+  bool is_bf16() const;
+  /// For a matrix with scales apart whose codes no format keeps: the type of 16 bits that loses least, kF16
+  /// or kBF16. Nothing for others.
+  std::optional<DType> nearest_type() const;
+  /// The format of four bits, kInt4 or kInt4Asymmetric, that holds the codes and scales of a matrix exactly;
+  /// nothing for others.
+  std::optional<Format> int4_format() const;
   /// Whether every element is a code of eight bits times an F16 scale that 32 elements share: whether
   /// read_codes() may be called.
   bool has_codes() const;

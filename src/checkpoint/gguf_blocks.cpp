@@ -218,6 +218,15 @@ const BlockType* block_type(DType dtype) {
     case DType::kBF16:
     case DType::kU8:
     case DType::kMXFP4Apart:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+    case DType::kGptq4:
+    case DType::kGptq8:
+    case DType::kAwq4:
+    case DType::kPacked4:
+    case DType::kPacked8:
+    case DType::kI32:
+    case DType::kI64:
       return nullptr;
     case DType::kQ4_0:
       return &kQ4_0;

@@ -108,11 +108,8 @@ void refuse_unsupported(const JsonFields& fields, Architecture architecture) {
   }
   if (fields.boolean("mlp_bias").value_or(false)) bad_input("{}: mlp_bias true is not supported", where);
   if (architecture == Architecture::kGptOss) return require_mxfp4(fields);
-  if (fields.find("quantization_config") != nullptr) {
-    bad_input(
-        "{}: quantized checkpoints (quantization_config) are not supported; use the original in F16 or BF16",
-        where);
-  }
+  const json* const quantization = fields.find("quantization_config");
+  if (quantization != nullptr) parse_quantization_config(*quantization, where);
 }
 
 /// The layers for which `chosen(layer)` holds.
@@ -512,6 +509,15 @@ ModelConfig read_hf_config(const fs::path& folder) {
   }
   const auto generation = open_text("generation_config.json");
   return parse_hf_config(config, generation, folder.string());
+}
+
+std::optional<QuantizationConfig> read_quantization(const fs::path& folder) {
+  const std::string where = (folder / "config.json").string();
+  const json object = parse_json(read_input(folder / "config.json", kLongestConfig), kDeepestConfig, where);
+  const JsonFields fields(object, where);
+  const json* const quantization = fields.find("quantization_config");
+  if (quantization == nullptr || parse_architecture(fields) == Architecture::kGptOss) return std::nullopt;
+  return parse_quantization_config(*quantization, where);
 }
 
 TokenizerSource find_tokenizer(const fs::path& folder) {

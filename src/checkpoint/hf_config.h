@@ -7,6 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/model_config.h"
+#include "checkpoint/quantization_config.h"
 
 namespace verbatim {
 
@@ -24,6 +25,10 @@ ModelConfig read_hf_config(const std::filesystem::path& folder);
 /// Reads a config from the contents of these files. `where` is the name of the folder in errors.
 ModelConfig parse_hf_config(std::string_view config_json,
                             std::optional<std::string_view> generation_config_json, const std::string& where);
+
+/// Reads how the weights of a folder in Hugging Face layout are quantized; nothing if its config.json does
+/// not say that they are, or for a gpt-oss, which is made in MXFP4.
+std::optional<QuantizationConfig> read_quantization(const std::filesystem::path& folder);
 
 /// Finds the vocabulary in a folder: tokenizer.model, else tokenizer.json, else vocab.json together with
 /// merges.txt.

@@ -28,6 +28,15 @@ bool is_derived_buffer(std::string_view name) {
   return false;
 }
 
+/// Whether a tensor belongs to a quantized matrix and holds codes, zero points or an order of inputs.
+bool is_quantizer_part(std::string_view name) {
+  for (const std::string_view suffix : {".qweight", ".qzeros", ".g_idx", ".weight_packed", ".weight_shape",
+                                        ".weight_zero_point", ".weight_g_idx"}) {
+    if (name.ends_with(suffix)) return true;
+  }
+  return false;
+}
+
 std::string_view read_header(std::span<const std::byte> bytes, const std::string& where) {
   uint64_t length = 0;
   if (bytes.size() < sizeof(length))
@@ -52,6 +61,12 @@ DType parse_dtype(const json& value, const std::string& name, const std::string&
   if (text == "BF16") return DType::kBF16;
   // Codes and scales of MXFP4.
   if (text == "U8" && (name.ends_with("_blocks") || name.ends_with("_scales"))) return DType::kU8;
+  if (name.ends_with(".weight")) {
+    if (text == "F8_E4M3") return DType::kF8E4M3;
+    if (text == "F8_E5M2") return DType::kF8E5M2;
+  }
+  if (text == "I32" && is_quantizer_part(name)) return DType::kI32;
+  if (text == "I64" && name.ends_with(".weight_shape")) return DType::kI64;
   bad_input(
       "{}: tensor {} has the dtype {}; F32, F16 and BF16 are supported, so convert the model to one of these",
       where, printable(name), printable(text));

@@ -7,15 +7,17 @@
 #include "base/float16.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/gguf_blocks.h"
+#include "checkpoint/scaled_codes.h"
 
 namespace verbatim {
 
 namespace {
 
-constexpr std::array<std::string_view, kDTypeCount + 2> kNames = {
-    "F32",     "F16",   "BF16",   "Q4_0",   "Q4_1",  "Q5_0",    "Q5_1",       "Q8_0",
-    "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",   "Q6_K",  "IQ2_XXS", "IQ2_XS",     "IQ2_S",
-    "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS", "MXFP4", "U8",      "MXFP4_APART"};
+constexpr std::array<std::string_view, kDTypeCount + 11> kNames = {
+    "F32",     "F16",   "BF16",   "Q4_0",   "Q4_1",    "Q5_0",    "Q5_1",        "Q8_0",
+    "Q2_K",    "Q3_K",  "Q4_K",   "Q5_K",   "Q6_K",    "IQ2_XXS", "IQ2_XS",      "IQ2_S",
+    "IQ3_XXS", "IQ3_S", "IQ4_NL", "IQ4_XS", "MXFP4",   "U8",      "MXFP4_APART", "F8_E4M3",
+    "F8_E5M2", "GPTQ4", "GPTQ8",  "AWQ4",   "PACKED4", "PACKED8", "I32",         "I64"};
 
 /// Tensors of safetensors files lie at any address, so elements are copied out.
 template <typename T>
@@ -25,6 +27,12 @@ T load(const std::byte* from) {
   return value;
 }
 
+float to_float(int32_t value) {
+  return static_cast<float>(value);
+}
+float to_float(int64_t value) {
+  return static_cast<float>(value);
+}
 template <typename T>
 void convert_row(const std::byte* from, std::span<float> out) {
   for (size_t i = 0; i < out.size(); ++i) out[i] = to_float(load<T>(from + i * sizeof(T)));
@@ -62,15 +70,36 @@ std::string dtype_name(DType dtype) {
 
 size_t dtype_bytes(DType dtype, size_t elements) {
   if (const BlockType* const block = block_type(dtype)) return elements / block->elements * block->bytes;
-  if (dtype == DType::kU8) return elements;
-  if (dtype == DType::kMXFP4Apart) return elements / 2;
-  return elements * (dtype == DType::kF32 ? 4 : 2);
+  switch (dtype) {
+    case DType::kMXFP4Apart:
+    case DType::kGptq4:
+    case DType::kAwq4:
+    case DType::kPacked4:
+      return elements / 2;
+    case DType::kU8:
+    case DType::kF8E4M3:
+    case DType::kF8E5M2:
+    case DType::kGptq8:
+    case DType::kPacked8:
+      return elements;
+    case DType::kF32:
+    case DType::kI32:
+      return elements * 4;
+    case DType::kI64:
+      return elements * 8;
+    default:
+      return elements * 2;
+  }
 }
 
 int64_t TensorView::rows() const {
   int64_t count = 1;
   for (size_t i = 0; i + 1 < shape.size(); ++i) count *= shape[i];
   return count;
+}
+
+int64_t TensorView::stored_size() const {
+  return std::ssize(data) + (scaled != nullptr ? scaled->side_bytes() : 0);
 }
 
 void TensorView::read_row(int64_t r, std::span<float> out) const {
@@ -80,12 +109,21 @@ void TensorView::read_row(int64_t r, std::span<float> out) const {
          rows(), columns());
   }
   if (out.empty()) return;
+  if (scaled != nullptr) return scaled->read_row(r, out);
   const std::byte* from = data.data() + static_cast<size_t>(r) * bytes;
   if (const BlockType* const block = block_type(dtype)) return convert_blocks(*block, from, out);
   if (dtype == DType::kMXFP4Apart) {
     convert_apart(from, scales.data() + static_cast<size_t>(r) * out.size() / 32, out);
   } else if (dtype == DType::kU8) {
     std::transform(from, from + bytes, out.begin(), [](std::byte b) { return static_cast<float>(b); });
+  } else if (dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2) {
+    const auto value = dtype == DType::kF8E4M3 ? float8_e4m3 : float8_e5m2;
+    std::transform(from, from + bytes, out.begin(),
+                   [&](std::byte b) { return value(static_cast<uint8_t>(b)); });
+  } else if (dtype == DType::kI32) {
+    convert_row<int32_t>(from, out);
+  } else if (dtype == DType::kI64) {
+    convert_row<int64_t>(from, out);
   } else if (dtype == DType::kF32) {
     std::memcpy(out.data(), from, bytes);
   } else if (dtype == DType::kF16) {
@@ -95,7 +133,24 @@ void TensorView::read_row(int64_t r, std::span<float> out) const {
   }
 }
 
+bool TensorView::is_bf16() const {
+  return dtype == DType::kBF16 || (scaled != nullptr && scaled->fits_bfloat16);
+}
+
+std::optional<DType> TensorView::nearest_type() const {
+  if (scaled == nullptr || scaled->codes_fit) return std::nullopt;
+  return scaled->scales.dtype == DType::kF16 && dtype != DType::kF8E4M3 && dtype != DType::kF8E5M2
+             ? DType::kF16
+             : DType::kBF16;
+}
+
+std::optional<Format> TensorView::int4_format() const {
+  if (scaled == nullptr || !scaled->fits_int4) return std::nullopt;
+  return scaled->middle_zeros ? Format::kInt4 : Format::kInt4Asymmetric;
+}
+
 bool TensorView::has_codes() const {
+  if (scaled != nullptr) return scaled->codes_fit;
   const BlockType* const block = block_type(dtype);
   return block != nullptr && block->codes != nullptr;
 }
@@ -106,6 +161,7 @@ void TensorView::read_codes(int64_t r, std::span<int8_t> codes, std::span<Float1
     fail(ErrorKind::kUsage, "a row {} of {} codes was asked of a tensor in {}", r, codes.size(),
          dtype_name(dtype));
   }
+  if (scaled != nullptr) return scaled->read_codes(r, codes, scales);
   const BlockType& type = *block_type(dtype);
   const std::byte* block = data.data() + static_cast<size_t>(r) * dtype_bytes(dtype, count);
   for (size_t i = 0; i < count; i += type.elements, block += type.bytes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "formats/tile_codes.h"
 
@@ -78,6 +79,25 @@ Grid best_grid(std::span<const float> weights, bool asymmetric) {
   return best;
 }
 
+/// The codes of a file for a group, less their zero points; fewer than the group where inputs end.
+std::span<const int8_t> given_codes(const PanelSource& source, int64_t column, int64_t begin) {
+  if (!source.codes_of_int4 || column >= source.column_count || begin >= source.inputs()) return {};
+  const int64_t count = std::min(kScaleGroup, source.inputs() - begin);
+  return source.codes.subspan(static_cast<size_t>(column * source.inputs() + begin),
+                              static_cast<size_t>(count));
+}
+
+/// The grid that has codes of a file as they are; nothing if there is none, as `int4` has none for zero
+/// points other than 8.
+std::optional<Grid> given_grid(std::span<const int8_t> codes, Float16 scale, bool asymmetric) {
+  const auto [lowest, highest] = std::ranges::minmax(codes);
+  Grid grid;
+  grid.scale = scale;
+  if (asymmetric) grid.zero = static_cast<uint8_t>(std::max(0, -int{lowest}));
+  if (lowest + grid.zero < 0 || highest + grid.zero > 15) return std::nullopt;
+  return grid;
+}
+
 size_t scale_count(const PackedMatrix& matrix) {
   return static_cast<size_t>(matrix.columns * scale_groups(matrix));
 }
@@ -100,11 +120,22 @@ void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixSta
     for (int64_t begin = 0; begin < matrix.k; begin += kScaleGroup) {
       const int64_t count = std::min(kScaleGroup, matrix.k - begin);
       for (int64_t j = 0; j < count; ++j) weights[j] = source.at(i, begin + j);
-      const Grid grid = best_grid({weights, static_cast<size_t>(count)}, asymmetric);
+      const std::span<const int8_t> given = given_codes(source, i, begin);
+      std::optional<Grid> kept;
+      if (!given.empty()) {
+        const Float16 scale = source.scales[static_cast<size_t>((i * source.inputs() + begin) / kInnerStep)];
+        kept = given_grid(given, scale, asymmetric);
+      }
+      const Grid grid = kept ? *kept : best_grid({weights, static_cast<size_t>(count)}, asymmetric);
       const int64_t index = scale_index(matrix, column, begin);
       matrix.plane(1).as<Float16>()[index] = grid.scale;
       if (asymmetric) matrix.plane(2).as<uint8_t>()[index] = grid.zero;
-      for (int64_t j = 0; j < count; ++j) put_code(codes, matrix, column, begin + j, grid.code(weights[j]));
+      for (int64_t j = 0; j < count; ++j) {
+        const bool keep = kept && j < std::ssize(given);
+        const uint8_t code =
+            keep ? static_cast<uint8_t>(given[static_cast<size_t>(j)] + grid.zero) : grid.code(weights[j]);
+        put_code(codes, matrix, column, begin + j, code);
+      }
     }
   }
 }

@@ -6,7 +6,8 @@ namespace verbatim {
 
 /// The formats `int4` and `int4-asymmetric`: groups of 128 weights along k share a scale, and each weight is
 /// a 4-bit integer, rounded to nearest. Of a few scales near the full range, the one with the smallest
-/// squared error is taken. The weights of QSpec's schemes (QSpec §4) are stored in `int4`, too.
+/// squared error is taken. Codes and scales of a file that is quantized so (scaled_codes.h) are kept,
+/// however. The weights of QSpec's schemes (QSpec §4) are stored in `int4`, too.
 ///
 /// Planes: 0  codes   [panel][tile][256]          tile_codes.h
 ///         1  scales  F16 [panel][groups][16]

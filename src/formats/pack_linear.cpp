@@ -34,7 +34,9 @@ class PanelReader {
       block_rows_ = options.blocks.read;
       blocks_.resize(weights_.size() / kBlockInputs);
     }
-    if (!wanted(Format::kQ8_0) || !options.codes) return;
+    const bool int4 = wanted(Format::kInt4) || wanted(Format::kInt4Asymmetric);
+    codes_of_int4_ = int4 && options.codes_of_int4;
+    if ((!wanted(Format::kQ8_0) && !codes_of_int4_) || !options.codes) return;
     code_rows_ = options.codes;
     codes_.resize(weights_.size());
     scales_.resize(weights_.size() / kInnerStep);
@@ -64,6 +66,7 @@ class PanelReader {
     source.weights = std::span(weights_).first(used);
     if (sensitivities_) source.sensitivity = std::span(sensitivity_).first(used);
     if (code_rows_) {
+      source.codes_of_int4 = codes_of_int4_;
       source.codes = std::span(codes_).first(used);
       source.scales = std::span(scales_).first(used / kInnerStep);
     }
@@ -79,6 +82,7 @@ class PanelReader {
   std::vector<float> weights_;
   std::vector<float> sensitivity_;
   CodeRows code_rows_;
+  bool codes_of_int4_ = false;
   std::vector<int8_t> codes_;
   std::vector<Float16> scales_;
   std::function<void(int64_t column, std::span<KQuantBlock> blocks)> block_rows_;

@@ -27,6 +27,9 @@ struct PackLinearOptions {
   MatrixRows sensitivities = {};     ///< for `squeeze3` and `squeeze4`: the sensitivities; or empty
   KQuantRows blocks = {};            ///< for `k-quants`: the blocks whose weights the rows are
   CodeRows codes = {};  ///< for `q8_0`: codes whose products with their scales the rows are; or empty
+  /// For `int4` and `int4-asymmetric`: whether the codes are those of a file with as many bits, and 128
+  /// inputs share a scale, so that the formats keep them.
+  bool codes_of_int4 = false;
 };
 
 /// A packed weight.

@@ -47,7 +47,7 @@ struct PackedMatrix {
   Format format = Format::kBf16;
   Element element = Element::kBf16;
   /// Whether the checkpoint has the matrix in this format, so that the store is lossless although the format
-  /// is not: `mxfp4` of a model in MXFP4.
+  /// is not: `mxfp4` of a model in MXFP4, `int4` of one that is quantized so.
   bool own = false;
   int64_t columns = 0;  ///< the number of outputs, padded to a multiple of 16
   int64_t k = 0;        ///< the number of inputs, padded to a multiple of 32
@@ -78,6 +78,7 @@ struct PanelSource {
   std::span<const float> sensitivity;  ///< [column_count][inputs]: the sensitivity of each weight; or empty
   std::span<const int8_t> codes;    ///< for `q8_0`: the weights' own codes, [column_count][inputs]; or empty
   std::span<const Float16> scales;  ///< with codes: their scales, [column_count][inputs / 32]
+  bool codes_of_int4 = false;       ///< whether `int4` and `int4-asymmetric` keep the codes (pack_linear.h)
   std::span<const KQuantBlock> blocks;  ///< for `k-quants`: [column_count][inputs / 256]; or empty
 
   int64_t inputs() const { return static_cast<int64_t>(weights.size()) / column_count; }

@@ -125,6 +125,26 @@ class StackedTensors {
     });
   }
 
+  bool all_bf16() const {
+    return std::ranges::all_of(tensors_, [](const auto& entry) { return entry.second->is_bf16(); });
+  }
+
+  /// The format of four bits that holds all tensors exactly; nothing if there is none.
+  std::optional<Format> int4_format() const {
+    Format format = Format::kInt4;
+    for (const auto& [part, tensor] : tensors_) {
+      const std::optional<Format> own = tensor->int4_format();
+      if (!own) return std::nullopt;
+      if (*own == Format::kInt4Asymmetric) format = *own;
+    }
+    return format;
+  }
+
+  bool all_nearest(DType dtype) const {
+    return std::ranges::all_of(tensors_,
+                               [&](const auto& entry) { return entry.second->nearest_type() == dtype; });
+  }
+
   bool all_are(DType dtype) const {
     return std::all_of(tensors_.begin(), tensors_.end(),
                        [&](const auto& entry) { return entry.second->dtype == dtype; });
@@ -147,17 +167,21 @@ StackedTensors stacked(const Checkpoint& checkpoint, const MatrixSpec& spec) {
 /// tensors.
 std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSpec& spec,
                                    const Checkpoint& checkpoint, const LoadOptions& options) {
-  const bool bf16 = tensors.all_are(DType::kBF16);
+  const bool bf16 = tensors.all_bf16();
   const bool f16 = tensors.all_are(DType::kF16);
   const bool codes = tensors.all_have_codes() && !options.transform;
+  const std::optional<Format> int4 = options.transform ? std::nullopt : tensors.int4_format();
   const bool blocks = !tensors.panel_shapes().empty() && !options.transform;
   const bool mxfp4 = !options.transform && tensors.all_fit_mxfp4();
-  const Format own = bf16     ? Format::kBf16
-                     : f16    ? Format::kF16
-                     : codes  ? Format::kQ8_0
-                     : blocks ? Format::kKQuants
-                     : mxfp4  ? Format::kMxfp4
-                              : Format::kF32;
+  const Format own = bf16                                ? Format::kBf16
+                     : f16                               ? Format::kF16
+                     : int4                              ? *int4
+                     : codes                             ? Format::kQ8_0
+                     : blocks                            ? Format::kKQuants
+                     : mxfp4                             ? Format::kMxfp4
+                     : tensors.all_nearest(DType::kBF16) ? Format::kBf16
+                     : tensors.all_nearest(DType::kF16)  ? Format::kF16
+                                                         : Format::kF32;
   if (options.formats.empty()) return {own};
   std::vector<Format> formats;
   for (const std::optional<Format>& asked : options.formats) {
@@ -493,6 +517,8 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
   pack_options.formats = chosen_formats(tensors, spec, checkpoint, options);
   pack_options.element = tensors.all_are(DType::kF16) ? Element::kF16 : Element::kBf16;
   pack_options.sparse = options.sparse;
+  const std::optional<Format> int4 = options.transform ? std::nullopt : tensors.int4_format();
+  pack_options.codes_of_int4 = int4.has_value();
   if (tensors.all_have_codes() && !options.transform) {
     pack_options.codes = [&](int64_t column, std::span<int8_t> codes, std::span<Float16> scales) {
       tensors.read_codes(column, head, codes, scales);
@@ -522,6 +548,7 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
       pack_options, team);
   for (PackedMatrix& store : result.weight.stores) {
     store.own = store.format == Format::kMxfp4 && !options.transform && tensors.all_fit_mxfp4();
+    if (int4) store.own = store.own || store.format == *int4 || store.format == Format::kInt4Asymmetric;
   }
   if (!result.finite) tensors.find_not_finite(not_finite);
   return std::move(result.weight);

@@ -138,7 +138,7 @@ Names Recipe::draft_model_formats() const {
 WeightSource weight_source(const Checkpoint& checkpoint) {
   // Routers have no formats: they are in F32, and so are they in many files.
   const bool bf16 = std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [&](const auto& named) {
-    return named.second.shape.size() < 2 || named.second.dtype == DType::kBF16 ||
+    return named.second.shape.size() < 2 || named.second.is_bf16() ||
            is_router(checkpoint.config, named.first);
   });
   const bool k_quants =

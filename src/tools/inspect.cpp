@@ -94,10 +94,11 @@ ModelReport inspect_checkpoint(const std::filesystem::path& path) {
   ModelReport report = report_checkpoint(checkpoint);
   for (const auto& [name, tensor] : checkpoint.tensors) {
     const TensorReport& added = report.tensors.emplace_back(
-        TensorReport{name, dtype_name(tensor.dtype), tensor.shape, std::ssize(tensor.data)});
+        TensorReport{name, dtype_name(tensor.dtype), tensor.shape, tensor.stored_size()});
     TensorGroup& group = report.types[added.type];
     ++group.count;
     group.bytes += added.bytes;
+    group.weights += tensor.rows() * tensor.columns();
     report.parameters += tensor.rows() * tensor.columns();
   }
   report.memory = estimate_memory(checkpoint);

@@ -36,11 +36,24 @@ int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights)
     return std::all_of(parts.begin(), parts.end(),
                        [&](const TensorView* part) { return part->dtype == dtype; });
   };
-  if (all_are(DType::kBF16) || all_are(DType::kF16)) return weights * 2;
+  const bool bf16 = std::ranges::all_of(parts, [](const TensorView* part) { return part->is_bf16(); });
+  if (bf16 || all_are(DType::kF16)) return weights * 2;
   if (in_mxfp4(parts)) return mxfp4_bytes(weights);
+  const auto fits_int4 = [](const TensorView* part) { return part->int4_format().has_value(); };
+  if (std::ranges::all_of(parts, fits_int4)) {
+    const auto symmetric = [](const TensorView* part) { return part->int4_format() == Format::kInt4; };
+    constexpr int64_t kGroup = 128;
+    const int64_t k = round_up(parts.front()->columns(), kInnerStep);
+    const int64_t groups = weights / k * ((k + kGroup - 1) / kGroup);
+    return weights / 2 + groups * (std::ranges::all_of(parts, symmetric) ? 2 : 3);
+  }
   const bool codes =
       std::all_of(parts.begin(), parts.end(), [](const TensorView* part) { return part->has_codes(); });
   if (codes) return weights + weights / kInnerStep * 2;
+  for (const DType nearest : {DType::kBF16, DType::kF16}) {
+    const auto agrees = [&](const TensorView* part) { return part->nearest_type() == nearest; };
+    if (std::ranges::all_of(parts, agrees)) return weights * 2;
+  }
   std::vector<ShapedColumns> columns;
   for (const TensorView* const part : parts) columns.push_back({part->rows(), part->block_shape()});
   const std::vector<BlockShape> shapes = panel_shapes(columns);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "checkpoint/bad_input.h"
+#include "support/quantized_folder.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
 #include "verbatim/pack.h"
@@ -42,6 +43,32 @@ TEST(InspectModel, DescribesACheckpointWithItsTensorsAndVocabulary) {
   EXPECT_EQ(report.memory.full, 2 * in_matrices);
   EXPECT_EQ(report.memory.kv_per_token, 4 * report.layers * report.kv_heads * report.head_dim);
   EXPECT_EQ(report.memory.kv_context, report.context * report.memory.kv_per_token);
+}
+
+TEST(InspectModel, SaysHowManyBitsQuantizedWeightsHaveInTheFileAndInMemory) {
+  const test::TemporaryFolder folder;
+  const test::TinyModelOptions options;
+  const int64_t quantized = options.layers * (2 * 128 * 128 + 2 * 64 * 128 + 3 * 128 * 256);
+  const int64_t rest = 2 * 256 * 128;  // embedding and output matrix
+  const auto inspected = [&](const test::Quantizing& how) {
+    test::quantized_folder(how).write(folder.path());
+    return inspect_model(folder.path());
+  };
+  const ModelReport gptq = inspected({.method = "gptq", .bits = 4, .group_size = 64});
+  EXPECT_EQ(gptq.types.at("GPTQ4").weights, quantized);
+  // 4 bits, and for every 64 of them a scale and a zero point; the index has 32 bits for every input.
+  const int64_t inputs = options.layers * (6 * 128 + 256);
+  EXPECT_EQ(gptq.types.at("GPTQ4").bytes, quantized / 2 + quantized / 64 * 5 / 2 + inputs * 4);
+  EXPECT_EQ(gptq.memory.full, quantized * 17 / 16 + 2 * rest);
+  EXPECT_EQ(inspected({.method = "gptq", .bits = 4, .group_size = 128}).memory.full,
+            quantized / 2 + quantized / 128 * 2 + 2 * rest);
+  EXPECT_EQ(inspected({.method = "awq", .bits = 4, .group_size = 128, .symmetric = false}).memory.full,
+            quantized / 2 + quantized / 128 * 3 + 2 * rest);
+  const ModelReport fp8 =
+      inspected({.method = "fp8", .block_rows = 64, .block_columns = 64, .scale_type = "F32"});
+  EXPECT_EQ(fp8.types.at("F8_E4M3").bytes, quantized + quantized / 4096 * 4);
+  EXPECT_NEAR(fp8.types.at("F8_E4M3").bits_per_weight(), 8.01, 0.005);
+  EXPECT_EQ(fp8.memory.full, quantized * 2 + 2 * rest);
 }
 
 TEST(InspectModel, SaysWhatSetsAFamilyApart) {
