@@ -75,8 +75,10 @@ void Decoder::ForwardPass::embed() {
     // norm.
     std::fill(hidden.row(r) + config.hidden_size, hidden.row(r) + hidden_width, 0.0f);
     if (config.learned_positions) {
-      const float* const learned =
-          decoder.weights_.positions.data() + int64_t{row.position} * config.hidden_size;
+      // Sequences end before the last position that was learned. Passes that are timed go beyond it, and so
+      // may those of a draft model whose context is shorter than the target's.
+      const int64_t position = std::min(row.position, config.context - 1);
+      const float* const learned = decoder.weights_.positions.data() + position * config.hidden_size;
       for (int64_t i = 0; i < config.hidden_size; ++i) hidden.row(r)[i] += learned[i];
     }
     if (config.scales.embedding != 1.0f) kernel.scale(hidden.row(r), hidden_width, config.scales.embedding);
@@ -336,9 +338,6 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
     if (row.position < 0 || row.position >= caches[static_cast<size_t>(row.sequence)]->capacity()) {
       bad_input("position {} is outside the cache of {} positions", row.position,
                 caches[static_cast<size_t>(row.sequence)]->capacity());
-    }
-    if (config_.learned_positions && row.position >= config_.context) {
-      bad_input("position {} is beyond the {} that the model has learned", row.position, config_.context);
     }
   }
   const auto count = static_cast<int64_t>(rows.size());

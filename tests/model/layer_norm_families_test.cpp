@@ -10,7 +10,6 @@
 #include "support/layer_norm_families.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
-#include "verbatim/error.h"
 
 namespace verbatim {
 namespace {
@@ -255,21 +254,55 @@ TEST_P(LayerNormFamilies, ComputeWhatTheyAreDefinedToCompute) {
   }
 }
 
-TEST_P(LayerNormFamilies, RefuseAPositionBeyondThoseThatTheyLearned) {
-  test::write_tiny_llama(folder_.path() / "model", tiny(GetParam()));
+// Passes that are timed go beyond, and drafts of a model with a shorter context than the target's.
+TEST_P(LayerNormFamilies, TakeTheLastLearnedPositionForThoseBeyondIt) {
+  const TinyModelOptions options = tiny(GetParam());
+  test::write_tiny_llama(folder_.path() / "model", options);
+  std::vector<NamedTensor> tensors = test::tiny_tensors(options);
+  for (NamedTensor& tensor : tensors) {  // attention adds nothing: the position alone makes a difference
+    const bool output = tensor.name.find("attn.c_proj") != std::string::npos ||
+                        tensor.name.find("out_proj") != std::string::npos ||
+                        tensor.name.find("o_proj") != std::string::npos;
+    if (output) std::fill(tensor.values.begin(), tensor.values.end(), 0.0f);
+  }
+  folder_.write("model/model.safetensors", test::safetensors_file(tensors, options.dtype));
   const Decoder decoder = test::load_decoder(folder_.path() / "model");
   ThreadTeam team(1);
-  DenseCache cache(decoder.cache_shape(), 128);
-  KvCache* const caches[] = {&cache};
-  DecoderWorkspace workspace;
-  const Row last{0, 63, 1};
-  EXPECT_NO_THROW(decoder.forward({&last, 1}, Reading::kFull, caches, 0, workspace, team));
-  const Row beyond{0, 64, 1};
-  if (decoder.config().learned_positions) {
-    EXPECT_THROW(decoder.forward({&beyond, 1}, Reading::kFull, caches, 0, workspace, team), Error);
-  } else {
-    EXPECT_NO_THROW(decoder.forward({&beyond, 1}, Reading::kFull, caches, 0, workspace, team));
+  std::vector<std::vector<float>> logits;
+  for (const int32_t position : {62, 63, 64, 1000}) {
+    DenseCache cache(decoder.cache_shape(), 1024);
+    KvCache* const caches[] = {&cache};
+    DecoderWorkspace workspace;
+    const Row row{0, position, 1};
+    const Matrix<const float> result = decoder.forward({&row, 1}, Reading::kFull, caches, 0, workspace, team);
+    logits.emplace_back(result.row(0), result.row(0) + result.columns);
   }
+  EXPECT_EQ(logits[0] == logits[1], !decoder.config().learned_positions);
+  EXPECT_EQ(logits[2], logits[1]);
+  EXPECT_EQ(logits[3], logits[1]);
+}
+
+// What such a model drafts for itself, in sequences up to the end of its context and beyond it in its costs.
+TEST_P(LayerNormFamilies, SayTheSameWithDraftsAsWithoutThem) {
+  test::write_tiny_llama(folder_.path() / "model", tiny(GetParam()));
+  std::string words = R"({"x": 249)";
+  for (int token = 0; token < 249; ++token) words += fmt::format(R"(, "x{}": {})", token, token);
+  folder_.write("model/vocab.json", words + "}");
+  folder_.write("model/merges.txt", "#version: 0.2\n");
+  const Model model = test::load_model(folder_.path() / "model");
+  EXPECT_EQ(model.context(), 64);
+  const std::vector<int32_t> prompt = {1, 17, 93, 112, 17, 93, 60, 5, 17, 93};
+  GenerateOptions options;
+  options.max_tokens = 100;
+  options.ignore_eos = true;
+  const auto tokens = [&](const char* recipe) {
+    Session session(model, 1000, 2);
+    return session.generate(prompt, options, load_recipe(recipe)).tokens;
+  };
+  const std::vector<int32_t> plain = tokens("plain");
+  EXPECT_EQ(plain.size(), 54u);
+  for (const char* recipe : {"auto", "ml-specqd", "ngram", "early-exit"})
+    EXPECT_EQ(tokens(recipe), plain) << recipe;
 }
 
 TEST(Gpt2Checkpoint, IsTheSameWithAndWithoutThePrefixOfTheBaseModel) {
