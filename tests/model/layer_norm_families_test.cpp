@@ -332,5 +332,30 @@ TEST(Gpt2Checkpoint, IsTheSameWithAndWithoutThePrefixOfTheBaseModel) {
   }
 }
 
+TEST(Starcoder2Checkpoint, WithoutBiasesIsTheOneWhoseBiasesAreZero) {
+  const test::TemporaryFolder folder;
+  ThreadTeam team(2);
+  const TinyModelOptions options = tiny("starcoder2");
+  std::vector<NamedTensor> tensors = test::tiny_tensors(options);
+  const auto of_matrix = [](const NamedTensor& tensor) {
+    return tensor.name.ends_with(".bias") && tensor.name.find("norm") == std::string::npos;
+  };
+  nlohmann::json config = test::layer_norm_config(options);
+  std::vector<std::vector<float>> logits;
+  for (const bool biases : {true, false}) {
+    config["use_bias"] = biases;
+    for (NamedTensor& tensor : tensors) {
+      if (of_matrix(tensor)) std::fill(tensor.values.begin(), tensor.values.end(), 0.0f);
+    }
+    if (!biases) std::erase_if(tensors, of_matrix);
+    folder.write("config.json", config.dump());
+    folder.write("model.safetensors", test::safetensors_file(tensors, options.dtype));
+    const Decoder decoder = test::load_decoder(folder.path());
+    EXPECT_EQ(decoder.config().mlp_bias, biases);
+    logits.push_back(test::all_logits(decoder, some_tokens(), 512, Reading::kFull, team));
+  }
+  EXPECT_EQ(logits[0], logits[1]);
+}
+
 }  // namespace
 }  // namespace verbatim
