@@ -78,6 +78,9 @@ struct TensorView {
   std::span<const std::byte> scales = {};
   /// For matrices of quantized safetensors: the codes, of which `data` has the bytes, and their scales.
   std::shared_ptr<const ScaledCodes> scaled = nullptr;
+  /// Whether the bytes have a row of the file for each column, as matrices of a GPT-2 in safetensors. Such a
+  /// tensor has two dimensions and is in F32, F16 or BF16.
+  bool transposed = false;
 
   /// The number of elements in a row (the last dimension).
   int64_t columns() const { return shape.empty() ? 1 : shape.back(); }
