@@ -110,11 +110,13 @@ void add_model_section(std::string& out, const ModelReport& report) {
   if (report.block_norms != "before")
     section.line("norms", "{}the parts of a layer",
                  report.block_norms == "both" ? "before and after " : "after ");
+  if (report.layer_norm) section.line("norms", "LayerNorms with biases");
   if (!report.scales.empty()) section.line("factors", "{}", scales_text(report.scales));
   if (report.score_cap) section.line("soft cap of scores", "{}", *report.score_cap);
   if (report.logit_cap) section.line("soft cap of logits", "{}", *report.logit_cap);
-  section.line("feed-forward size", "{}{}", report.intermediate_size,
-               report.activation == "silu" ? "" : ", " + report.activation);
+  section.line("feed-forward size", "{}{}{}", report.intermediate_size,
+               report.activation == "silu" ? "" : ", " + report.activation,
+               report.plain_mlp ? ", without a gate" : "");
   if (report.experts > 0) {
     section.line("experts", "{} of size {}, {} for each token{}", report.experts,
                  report.expert_intermediate_size, report.experts_used, except_text(report.dense_layers));
@@ -122,7 +124,11 @@ void add_model_section(std::string& out, const ModelReport& report) {
   section.line("vocabulary", "{}, {}", report.vocab_size,
                report.tied_embeddings ? "embedding and output matrix tied" : "output matrix of its own");
   section.line("context", "{} tokens", report.context);
-  section.line("rotary positions", "{}{}", rope_text(report), except_text(report.unrotated_layers));
+  if (report.learned_positions) {
+    section.line("positions", "learned");
+  } else {
+    section.line("rotary positions", "{}{}", rope_text(report), except_text(report.unrotated_layers));
+  }
   section.line("sliding window", "{}{}",
                report.sliding_window ? fmt::format("{} tokens", *report.sliding_window) : "none",
                except_text(report.windowless_layers));
@@ -231,6 +237,9 @@ ordered_json model_json(const ModelReport& report) {
           {"vocab_size", report.vocab_size},
           {"context", report.context},
           {"activation", report.activation},
+          {"layer_norm", report.layer_norm},
+          {"plain_mlp", report.plain_mlp},
+          {"learned_positions", report.learned_positions},
           {"score_cap", report.score_cap ? ordered_json(*report.score_cap) : ordered_json()},
           {"logit_cap", report.logit_cap ? ordered_json(*report.logit_cap) : ordered_json()},
           {"window_rope_theta", report.window_rope_theta},

@@ -1,9 +1,14 @@
 # The Debian packages, one for each component of cmake/install.cmake. scripts/build-packages builds them.
 
+# Whoever hands packages on puts the address in here at which users reach them; example.org is nobody's.
+set(VERBATIM_MAINTAINER "Verbatim maintainers <verbatim@example.org>" CACHE STRING
+  "The name and address that packages give as their maintainer's")
+
 # Pages of the manual and completions are made from the program's own help; see scripts/describe-program.
 set(pages ${PROJECT_BINARY_DIR}/pages)
 add_custom_target(pages
   COMMAND ${PROJECT_SOURCE_DIR}/scripts/describe-program $<TARGET_FILE:verbatim_program> ${pages}
+          ${VERBATIM_MAINTAINER}
   VERBATIM)
 add_dependencies(pages verbatim_program)
 
@@ -36,7 +41,7 @@ endif()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME verbatim)
 set(CPACK_PACKAGE_VENDOR "Verbatim")
-set(CPACK_PACKAGE_CONTACT "Verbatim maintainers <maintainers@verbatim.invalid>")
+set(CPACK_PACKAGE_CONTACT ${VERBATIM_MAINTAINER})
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
@@ -81,6 +86,7 @@ set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/python/p
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.11), python3 (<< 3.12), python3-numpy")
 file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
+set(CPACK_POST_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/without_ldconfig.cmake)
 # What the static library is linked with. The interface for C needs libverbatim0 alone.
 set(development_depends "libverbatim0 (= ${PROJECT_VERSION})" libc6-dev libfmt-dev libtomlplusplus-dev
   libsentencepiece-dev libpcre2-dev libicu-dev)

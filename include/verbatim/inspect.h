@@ -119,7 +119,11 @@ struct ModelReport {
   /// The factors of the model that are not the usual ones: of "embedding", "residual", "attention", "logits".
   std::map<std::string, float> scales;
   std::string block_norms;  ///< where the norms of a layer's parts are: "before" or "after" them, or "both"
-  std::string activation;   ///< the function on the gate: "silu", "gelu_tanh" or "clamped_silu"
+  bool layer_norm = false;  ///< whether the norms are LayerNorms with biases; otherwise RMS norms
+  bool plain_mlp = false;   ///< whether the feed-forward part has an up matrix alone and no gate
+  /// The function on the gate, or on the up matrix's outputs: "silu", "gelu_tanh", "clamped_silu" or "relu".
+  std::string activation;
+  bool learned_positions = false;  ///< whether positions are learned vectors, added to the embedding
   std::optional<float> score_cap;  ///< the soft cap of the scores of attention
   std::optional<float> logit_cap;  ///< the soft cap of the logits
   float window_rope_theta = 0;     ///< the theta of layers with a window, if they have their own; otherwise 0

@@ -56,7 +56,8 @@ class Model {
  public:
   /// Opens a directory in Hugging Face layout, a .gguf file, or a .vbt file, which is mapped and must not be
   /// changed while the model lives. Throws Error(kBadInput) with one line that says what is wrong, where, and
-  /// what to do, and Error(kUsage) when a recipe runs models of another quantization scheme.
+  /// what to do, and Error(kUsage) when there is no recipe of the name in ModelOptions::recipe or a recipe
+  /// runs models of another quantization scheme.
   static Model load(const std::filesystem::path& path, const ModelOptions& options = {});
 
   /// Whether the model has a vocabulary; one without it takes and gives token ids alone.

@@ -112,9 +112,9 @@ void validate(const Recipe& recipe, const std::string& where = {});
 /// The names of the built-in recipes, in alphabetical order.
 std::vector<std::string> recipe_names();
 
-/// A built-in recipe by name, or the recipe in a file if `name_or_path` ends in ".toml". Throws
-/// Error(kBadInput) when there is none, or the file says something unknown or out of range; the message says
-/// where.
+/// A built-in recipe by name, or the recipe in a file if `name_or_path` ends in ".toml". Throws Error(kUsage)
+/// when no built-in recipe has the name, and Error(kBadInput) when the file cannot be read or says something
+/// unknown or out of range; the message says where.
 Recipe load_recipe(const std::string& name_or_path);
 
 /// A recipe from its TOML text; `where` names it in error messages.

@@ -52,7 +52,7 @@ extern "C" {
 typedef enum verbatim_status {
   VERBATIM_OK = 0,
   VERBATIM_BAD_INPUT = 1,    /**< a file, a prompt or a setting is wrong; the message says what and where */
-  VERBATIM_USAGE = 2,        /**< the caller used the interface wrongly, or an option is out of range */
+  VERBATIM_USAGE = 2,        /**< wrong use: an option is out of range, or no recipe has the name */
   VERBATIM_MACHINE = 3,      /**< the machine lacks something: memory, an instruction set */
   VERBATIM_BAD_ARGUMENT = 4, /**< an argument is NULL, or a handle is closed or of another kind */
   VERBATIM_CANCELLED = 5     /**< the program's own progress callback ended the work */

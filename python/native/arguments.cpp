@@ -123,7 +123,7 @@ std::vector<int32_t> tokens_of(py::handle value, const char* name) {
   return tokens;
 }
 
-std::vector<int32_t> prompt_of(const Model& model, py::handle value, const char* name) {
+std::vector<int32_t> prompt_of(const Model& model, py::handle value, const char* name, bool begins) {
   if (!PyUnicode_Check(value.ptr())) {
     const bool other =
         PyBytes_Check(value.ptr()) || PyDict_Check(value.ptr()) || !PySequence_Check(value.ptr());
@@ -132,7 +132,7 @@ std::vector<int32_t> prompt_of(const Model& model, py::handle value, const char*
   }
   const std::string text = text_of(value, name);
   const Unlocked released;
-  return model.encode(text);
+  return model.encode(text, begins);
 }
 
 }  // namespace verbatim::python

@@ -35,7 +35,9 @@ bool truth_of(pybind11::handle value, const char* name);
 std::vector<std::string> texts_of(pybind11::handle value, const char* name);
 /// A sequence of token ids. Throws TypeError for anything else, Error(kUsage) for ids that no vocabulary has.
 std::vector<int32_t> tokens_of(pybind11::handle value, const char* name);
-/// The tokens of a prompt: those of a text, or a sequence of token ids as it stands.
-std::vector<int32_t> prompt_of(const Model& model, pybind11::handle value, const char* name);
+/// The tokens of a prompt: those of a text, behind the token that begins a sequence if `begins` and the model
+/// wants it, or a sequence of token ids as it stands.
+std::vector<int32_t> prompt_of(const Model& model, pybind11::handle value, const char* name,
+                               bool begins = true);
 
 }  // namespace verbatim::python

@@ -1,3 +1,5 @@
+#include "conversation.h"
+
 #include <pybind11/stl.h>
 
 #include <array>
@@ -5,20 +7,12 @@
 
 #include "arguments.h"
 #include "errors.h"
-#include "model.h"
 
 namespace verbatim::python {
 
 namespace py = pybind11;
 
 namespace {
-
-/// A conversation at one moment. Messages and replies make further ones of it, so that a message whose reply
-/// fails leaves nothing behind.
-struct Talk {
-  std::shared_ptr<LoadedModel> model;
-  Chat chat;
-};
 
 Talk begin(std::shared_ptr<LoadedModel> model, py::handle system, py::handle format) {
   const std::string text = text_of(system, "system");

@@ -98,16 +98,18 @@ std::shared_ptr<LoadedModel> load(py::handle path, const py::dict& arguments) {
   const auto stay_interruptible = [check = SignalCheck()](double) mutable { check(); };
   Model model = Model::load(given.path, options);
   auto engine = std::make_unique<Engine>(model, given.engine);
+  std::optional<Model> draft_model;
   if (drafts) {
     ModelOptions draft_options = options;
     draft_options.drafts = true;
     draft_options.formats.clear();
     draft_options.progress = stay_interruptible;
-    engine->set_draft_model(Model::load(*drafts, draft_options));
+    draft_model = Model::load(*drafts, draft_options);
+    engine->set_draft_model(*draft_model);
   }
   for (const Recipe& recipe : recipes) engine->prepare(recipe, stay_interruptible);
-  return std::make_shared<LoadedModel>(std::move(model), std::move(engine), std::move(recipes),
-                                       given.engine.threads);
+  return std::make_shared<LoadedModel>(std::move(model), std::move(draft_model), std::move(engine),
+                                       std::move(recipes), given.engine.threads);
 }
 
 }  // namespace verbatim::python

@@ -65,9 +65,10 @@ void end_all() {
 
 }  // namespace
 
-LoadedModel::LoadedModel(Model model, std::unique_ptr<Engine> engine, std::vector<Recipe> recipes,
-                         int32_t threads)
+LoadedModel::LoadedModel(Model model, std::optional<Model> draft_model, std::unique_ptr<Engine> engine,
+                         std::vector<Recipe> recipes, int32_t threads)
     : model_(std::move(model)),
+      draft_model_(std::move(draft_model)),
       engine_(std::move(engine)),
       recipes_(std::move(recipes)),
       threads_(threads),
@@ -81,6 +82,11 @@ Model LoadedModel::model() const {
   const std::lock_guard lock(mutex_);
   if (!model_) refuse_use("the model is closed: load it again");
   return *model_;
+}
+
+std::optional<Model> LoadedModel::draft_model() const {
+  const std::lock_guard lock(mutex_);
+  return draft_model_;
 }
 
 std::shared_ptr<Engine> LoadedModel::engine() const {
@@ -110,9 +116,11 @@ std::shared_ptr<Answer> LoadedModel::ask(std::vector<int32_t> prompt, ChosenOpti
 
 void LoadedModel::close() {
   std::optional<Model> model;
+  std::optional<Model> draft_model;
   std::shared_ptr<Engine> engine;
   const std::lock_guard lock(mutex_);
   model.swap(model_);
+  draft_model.swap(draft_model_);
   engine.swap(engine_);
   // Destroying an engine waits for its threads, which a forked process has not.
   if (process_ != getpid() && engine != nullptr) new std::shared_ptr<Engine>(std::move(engine));

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,14 @@ namespace verbatim::python {
 /// released.
 class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
  public:
-  LoadedModel(Model model, std::unique_ptr<Engine> engine, std::vector<Recipe> recipes, int32_t threads);
+  LoadedModel(Model model, std::optional<Model> draft_model, std::unique_ptr<Engine> engine,
+              std::vector<Recipe> recipes, int32_t threads);
   ~LoadedModel();
 
   /// The model. Throws Error(kUsage) once it is closed.
   Model model() const;
+  /// The other model that recipes draft with, if there is one.
+  std::optional<Model> draft_model() const;
   /// The engine. Throws Error(kUsage) once the model is closed, and in a process that was forked after it was
   /// loaded, which has none of the engine's threads.
   std::shared_ptr<Engine> engine() const;
@@ -42,6 +46,7 @@ class LoadedModel : public std::enable_shared_from_this<LoadedModel> {
  private:
   mutable std::mutex mutex_;
   std::optional<Model> model_;
+  std::optional<Model> draft_model_;
   std::shared_ptr<Engine> engine_;
   std::vector<Recipe> recipes_;
   int32_t threads_;

@@ -6,6 +6,7 @@
 #include "model.h"
 #include "options.h"
 #include "results.h"
+#include "session.h"
 #include "waiting.h"
 
 PYBIND11_MODULE(_native, module) {
@@ -17,6 +18,7 @@ PYBIND11_MODULE(_native, module) {
   bind_answers(module);
   bind_models(module);
   bind_conversations(module);
+  bind_sessions(module);
   module.def("version", &verbatim::version);
   module.def("recipe_names", &verbatim::recipe_names);
   module.def("option_names", &option_names);

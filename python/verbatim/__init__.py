@@ -26,6 +26,7 @@ from verbatim._native import (
     use_portable_kernels,
     version,
 )
+from verbatim._session import Session
 from verbatim._streams import AsyncStream, Stream
 
 __version__: str = version()
@@ -42,6 +43,7 @@ __all__ = [
     "Result",
     "Score",
     "ScoredToken",
+    "Session",
     "Stats",
     "Stream",
     "TokenOrigin",
@@ -52,6 +54,7 @@ __all__ = [
 ]
 
 # So that a traceback and help() call them by the name under which they are imported.
-for _class in (EngineStats, Passes, Result, ScoredToken, Stats, TokenOrigin, Model, Score, Conversation, Stream, AsyncStream):
+for _class in (EngineStats, Passes, Result, ScoredToken, Stats, TokenOrigin, Model, Score, Conversation, Session, Stream,
+               AsyncStream):  # fmt: skip
     _class.__module__ = "verbatim"
 del _class

@@ -101,6 +101,16 @@ class Conversation:
         answer = Stream(asked.ask("reply", {"max_tokens": 512, **options}, stream), add)
         return answer if stream else answer.result()
 
+    def _reply_in(self, session, message, on_text, options):
+        """Reply to a message in a native session, for Session.reply()."""
+        before = self._talk
+        asked = before.with_message(message)
+        result = session.reply(asked, {"max_tokens": 512, **options}, on_text)
+        if self._talk is not before:
+            raise _native.UsageError("the conversation went on while this reply was computed: it is no part of it")
+        self._add(asked, message, result.raw, result.tokens, result.finish_reason)
+        return result
+
     def _add(self, asked, message, raw, tokens, finish_reason):
         self._talk = asked.with_reply(raw, tokens, finish_reason)
         self._turns.append({

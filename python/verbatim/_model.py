@@ -4,6 +4,7 @@ import math
 
 from verbatim import _native
 from verbatim._conversation import Conversation, chat_answer
+from verbatim._session import Session
 from verbatim._streams import AsyncStream, Stream, result_of, results_of
 
 # What every function that generates takes as keyword arguments.
@@ -195,6 +196,14 @@ class Model:
             format: "chatml", "llama-3", "llama-2", "mistral" or "plain"; None: the model says.
         """
         return Conversation(self, system, format=format)
+
+    def session(self, *, capacity=0):
+        """Begin a Session: one sequence that can be looked at, cut off, saved and restored.
+
+        Args:
+            capacity: The most tokens that it may reach; 0: the model's context.
+        """
+        return Session(self, capacity=capacity)
 
     def score(self, text, *, top_logprobs=0, reading="full"):
         """Say how likely the model holds a text: a Score.

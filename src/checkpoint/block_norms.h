@@ -18,6 +18,10 @@ struct BlockNormNames {
 inline BlockNormNames block_norm_names(const ModelConfig& config) {
   switch (config.block_norms) {
     case BlockNorms::kBefore:
+      if (config.architecture == Architecture::kGpt2) return {"ln_1", {}, "ln_2", {}};
+      if (config.architecture == Architecture::kOpt) {
+        return {"self_attn_layer_norm", {}, "final_layer_norm", {}};
+      }
       break;
     case BlockNorms::kAfter:
       return {{}, "post_attention_layernorm", {}, "post_feedforward_layernorm"};

@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "checkpoint/block_norms.h"
 #include "checkpoint/expert_names.h"
+#include "checkpoint/tensor_names.h"
 
 namespace verbatim {
 
@@ -64,39 +65,52 @@ void check_experts(Checker& checker, const ModelConfig& config, const std::strin
 void check_feed_forward(Checker& checker, const ModelConfig& config, const std::string& prefix) {
   const int64_t hidden = config.hidden_size;
   const int64_t intermediate = config.intermediate_size;
+  const TensorNames names = tensor_names(config);
+  const std::string up = fmt::format("{}{}{}", prefix, names.mlp, names.up);
+  const std::string down = fmt::format("{}{}{}", prefix, names.mlp, names.down);
   if (config.fused_gate_up) {
     checker.expect(prefix + "mlp.gate_up_proj.weight", {2 * intermediate, hidden});
   } else {
-    checker.expect(prefix + "mlp.gate_proj.weight", {intermediate, hidden});
-    checker.expect(prefix + "mlp.up_proj.weight", {intermediate, hidden});
+    if (!config.plain_mlp) checker.expect(prefix + "mlp.gate_proj.weight", {intermediate, hidden});
+    checker.expect(up + ".weight", {intermediate, hidden});
   }
-  checker.expect(prefix + "mlp.down_proj.weight", {hidden, intermediate});
+  checker.expect(down + ".weight", {hidden, intermediate});
+  if (!config.mlp_bias) return;
+  checker.expect(up + ".bias", {intermediate});
+  checker.expect(down + ".bias", {hidden});
 }
 
 void check_layer(Checker& checker, const ModelConfig& config, int32_t layer) {
-  const std::string prefix = fmt::format("model.layers.{}.", layer);
+  const TensorNames names = tensor_names(config);
+  const std::string prefix = names.layer(layer);
+  const std::string attention = prefix + std::string(names.attention);
   const int64_t hidden = config.hidden_size;
   const int64_t query = int64_t{config.heads} * config.head_dim;
   const int64_t key = int64_t{config.kv_heads} * config.head_dim;
   const BlockNormNames norms = block_norm_names(config);
   for (const std::string_view norm :
        {norms.before_attention, norms.after_attention, norms.before_mlp, norms.after_mlp}) {
-    if (!norm.empty()) checker.expect(fmt::format("{}{}.weight", prefix, norm), {hidden});
+    if (norm.empty()) continue;
+    checker.expect(fmt::format("{}{}.weight", prefix, norm), {hidden});
+    if (config.layer_norm) checker.expect(fmt::format("{}{}.bias", prefix, norm), {hidden});
   }
   if (config.fused_qkv) {
-    checker.expect(prefix + "self_attn.qkv_proj.weight", {query + 2 * key, hidden});
+    const std::string qkv = attention + std::string(names.qkv);
+    checker.expect(qkv + ".weight", {query + 2 * key, hidden});
+    if (config.qkv_bias) checker.expect(qkv + ".bias", {query + 2 * key});
   } else {
-    checker.expect(prefix + "self_attn.q_proj.weight", {query, hidden});
-    checker.expect(prefix + "self_attn.k_proj.weight", {key, hidden});
-    checker.expect(prefix + "self_attn.v_proj.weight", {key, hidden});
+    checker.expect(attention + "q_proj.weight", {query, hidden});
+    checker.expect(attention + "k_proj.weight", {key, hidden});
+    checker.expect(attention + "v_proj.weight", {key, hidden});
   }
-  checker.expect(prefix + "self_attn.o_proj.weight", {hidden, query});
-  if (config.qkv_bias) {
-    checker.expect(prefix + "self_attn.q_proj.bias", {query});
-    checker.expect(prefix + "self_attn.k_proj.bias", {key});
-    checker.expect(prefix + "self_attn.v_proj.bias", {key});
+  const std::string output = attention + std::string(names.output);
+  checker.expect(output + ".weight", {hidden, query});
+  if (config.qkv_bias && !config.fused_qkv) {
+    checker.expect(attention + "q_proj.bias", {query});
+    checker.expect(attention + "k_proj.bias", {key});
+    checker.expect(attention + "v_proj.bias", {key});
   }
-  if (config.output_bias) checker.expect(prefix + "self_attn.o_proj.bias", {hidden});
+  if (config.output_bias) checker.expect(output + ".bias", {hidden});
   if (config.head_sinks) checker.expect(prefix + "self_attn.sinks", {config.heads});
   if (config.head_norm != HeadNorm::kNone) {
     const bool whole = config.head_norm == HeadNorm::kWhole;
@@ -115,11 +129,17 @@ void check_layer(Checker& checker, const ModelConfig& config, int32_t layer) {
 void check_tensors(const Checkpoint& checkpoint) {
   const ModelConfig& config = checkpoint.config;
   Checker checker(checkpoint);
-  checker.expect("model.embed_tokens.weight", {config.vocab_size, config.hidden_size});
+  const TensorNames names = tensor_names(config);
+  const auto weight = [](std::string_view name) { return fmt::format("{}.weight", name); };
+  checker.expect(weight(names.embedding), {config.vocab_size, config.hidden_size});
+  if (config.learned_positions) {
+    checker.expect(weight(names.positions), {names.first_position + config.context, config.hidden_size});
+  }
   for (int32_t layer = 0; layer < config.layers; ++layer) {
     check_layer(checker, config, layer);
   }
-  checker.expect("model.norm.weight", {config.hidden_size});
+  checker.expect(weight(names.final_norm), {config.hidden_size});
+  if (config.layer_norm) checker.expect(fmt::format("{}.bias", names.final_norm), {config.hidden_size});
   if (config.tied_embeddings) {
     checker.allow("lm_head.weight");  // some files repeat the embedding under this name
   } else {

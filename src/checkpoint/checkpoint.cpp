@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "checkpoint/check_tensors.h"
 #include "checkpoint/gguf_model.h"
+#include "checkpoint/gpt2_tensors.h"
 #include "checkpoint/hf_config.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/mxfp4_experts.h"
@@ -68,7 +69,9 @@ Checkpoint open_folder(const fs::path& folder) {
   SafetensorsModel model = open_safetensors(folder);
   checkpoint.tensors = std::move(model.tensors);
   checkpoint.files = std::move(model.files);
-  if (checkpoint.config.architecture == Architecture::kGptOss) split_mxfp4_experts(checkpoint);
+  const Architecture architecture = checkpoint.config.architecture;
+  if (architecture == Architecture::kGptOss) split_mxfp4_experts(checkpoint);
+  if (architecture == Architecture::kGpt2 || architecture == Architecture::kOpt) name_tensors(checkpoint);
   return checkpoint;
 }
 
@@ -98,8 +101,12 @@ const TensorView& Checkpoint::tensor(const std::string& name, std::initializer_l
   }
   const TensorView& view = found->second;
   if (!std::equal(view.shape.begin(), view.shape.end(), shape.begin(), shape.end())) {
+    const auto stored = [&view](std::vector<int64_t> sizes) {
+      if (view.transposed) std::reverse(sizes.begin(), sizes.end());
+      return shape_text(sizes);
+    };
     bad_input("{}: tensor {} has the shape {} but should have {}", path.string(), printable(name),
-              shape_text(view.shape), shape_text({shape.begin(), shape.size()}));
+              stored(view.shape), stored(shape));
   }
   return view;
 }

@@ -65,6 +65,9 @@ struct TensorView {
   std::span<const std::byte> data;  ///< exactly the tensor's bytes; may be unaligned
   /// For kMXFP4Apart: the scales, a byte for every 32 elements of a row, row after row.
   std::span<const std::byte> scales = {};
+  /// Whether the bytes have a row of the file for each column, as matrices of a GPT-2 in safetensors. Such a
+  /// tensor has two dimensions and is in F32, F16 or BF16.
+  bool transposed = false;
 
   /// The number of elements in a row (the last dimension).
   int64_t columns() const { return shape.empty() ? 1 : shape.back(); }

@@ -3,81 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/printable.h"
 #include "checkpoint/block_norms.h"
 #include "checkpoint/gguf_experts.h"
+#include "checkpoint/gguf_fields.h"
+#include "checkpoint/gguf_layer_norm.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/rope_scaling.h"
+#include "checkpoint/tensor_names.h"
 
 namespace verbatim {
 
 namespace {
-
-/// Metadata look-ups under the architecture's prefix, in the widths of ModelConfig.
-class Fields {
- public:
-  Fields(const GgufFile& gguf, std::string prefix, const std::string& where)
-      : gguf_(gguf), prefix_(std::move(prefix)), where_(where) {}
-
-  std::optional<int32_t> integer(const std::string& name) const { return any_integer(asked(name)); }
-
-  int32_t required_integer(const std::string& name) const {
-    const std::optional<int32_t> value = integer(name);
-    if (!value) bad_input("{}: the metadata {} is missing", where_, prefix_ + name);
-    return *value;
-  }
-
-  /// Looks up an integer by its whole name.
-  std::optional<int32_t> any_integer(const std::string& key) const {
-    const std::optional<int64_t> value = gguf_integer(gguf_, key);
-    if (!value) return std::nullopt;
-    using Limits = std::numeric_limits<int32_t>;
-    if (*value < Limits::min() || *value > Limits::max())
-      bad_input("{}: {} is {}, too large", where_, key, *value);
-    return static_cast<int32_t>(*value);
-  }
-
-  std::optional<float> number(const std::string& name) const {
-    const std::optional<double> value = gguf_float(gguf_, asked(name));
-    if (!value) return std::nullopt;
-    // Also false for NaN; converting anything beyond a float's range would be undefined.
-    if (!(std::abs(*value) <= static_cast<double>(std::numeric_limits<float>::max()))) {
-      bad_input("{}: {} should be a finite number", where_, prefix_ + name);
-    }
-    return static_cast<float>(*value);
-  }
-
-  std::optional<bool> boolean(const std::string& name) const { return gguf_bool(gguf_, asked(name)); }
-
-  std::optional<std::string> text(const std::string& name) const { return gguf_string(gguf_, asked(name)); }
-
-  /// Refuses metadata under the prefix that was never asked for and is not among `harmless`: it may change
-  /// what the model is.
-  void refuse_others(std::initializer_list<std::string_view> harmless) const {
-    for (auto it = gguf_.metadata.lower_bound(prefix_); it != gguf_.metadata.end(); ++it) {
-      if (!it->first.starts_with(prefix_)) break;
-      const std::string_view name = std::string_view(it->first).substr(prefix_.size());
-      if (asked_.contains(it->first) || std::find(harmless.begin(), harmless.end(), name) != harmless.end()) {
-        continue;
-      }
-      bad_input("{}: the metadata {} is not known; this variant is not supported", where_,
-                printable(it->first));
-    }
-  }
-
-  const std::string& where() const { return where_; }
-
- private:
-  const std::string& asked(const std::string& name) const { return *asked_.insert(prefix_ + name).first; }
-
-  const GgufFile& gguf_;
-  std::string prefix_;
-  const std::string& where_;
-  mutable std::set<std::string> asked_;  // whole names
-};
 
 struct NamePair {
   std::string_view gguf;
@@ -89,56 +29,64 @@ constexpr const char* kRopeFactors = "rope_freqs.weight";
 constexpr const char* kShortFactors = "rope_factors_short.weight";
 constexpr const char* kLongFactors = "rope_factors_long.weight";
 
-constexpr NamePair kModelNames[] = {
-    {"token_embd.weight", "model.embed_tokens.weight"},
-    {"output_norm.weight", "model.norm.weight"},
-    {"output.weight", "lm_head.weight"},
-    {"output.bias", "lm_head.bias"},
-};
-
 constexpr NamePair kLayerNames[] = {
-    {"attn_q", "self_attn.q_proj"},      {"attn_k", "self_attn.k_proj"},
-    {"attn_v", "self_attn.v_proj"},      {"attn_output", "self_attn.o_proj"},
-    {"ffn_gate", "mlp.gate_proj"},       {"ffn_up", "mlp.up_proj"},
-    {"ffn_down", "mlp.down_proj"},       {"attn_qkv", "self_attn.qkv_proj"},
-    {"attn_q_norm", "self_attn.q_norm"}, {"attn_k_norm", "self_attn.k_norm"},
+    {"attn_q", "self_attn.q_proj"}, {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
+    {"ffn_gate", "mlp.gate_proj"},  {"attn_q_norm", "self_attn.q_norm"}, {"attn_k_norm", "self_attn.k_norm"},
 };
 
 /// The Hugging Face name of a tensor. A name without a counterpart stays recognizable, and is refused later
 /// if it belongs to a layer.
 std::string hugging_face_name(const std::string& name, const ModelConfig& config) {
-  for (const NamePair& pair : kModelNames) {
-    if (name == pair.gguf) return std::string(pair.hugging_face);
+  const TensorNames names = tensor_names(config);
+  const NamePair model_names[] = {{"token_embd", names.embedding},
+                                  {"position_embd", names.positions},
+                                  {"output_norm", names.final_norm},
+                                  {"output", "lm_head"}};
+  const size_t end = name.rfind('.');  // .weight or .bias
+  for (const NamePair& pair : model_names) {
+    if (end == std::string::npos || name.compare(0, end, pair.gguf) != 0) continue;
+    if (!pair.hugging_face.empty()) return std::string(pair.hugging_face) + name.substr(end);
   }
   constexpr std::string_view kLayerPrefix = "blk.";
   if (!name.starts_with(kLayerPrefix)) return name;
   const size_t number_end = name.find('.', kLayerPrefix.size());
   if (number_end == std::string::npos) return name;
-  const std::string layer = name.substr(kLayerPrefix.size(), number_end - kLayerPrefix.size());
+  const std::string number = name.substr(kLayerPrefix.size(), number_end - kLayerPrefix.size());
+  const std::string layer = fmt::format("{}{}.", names.layers, number);
   const std::string rest = name.substr(number_end + 1);
   const size_t kind = rest.rfind('.');  // .weight or .bias
   const BlockNormNames norms = block_norm_names(config);
   const bool gpt_oss = config.architecture == Architecture::kGptOss;
-  if (gpt_oss && rest == "attn_sinks.weight") return fmt::format("model.layers.{}.self_attn.sinks", layer);
+  if (gpt_oss && rest == "attn_sinks.weight") return layer + "self_attn.sinks";
   const NamePair norm_names[] = {{"attn_norm", norms.before_attention},
                                  {"post_attention_norm", gpt_oss ? norms.before_mlp : norms.after_attention},
                                  {"ffn_norm", gpt_oss ? std::string_view() : norms.before_mlp},
                                  {"post_ffw_norm", norms.after_mlp}};
   if (const std::optional<std::string> expert = expert_tensor_name(rest, config)) {
-    return fmt::format("model.layers.{}.{}", layer, *expert);
+    return layer + *expert;
   }
   if (config.fused_gate_up && rest == "ffn_up.weight") {
-    return fmt::format("model.layers.{}.mlp.gate_up_proj.weight", layer);
+    return layer + "mlp.gate_up_proj.weight";
+  }
+  // Those that have other names in some families.
+  const std::tuple<std::string_view, std::string_view, std::string_view> matrices[] = {
+      {"attn_qkv", names.attention, names.qkv},
+      {"attn_output", names.attention, names.output},
+      {"ffn_up", names.mlp, names.up},
+      {"ffn_down", names.mlp, names.down}};
+  for (const auto& [gguf, part, matrix] : matrices) {
+    if (kind == std::string::npos || rest.compare(0, kind, gguf) != 0) continue;
+    return fmt::format("{}{}{}{}", layer, part, matrix, rest.substr(kind));
   }
   for (const std::span<const NamePair> pairs :
        {std::span<const NamePair>(kLayerNames), std::span<const NamePair>(norm_names)}) {
     for (const NamePair& pair : pairs) {
       if (kind == std::string::npos || rest.compare(0, kind, pair.gguf) != 0) continue;
       if (pair.hugging_face.empty()) continue;
-      return fmt::format("model.layers.{}.{}{}", layer, pair.hugging_face, rest.substr(kind));
+      return fmt::format("{}{}{}", layer, pair.hugging_face, rest.substr(kind));
     }
   }
-  return fmt::format("model.layers.{}.{}", layer, rest);
+  return layer + rest;
 }
 
 /// The name of an architecture in GGUF files.
@@ -156,6 +104,7 @@ Architecture parse_architecture(const GgufFile& gguf, const std::string& where) 
   std::string known;
   for (const Architecture architecture : kArchitectures) {
     if (architecture == Architecture::kMistral || architecture == Architecture::kMixtral) continue;
+    if (architecture == Architecture::kOpt) continue;  // is in no GGUF file
     if (*name == gguf_name(architecture)) return architecture;
     known += (known.empty() ? "" : ", ") + gguf_name(architecture);
   }
@@ -165,7 +114,7 @@ Architecture parse_architecture(const GgufFile& gguf, const std::string& where) 
 
 /// Reads the YaRN scaling as llama.cpp does for these architectures, which always rounds the bounds of the
 /// ramp.
-void parse_yarn(const Fields& fields, RopeScaling& scaling) {
+void parse_yarn(const GgufFields& fields, RopeScaling& scaling) {
   const YarnScaling usual;
   if (fields.number("rope.scaling.yarn_log_multiplier").value_or(0.0f) != 0.0f) {
     bad_input("{}: YaRN scaling with a yarn_log_multiplier is not supported", fields.where());
@@ -180,7 +129,7 @@ void parse_yarn(const Fields& fields, RopeScaling& scaling) {
 }
 
 /// Reads the scaling of positions, and sets the context to the scaled one if it is to be extended.
-RopeScaling parse_rope_scaling(const Fields& fields, bool extend, int32_t& context) {
+RopeScaling parse_rope_scaling(const GgufFields& fields, bool extend, int32_t& context) {
   RopeScaling scaling;
   const std::optional<std::string> kind = fields.text("rope.scaling.type");
   const std::optional<float> new_factor = fields.number("rope.scaling.factor");
@@ -205,7 +154,7 @@ RopeScaling parse_rope_scaling(const Fields& fields, bool extend, int32_t& conte
 }
 
 /// The number of elements of a head that are rotated; 0 for all.
-int32_t rotary_elements(const Fields& fields, const ModelConfig& config) {
+int32_t rotary_elements(const GgufFields& fields, const ModelConfig& config) {
   const int32_t rotated = fields.integer("rope.dimension_count").value_or(config.head_dim);
   if (rotated == config.head_dim) return 0;
   const bool partly =
@@ -217,7 +166,7 @@ int32_t rotary_elements(const Fields& fields, const ModelConfig& config) {
   return rotated;
 }
 
-int32_t head_size(const Fields& fields, const ModelConfig& config) {
+int32_t head_size(const GgufFields& fields, const ModelConfig& config) {
   std::optional<int32_t> key = fields.integer("attention.key_length");
   if (!key) {
     if (config.heads < 1 || config.hidden_size % config.heads != 0) {
@@ -240,7 +189,7 @@ int32_t vocabulary_size(const GgufFile& gguf, const std::string& where) {
   return static_cast<int32_t>(rows);
 }
 
-void parse_special_tokens(const Fields& fields, ModelConfig& config) {
+void parse_special_tokens(const GgufFields& fields, ModelConfig& config) {
   const auto possible = [&config](const std::optional<int32_t>& id) {
     return id && *id >= 0 && *id < config.vocab_size;
   };
@@ -269,7 +218,7 @@ std::vector<float> read_rope_factors(const GgufFile& gguf, const char* name, con
 }
 
 /// Reads the LongRoPE scaling of a Phi-3, which has no type: the factors are tensors.
-void parse_long_rope(const GgufFile& gguf, const Fields& fields, ModelConfig& config) {
+void parse_long_rope(const GgufFile& gguf, const GgufFields& fields, ModelConfig& config) {
   LongRope factors = {.short_factors = read_rope_factors(gguf, kShortFactors, config, fields.where()),
                       .long_factors = read_rope_factors(gguf, kLongFactors, config, fields.where())};
   if (factors.short_factors.empty() && factors.long_factors.empty()) return;
@@ -286,7 +235,7 @@ void parse_long_rope(const GgufFile& gguf, const Fields& fields, ModelConfig& co
 }
 
 /// Reads what sets a Gemma 2 or 3 apart as llama.cpp does.
-void parse_gemma(const Fields& fields, ModelConfig& config) {
+void parse_gemma(const GgufFields& fields, ModelConfig& config) {
   const bool third = config.architecture == Architecture::kGemma3;
   config.block_norms = BlockNorms::kBoth;
   config.activation = Activation::kGeluTanh;
@@ -317,7 +266,7 @@ void parse_gemma(const Fields& fields, ModelConfig& config) {
 }
 
 /// Reads the four factors of a Granite as llama.cpp does: each that is absent or 0 has no effect.
-Scales parse_granite_scales(const Fields& fields) {
+Scales parse_granite_scales(const GgufFields& fields) {
   const auto factor = [&fields](const char* key, float usual) {
     const float value = fields.number(key).value_or(0.0f);
     return value == 0.0f ? usual : value;
@@ -330,7 +279,7 @@ Scales parse_granite_scales(const Fields& fields) {
 
 /// Reads what sets a gpt-oss apart as llama.cpp does. The bounds of the ramp of its positions are not
 /// rounded: files do not say so, but its makers did not.
-void parse_gpt_oss(const Fields& fields, ModelConfig& config) {
+void parse_gpt_oss(const GgufFields& fields, ModelConfig& config) {
   config.output_bias = true;
   config.head_sinks = true;
   config.activation = Activation::kClampedSilu;
@@ -350,7 +299,7 @@ void parse_gpt_oss(const Fields& fields, ModelConfig& config) {
 
 /// Reads what a model has of experts as llama.cpp does, which divides the weights of the experts that a row
 /// goes through by their sum in all these families.
-void parse_experts(const Fields& fields, ModelConfig& config) {
+void parse_experts(const GgufFields& fields, ModelConfig& config) {
   const int32_t count = fields.integer("expert_count").value_or(0);
   const bool qwen3 = config.architecture == Architecture::kQwen3Moe;
   const bool gpt_oss = config.architecture == Architecture::kGptOss;
@@ -373,7 +322,7 @@ void parse_experts(const Fields& fields, ModelConfig& config) {
 ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   ModelConfig config;
   config.architecture = parse_architecture(gguf, where);
-  const Fields fields(gguf, gguf_name(config.architecture) + ".", where);
+  const GgufFields fields(gguf, gguf_name(config.architecture) + ".", where);
   config.hidden_size = fields.required_integer("embedding_length");
   config.intermediate_size = fields.required_integer("feed_forward_length");
   config.layers = fields.required_integer("block_count");
@@ -394,11 +343,15 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   const bool qwen3_moe = config.architecture == Architecture::kQwen3Moe;
   if (gemma) parse_gemma(fields, config);
   const bool gpt_oss = config.architecture == Architecture::kGptOss;
-  if (!smollm3 && !granite && !olmo2 && !gemma && !glm4 && !qwen3_moe && !gpt_oss) {
+  const bool gpt2 = config.architecture == Architecture::kGpt2;
+  if (!smollm3 && !granite && !olmo2 && !gemma && !glm4 && !qwen3_moe && !gpt_oss && !gpt2) {
     config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
   }
-  const std::optional<float> epsilon = fields.number("attention.layer_norm_rms_epsilon");
-  if (!epsilon) bad_input("{}: the metadata attention.layer_norm_rms_epsilon is missing", where);
+  const bool layer_norm = gpt2 || config.architecture == Architecture::kStarcoder2;
+  const char* const epsilon_name =
+      layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+  const std::optional<float> epsilon = fields.number(epsilon_name);
+  if (!epsilon) bad_input("{}: the metadata {} is missing", where, epsilon_name);
   config.rms_norm_epsilon = *epsilon;
   config.rope_theta = fields.number("rope.freq_base").value_or(config.rope_theta);
   config.rope_scaling =
@@ -407,9 +360,10 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
     for (int32_t layer = 3; layer < config.layers; layer += 4) config.unrotated_layers.push_back(layer);
   }
   if (gpt_oss) parse_gpt_oss(fields, config);
+  if (layer_norm) parse_gguf_layer_norm(gguf, where, config);
   config.tied_embeddings = !gguf.tensors.contains("output.weight");
-  config.qkv_bias =
-      gguf.tensors.contains("blk.0.attn_q.bias") || config.architecture == Architecture::kQwen2 || gpt_oss;
+  config.qkv_bias = config.qkv_bias || gguf.tensors.contains("blk.0.attn_q.bias") ||
+                    config.architecture == Architecture::kQwen2 || gpt_oss;
   if (granite) {
     config.scales = parse_granite_scales(fields);
     // For Granite, llama.cpp takes this field for a switch of the rotation.

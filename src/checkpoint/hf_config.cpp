@@ -9,6 +9,7 @@
 #include "base/input_file.h"
 #include "base/json_fields.h"
 #include "base/printable.h"
+#include "checkpoint/hf_layer_norm.h"
 #include "checkpoint/hf_rope.h"
 
 namespace verbatim {
@@ -42,6 +43,9 @@ constexpr Family kFamilies[] = {
     {Architecture::kMixtral, "mixtral", "MixtralForCausalLM"},
     {Architecture::kQwen3Moe, "qwen3_moe", "Qwen3MoeForCausalLM"},
     {Architecture::kGptOss, "gpt_oss", "GptOssForCausalLM"},
+    {Architecture::kGpt2, "gpt2", "GPT2LMHeadModel"},
+    {Architecture::kStarcoder2, "starcoder2", "Starcoder2ForCausalLM"},
+    {Architecture::kOpt, "opt", "OPTForCausalLM"},
 };
 
 Architecture parse_architecture(const JsonFields& fields) {
@@ -175,6 +179,9 @@ void parse_sliding_window(const JsonFields& fields, ModelConfig& config) {
     case Architecture::kGranite:
     case Architecture::kOlmo2:
     case Architecture::kGlm4:
+    case Architecture::kGpt2:
+    case Architecture::kStarcoder2:
+    case Architecture::kOpt:
       return;
     case Architecture::kMistral:
     case Architecture::kPhi3:
@@ -424,17 +431,9 @@ void drop_impossible_tokens(ModelConfig& config) {
   std::erase_if(config.eos_tokens, impossible);
 }
 
-}  // namespace
-
-ModelConfig parse_hf_config(std::string_view config_json,
-                            std::optional<std::string_view> generation_config_json,
-                            const std::string& where) {
-  const std::string file = where + "/config.json";
-  const json object = parse_json(config_json, kDeepestConfig, file);
-  const JsonFields fields(object, file);
-
-  ModelConfig config;
-  config.architecture = parse_architecture(fields);
+/// Reads the sizes and settings of a model of a family with RMS norms. Its architecture must be set.
+void parse_rms_norm_family(const JsonFields& fields, ModelConfig& config) {
+  const std::string& file = fields.where();
   refuse_unsupported(fields, config.architecture);
   config.hidden_size = fields.required_integer("hidden_size");
   config.intermediate_size = fields.required_integer("intermediate_size");
@@ -486,6 +485,24 @@ ModelConfig parse_hf_config(std::string_view config_json,
   }
   parse_rope(fields, config);
   parse_sliding_window(fields, config);
+}
+
+}  // namespace
+
+ModelConfig parse_hf_config(std::string_view config_json,
+                            std::optional<std::string_view> generation_config_json,
+                            const std::string& where) {
+  const std::string file = where + "/config.json";
+  const json object = parse_json(config_json, kDeepestConfig, file);
+  const JsonFields fields(object, file);
+
+  ModelConfig config;
+  config.architecture = parse_architecture(fields);
+  if (is_layer_norm_family(config.architecture)) {
+    parse_layer_norm_family(fields, config);
+  } else {
+    parse_rms_norm_family(fields, config);
+  }
   parse_special_tokens(fields, config);
   config.origin = parse_origin(fields);
 

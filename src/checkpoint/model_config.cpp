@@ -114,6 +114,29 @@ void check_experts(const ModelConfig& config, const std::string& where) {
   }
 }
 
+/// Checks what goes with LayerNorms, a feed-forward part without a gate and learned positions.
+void check_plain_parts(const ModelConfig& config, const std::string& where) {
+  if (config.layer_norm && (config.block_norms != BlockNorms::kBefore ||
+                            config.head_norm != HeadNorm::kNone || config.norms_less_one)) {
+    bad_input("{}: LayerNorms are supported before the parts of a layer alone", where);
+  }
+  if (config.layer_norm && config.quantization == QuantizationScheme::kQuarot) {
+    bad_input("{}: the scheme quarot does not know LayerNorms", where);
+  }
+  if (config.plain_mlp && (config.experts.count > 0 || config.fused_gate_up)) {
+    bad_input("{}: a feed-forward part without a gate has neither experts nor a matrix of gate and up",
+              where);
+  }
+  const bool plain = config.activation == Activation::kGeluTanh || config.activation == Activation::kRelu;
+  const bool gated = config.activation != Activation::kRelu;
+  if (config.plain_mlp ? !plain : !gated) {
+    bad_input("{}: the activation {} {} a gate is not supported", where, activation_name(config.activation),
+              config.plain_mlp ? "without" : "on");
+  }
+  // Each position is a vector with a name.
+  if (config.learned_positions) check_range("number of learned positions", config.context, 1, 1 << 17, where);
+}
+
 }  // namespace
 
 bool has_experts(const ModelConfig& config, int64_t layer) {
@@ -152,11 +175,12 @@ void validate(const ModelConfig& config, const std::string& where) {
     bad_input("{}: the number {} of rotated elements of a head is odd, but RoPE rotates pairs", where,
               config.rotary_dim);
   }
-  check_positive("RMS norm epsilon", config.rms_norm_epsilon, where);
+  check_positive("epsilon of the norms", config.rms_norm_epsilon, where);
   check_experts(config, where);
   if (config.activation == Activation::kClampedSilu) {
     check_positive("limit of the activation", config.activation_limit, where);
   }
+  check_plain_parts(config, where);
   check_rope(config, where);
   check_positive("factor on the embedding", config.scales.embedding, where);
   check_positive("factor on what layers add", config.scales.residual, where);
@@ -203,6 +227,12 @@ std::string architecture_name(Architecture architecture) {
       return "qwen3_moe";
     case Architecture::kGptOss:
       return "gpt_oss";
+    case Architecture::kGpt2:
+      return "gpt2";
+    case Architecture::kStarcoder2:
+      return "starcoder2";
+    case Architecture::kOpt:
+      return "opt";
   }
   return "unknown";
 }
@@ -239,6 +269,8 @@ std::string_view activation_name(Activation activation) {
       return "gelu_tanh";
     case Activation::kClampedSilu:
       return "clamped_silu";
+    case Activation::kRelu:
+      return "relu";
   }
   return "unknown";
 }

@@ -24,7 +24,10 @@ enum class Architecture {
   kGlm4,
   kMixtral,
   kQwen3Moe,
-  kGptOss
+  kGptOss,
+  kGpt2,
+  kStarcoder2,
+  kOpt
 };
 
 /// The origin of a model's weights, which decides how measurements with the model must be read.
@@ -86,20 +89,21 @@ struct RopeScaling {
   friend bool operator==(const RopeScaling&, const RopeScaling&) = default;
 };
 
-/// The place of the RMS norms of a layer's two parts, attention and the feed-forward part.
+/// The place of the norms of a layer's two parts, attention and the feed-forward part.
 enum class BlockNorms {
   kBefore,  ///< on what a part reads of the residual stream
   kAfter,   ///< on what a part adds to it
   kBoth,
 };
 
-/// The function on the gate of the feed-forward part.
+/// The function on the gate of the feed-forward part, or on the up matrix's outputs where there is no gate.
 enum class Activation {
   kSilu,      ///< x / (1 + e^-x)
   kGeluTanh,  ///< GELU as its makers approximate it: x / (1 + e^(-2 √(2/π) (x + 0.044715 x³)))
   /// The activation of gpt-oss: x / (1 + e^(-1.702 x)) of x up to a limit, and it multiplies 1 + up, with up
   /// kept within that limit on both sides.
   kClampedSilu,
+  kRelu,  ///< x, or 0 below 0; where there is no gate alone
 };
 
 /// Soft caps: cap · tanh(x / cap) in place of x. 0: none.
@@ -173,10 +177,18 @@ struct ModelConfig {
   bool head_sinks = false;
   HeadNorm head_norm = HeadNorm::kNone;
   BlockNorms block_norms = BlockNorms::kBefore;
+  /// Whether the norms are LayerNorms, which take the mean away, divide by the standard deviation and have
+  /// biases, and not RMS norms. Their epsilon is rms_norm_epsilon, too.
+  bool layer_norm = false;
   /// Whether the checkpoint stores 1 less than the weights of all norms.
   bool norms_less_one = false;
   Activation activation = Activation::kSilu;
   float activation_limit = 0.0f;  ///< for kClampedSilu: the limit
+  /// Whether the feed-forward part has an up matrix alone, whose outputs the activation takes, and no gate.
+  bool plain_mlp = false;
+  bool mlp_bias = false;  ///< whether the matrices of the feed-forward part have biases
+  /// Whether a learned vector for each position of the context is added to the rows of the embedding.
+  bool learned_positions = false;
   Experts experts;
   /// The layers, ascending, that have no experts although other layers do.
   std::vector<int32_t> dense_layers;
@@ -208,9 +220,11 @@ inline constexpr Architecture kArchitectures[] = {
     Architecture::kLlama,    Architecture::kMistral, Architecture::kQwen2, Architecture::kQwen3,
     Architecture::kSmolLm3,  Architecture::kGranite, Architecture::kOlmo2, Architecture::kPhi3,
     Architecture::kGemma2,   Architecture::kGemma3,  Architecture::kGlm4,  Architecture::kMixtral,
-    Architecture::kQwen3Moe, Architecture::kGptOss};
+    Architecture::kQwen3Moe, Architecture::kGptOss,  Architecture::kGpt2,  Architecture::kStarcoder2,
+    Architecture::kOpt};
 /// The name of an architecture, as model_type states it: "llama", "mistral", "qwen2", "qwen3", "smollm3",
-/// "granite", "olmo2", "phi3", "gemma2", "gemma3_text", "glm4", "mixtral", "qwen3_moe" or "gpt_oss".
+/// "granite", "olmo2", "phi3", "gemma2", "gemma3_text", "glm4", "mixtral", "qwen3_moe", "gpt_oss", "gpt2",
+/// "starcoder2" or "opt".
 std::string architecture_name(Architecture architecture);
 
 /// Whether files in Hugging Face layout have `rope_interleaved` matrices.
@@ -230,8 +244,8 @@ std::string_view block_norms_name(BlockNorms norms);
 
 /// All activations.
 inline constexpr Activation kActivations[] = {Activation::kSilu, Activation::kGeluTanh,
-                                              Activation::kClampedSilu};
-/// "silu", "gelu_tanh" or "clamped_silu".
+                                              Activation::kClampedSilu, Activation::kRelu};
+/// "silu", "gelu_tanh", "clamped_silu" or "relu".
 std::string_view activation_name(Activation activation);
 
 /// All origins.

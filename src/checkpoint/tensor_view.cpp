@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "base/error.h"
 #include "base/float16.h"
@@ -28,6 +29,19 @@ T load(const std::byte* from) {
 template <typename T>
 void convert_row(const std::byte* from, std::span<float> out) {
   for (size_t i = 0; i < out.size(); ++i) out[i] = to_float(load<T>(from + i * sizeof(T)));
+}
+
+/// Converts a column of a file's matrix with `width` columns.
+template <typename T>
+void convert_column(const std::byte* from, size_t width, std::span<float> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    const T value = load<T>(from + i * width * sizeof(T));
+    if constexpr (std::is_same_v<T, float>) {
+      out[i] = value;
+    } else {
+      out[i] = to_float(value);
+    }
+  }
 }
 
 /// Converts a row of whole blocks.
@@ -80,6 +94,13 @@ void TensorView::read_row(int64_t r, std::span<float> out) const {
          rows(), columns());
   }
   if (out.empty()) return;
+  if (transposed) {
+    const auto width = static_cast<size_t>(rows());
+    const std::byte* const first = data.data() + dtype_bytes(dtype, static_cast<size_t>(r));
+    if (dtype == DType::kF32) return convert_column<float>(first, width, out);
+    if (dtype == DType::kF16) return convert_column<Float16>(first, width, out);
+    return convert_column<BFloat16>(first, width, out);
+  }
   const std::byte* from = data.data() + static_cast<size_t>(r) * bytes;
   if (const BlockType* const block = block_type(dtype)) return convert_blocks(*block, from, out);
   if (dtype == DType::kMXFP4Apart) {

@@ -83,9 +83,9 @@ void visit_config(Config& config, Visit&& visit) {
   auto& [architecture, hidden_size, intermediate_size, layers, heads, kv_heads, head_dim, vocab_size, context,
          rms_norm_epsilon, rope_theta, window_rope_theta, rope_scaling, rotary_dim, rope_frequency_factors,
          rope_interleaved, fused_qkv, fused_gate_up, sliding_window, windowless_layers, unrotated_layers,
-         tied_embeddings, qkv_bias, output_bias, head_sinks, head_norm, block_norms, norms_less_one,
-         activation, activation_limit, experts, dense_layers, scales, soft_caps, bos_token, eos_tokens,
-         origin, quantization] = config;
+         tied_embeddings, qkv_bias, output_bias, head_sinks, head_norm, block_norms, layer_norm,
+         norms_less_one, activation, activation_limit, plain_mlp, mlp_bias, learned_positions, experts,
+         dense_layers, scales, soft_caps, bos_token, eos_tokens, origin, quantization] = config;
   visit("architecture", architecture);
   visit("hidden_size", hidden_size);
   visit("intermediate_size", intermediate_size);
@@ -113,9 +113,13 @@ void visit_config(Config& config, Visit&& visit) {
   visit.unless_usual("head_sinks", head_sinks, false);
   visit("head_norm", head_norm);
   visit("block_norms", block_norms);
+  visit.unless_usual("layer_norm", layer_norm, false);
   visit.unless_usual("norms_less_one", norms_less_one, false);
   visit("activation", activation);
   visit.unless_usual("activation_limit", activation_limit, 0.0f);
+  visit.unless_usual("plain_mlp", plain_mlp, false);
+  visit.unless_usual("mlp_bias", mlp_bias, false);
+  visit.unless_usual("learned_positions", learned_positions, false);
   visit.unless_usual("experts", experts, {});
   visit.unless_usual("dense_layers", dense_layers, {});
   visit("scales", scales);

@@ -171,12 +171,13 @@ std::string pass_costs_key(const Evaluator& evaluator, const PassKind& kind) {
   const LinearWeight& head = kind.head != nullptr ? *kind.head : evaluator.decoder().weights().head;
   return fmt::format(
       "verbatim {}; {}; {}; {} threads; {} wide, {} deep, {} layers, {}/{} heads of {}, {} tokens; {}, "
-      "layers in {}, {}{}, scheme {}",
+      "layers in {}, {}{}{}, scheme {}",
       version(), cpu_features().model_name, kernels().name, evaluator.threads(), config.hidden_size,
       config.intermediate_size, kind.layers > 0 ? kind.layers : config.layers, config.heads, config.kv_heads,
       config.head_dim, head.columns, reading_name(head.resolve(kind.reading)),
       layer_readings(evaluator.decoder().weights().layers.front(), kind.reading),
-      activation_name(config.activation), experts_text(config), scheme_name(config.quantization));
+      activation_name(config.activation), config.plain_mlp ? " without a gate" : "", experts_text(config),
+      scheme_name(config.quantization));
 }
 
 PassCosts pass_costs(Evaluator& evaluator, const PassKind& kind,

@@ -47,6 +47,10 @@ ReadWeights read_weights(const DecoderWeights& weights, Reading reading) {
       read.add("vector", *vector);
     }
     if (layer.output_bias.size() > 0) read.add("output bias", layer.output_bias);
+    for (const Buffer<float>* const vector :
+         {&layer.attention_norm_bias, &layer.mlp_norm_bias, &layer.gate_up_bias, &layer.down_bias}) {
+      if (vector->size() > 0) read.add("bias", *vector);
+    }
     if (layer.head_sinks.size() > 0) read.add("sinks", layer.head_sinks);
     if (layer.router.size() > 0) read.add("router", layer.router);
     if (layer.router_bias.size() > 0) read.add("router bias", layer.router_bias);
@@ -56,6 +60,8 @@ ReadWeights read_weights(const DecoderWeights& weights, Reading reading) {
     }
   }
   read.add("final norm", weights.final_norm);
+  if (weights.final_norm_bias.size() > 0) read.add("bias of the final norm", weights.final_norm_bias);
+  if (weights.positions.size() > 0) read.add("positions", weights.positions);
   read.add("head order", weights.head_order);
   read.add("embedding", weights.embedding.data);
   return read;

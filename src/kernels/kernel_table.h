@@ -324,10 +324,16 @@ struct KernelTable {
   void (*quantize_two_bytes)(const float* x, int64_t n, const TwoByteRow& out);
   /// out = x / sqrt(Σ x² / length + epsilon) · weight; x is zero from `length` to n.
   void (*rms_norm)(const float* x, const float* weight, int64_t n, int64_t length, float epsilon, float* out);
+  /// out = (x - mean) / sqrt(variance + epsilon) · weight + bias, with the mean and the variance of `length`
+  /// numbers; x, weight and bias are zero from `length` to n.
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, int64_t n, int64_t length,
+                     float epsilon, float* out);
   /// out = gate / (1 + e^-gate) · up
   void (*silu_gate)(const float* gate, const float* up, int64_t n, float* out);
   /// out = gate / (1 + e^(-2 √(2/π) (gate + 0.044715 gate³))) · up: GELU in its approximation by tanh.
   void (*gelu_gate)(const float* gate, const float* up, int64_t n, float* out);
+  /// out = x / (1 + e^(-2 √(2/π) (x + 0.044715 x³))): the same without a gate.
+  void (*gelu)(const float* x, int64_t n, float* out);
   /// x = cap · tanh(x · scale / cap); scale and cap are positive.
   void (*soft_cap)(float* x, int64_t n, float scale, float cap);
   /// x += y

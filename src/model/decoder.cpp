@@ -29,6 +29,10 @@ void clamp_gate_up(float* gate_up, int64_t inner, float limit) {
   }
 }
 
+void relu(const float* x, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] < 0.0f ? 0.0f : x[i];
+}
+
 }  // namespace
 
 /// Puts the inputs of a matrix into its order: see packed_inputs().
@@ -70,18 +74,33 @@ void Decoder::ForwardPass::embed() {
     // The padding behind the row must be zero: numbers that an earlier pass left there would enter the
     // norm.
     std::fill(hidden.row(r) + config.hidden_size, hidden.row(r) + hidden_width, 0.0f);
+    if (config.learned_positions) {
+      // Sequences end before the last position that was learned. Passes that are timed go beyond it, and so
+      // may those of a draft model whose context is shorter than the target's.
+      const int64_t position = std::min(row.position, config.context - 1);
+      const float* const learned = decoder.weights_.positions.data() + position * config.hidden_size;
+      for (int64_t i = 0; i < config.hidden_size; ++i) hidden.row(r)[i] += learned[i];
+    }
     if (config.scales.embedding != 1.0f) kernel.scale(hidden.row(r), hidden_width, config.scales.embedding);
     work.positions[static_cast<size_t>(r)] = row.position;
   });
 }
 
+void Decoder::ForwardPass::norm_row(int64_t r, const Buffer<float>& norm, const Buffer<float>& bias,
+                                    float* out) const {
+  const float epsilon = config.rms_norm_epsilon;
+  if (config.layer_norm) {
+    kernel.layer_norm(hidden.row(r), norm.data(), bias.data(), hidden_width, config.hidden_size, epsilon,
+                      out);
+  } else {
+    kernel.rms_norm(hidden.row(r), norm.data(), hidden_width, config.hidden_size, epsilon, out);
+  }
+}
+
 /// Returns the input of a part of a layer: the residual stream, normed if there is a norm.
-Matrix<const float> Decoder::ForwardPass::read_stream(const Buffer<float>& norm) {
+Matrix<const float> Decoder::ForwardPass::read_stream(const Buffer<float>& norm, const Buffer<float>& bias) {
   if (norm.size() == 0) return hidden;
-  each_row([&](int64_t r) {
-    kernel.rms_norm(hidden.row(r), norm.data(), hidden_width, config.hidden_size, config.rms_norm_epsilon,
-                    normed.row(r));
-  });
+  each_row([&](int64_t r) { norm_row(r, norm, bias, normed.row(r)); });
   return normed;
 }
 
@@ -100,7 +119,8 @@ void Decoder::ForwardPass::add_to_stream(Matrix<float> y, const Buffer<float>& n
 
 void Decoder::ForwardPass::layer(int64_t index) {
   const LayerWeights& weights = decoder.weights_.layers[static_cast<size_t>(index)];
-  place_heads(weights, index, multiply(weights.qkv, weights.qkv_order, read_stream(weights.attention_norm)));
+  const Matrix<const float> attending = read_stream(weights.attention_norm, weights.attention_norm_bias);
+  place_heads(weights, index, multiply(weights.qkv, weights.qkv_order, attending));
   const Matrix<float> heads(work.gathered.data(), count, round_up<int64_t>(query_columns, kInnerStep));
   clear_padding(heads, query_columns);
   settle_caches(index);
@@ -111,10 +131,9 @@ void Decoder::ForwardPass::layer(int64_t index) {
   add_bias(attended, weights.output_bias);
   add_to_stream(attended, weights.attention_end_norm);
 
-  const Matrix<const float> x = read_stream(weights.mlp_norm);
-  static const Buffer<float> kNoBias;
-  const FeedForward part{weights.gate_up, weights.gate_up_order, kNoBias,
-                         weights.down,    weights.down_order,    kNoBias};
+  const Matrix<const float> x = read_stream(weights.mlp_norm, weights.mlp_norm_bias);
+  const FeedForward part{weights.gate_up, weights.gate_up_order, weights.gate_up_bias,
+                         weights.down,    weights.down_order,    weights.down_bias};
   add_to_stream(weights.experts.empty() ? feed_forward(part, x) : experts(index, x), weights.mlp_end_norm);
 }
 
@@ -124,7 +143,7 @@ void Decoder::ForwardPass::add_bias(Matrix<float> y, const Buffer<float>& bias) 
 }
 
 Matrix<float> Decoder::ForwardPass::feed_forward(const FeedForward& part, Matrix<const float> x) {
-  const int64_t inner = part.gate_up.columns / 2;
+  const int64_t inner = part.gate_up.columns / (config.plain_mlp ? 1 : 2);
   const Matrix<float> both = multiply(part.gate_up, part.gate_up_order, x);
   add_bias(both, part.gate_up_bias);
   const Matrix<float> activated(work.gathered.data(), x.rows, round_up<int64_t>(inner, kInnerStep));
@@ -139,6 +158,10 @@ Matrix<float> Decoder::ForwardPass::feed_forward(const FeedForward& part, Matrix
 /// Gate and up lie side by side, so the last step may read beyond one into the other; numbers that it writes
 /// beyond the end are cleared with the padding.
 void Decoder::ForwardPass::activate(float* gate_up, int64_t inner, float* out) const {
+  if (config.plain_mlp) {
+    const auto activation = config.activation == Activation::kGeluTanh ? kernel.gelu : relu;
+    return activation(gate_up, round_up<int64_t>(inner, 16), out);
+  }
   if (config.activation == Activation::kClampedSilu) clamp_gate_up(gate_up, inner, config.activation_limit);
   const auto gate = config.activation == Activation::kGeluTanh ? kernel.gelu_gate : kernel.silu_gate;
   gate(gate_up, gate_up + inner, round_up<int64_t>(inner, 16), out);
@@ -148,8 +171,8 @@ Matrix<const float> Decoder::ForwardPass::logits(std::span<const int32_t> wanted
   const LinearWeight& head = kind.head != nullptr ? *kind.head : decoder.weights_.head;
   const auto size = std::ssize(wanted);
   each_of(size, [&](int64_t i) {
-    kernel.rms_norm(hidden.row(wanted[static_cast<size_t>(i)]), decoder.weights_.final_norm.data(),
-                    hidden_width, config.hidden_size, config.rms_norm_epsilon, normed.row(i));
+    norm_row(wanted[static_cast<size_t>(i)], decoder.weights_.final_norm, decoder.weights_.final_norm_bias,
+             normed.row(i));
   });
   const Matrix<const float> read = Matrix<const float>(normed).slice(0, size);
   if (kind.hidden_states) return {read.data, read.rows, config.hidden_size, read.stride};

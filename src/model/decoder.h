@@ -109,7 +109,7 @@ struct DecoderWorkspace {
 };
 
 /// A decoder-only transformer (Llama, Mistral, Qwen2, Qwen3, SmolLM3, Granite, OLMo 2, Phi-3, Gemma 2 and 3,
-/// GLM-4, Mixtral, Qwen3-MoE, gpt-oss) as a list of operations over rows.
+/// GLM-4, Mixtral, Qwen3-MoE, gpt-oss, GPT-2, StarCoder 2, OPT) as a list of operations over rows.
 class Decoder {
  public:
   Decoder(const ModelConfig& config, DecoderWeights weights);

@@ -68,13 +68,15 @@ struct Decoder::ForwardPass {
   Matrix<float> multiply(const LinearWeight& weight, const Buffer<float>& order, Matrix<const float> x);
   void transform(const std::optional<Hadamard>& transform, Matrix<float> x, int64_t width);
   void embed();
-  Matrix<const float> read_stream(const Buffer<float>& norm);
+  /// Norms row r of the residual stream. The bias is that of a LayerNorm, else empty.
+  void norm_row(int64_t r, const Buffer<float>& norm, const Buffer<float>& bias, float* out) const;
+  Matrix<const float> read_stream(const Buffer<float>& norm, const Buffer<float>& bias);
   void add_to_stream(Matrix<float> y, const Buffer<float>& norm);
   void layer(int64_t index);
-  /// Computes out = activation(gate) · up for `inner` numbers of each.
+  /// Computes out = activation(gate) · up for `inner` numbers of each, or activation(up) without a gate.
   void activate(float* gate_up, int64_t inner, float* out) const;
-  /// Returns the result of gate, up and down matrices for rows of inputs, in `work.projected`. The biases of
-  /// experts are empty where there are none.
+  /// Returns the result of gate, up and down matrices for rows of inputs, in `work.projected`. Biases are
+  /// empty where there are none.
   Matrix<float> feed_forward(const FeedForward& part, Matrix<const float> x);
   /// Adds a bias to every row, unless it is empty.
   void add_bias(Matrix<float> y, const Buffer<float>& bias);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "checkpoint/block_norms.h"
 #include "checkpoint/expert_names.h"
+#include "checkpoint/tensor_names.h"
 #include "formats/k_quants.h"
 #include "formats/pack_linear.h"
 #include "formats/tile_codes.h"
@@ -204,34 +205,47 @@ struct LayerNames {
   std::string layer;
   std::string engine;
 };
-LayerNames names_of(int32_t index) {
-  const std::string layer = fmt::format("model.layers.{}.", index);
-  return {layer + "self_attn.", layer, fmt::format("layers.{}.", index)};
+LayerNames names_of(const ModelConfig& config, int32_t index) {
+  const TensorNames names = tensor_names(config);
+  const std::string layer = names.layer(index);
+  return {layer + std::string(names.attention), layer, fmt::format("layers.{}.", index)};
 }
 
-std::vector<WeightPart> qkv_parts(const ModelConfig& config, const std::string& prefix) {
+/// The parts of queries, keys and values, matrices or biases. `end` is the end of the tensors' names.
+std::vector<WeightPart> qkv_parts(const ModelConfig& config, const std::string& prefix,
+                                  const std::string& end) {
   const int64_t query = int64_t{config.heads} * config.head_dim;
   const int64_t key = int64_t{config.kv_heads} * config.head_dim;
   const bool interleaved = config.rope_interleaved;
   if (config.fused_qkv) {
-    const std::string tensor = prefix + "qkv_proj.weight";
+    const std::string tensor = fmt::format("{}{}{}", prefix, tensor_names(config).qkv, end);
     const int64_t all = query + 2 * key;
     return {{tensor, query, interleaved, 0, all},
             {tensor, key, interleaved, query, all},
             {tensor, key, false, query + key, all}};
   }
-  return {{prefix + "q_proj.weight", query, interleaved},
-          {prefix + "k_proj.weight", key, interleaved},
-          {prefix + "v_proj.weight", key, false}};
+  return {{prefix + "q_proj" + end, query, interleaved},
+          {prefix + "k_proj" + end, key, interleaved},
+          {prefix + "v_proj" + end, key, false}};
 }
 
-std::vector<WeightPart> gate_up_parts(const ModelConfig& config, const std::string& prefix) {
+/// The name of a matrix of the feed-forward part of a layer, or of its bias.
+std::string mlp_tensor(const ModelConfig& config, const LayerNames& name, std::string_view matrix,
+                       const std::string& end) {
+  return fmt::format("{}{}{}{}", name.layer, tensor_names(config).mlp, matrix, end);
+}
+
+/// The parts of gate and up of a feed-forward part, matrices or biases.
+std::vector<WeightPart> gate_up_parts(const ModelConfig& config, const LayerNames& name,
+                                      const std::string& end) {
   const int64_t inner = config.intermediate_size;
   if (config.fused_gate_up) {
-    const std::string tensor = prefix + "gate_up_proj.weight";
+    const std::string tensor = mlp_tensor(config, name, "gate_up_proj", end);
     return {{tensor, inner, false, 0, 2 * inner}, {tensor, inner, false, inner, 2 * inner}};
   }
-  return {{prefix + "gate_proj.weight", inner, false}, {prefix + "up_proj.weight", inner, false}};
+  const WeightPart up{mlp_tensor(config, name, tensor_names(config).up, end), inner, false};
+  if (config.plain_mlp) return {up};
+  return {{mlp_tensor(config, name, "gate_proj", end), inner, false}, up};
 }
 
 /// The parts of an expert's gate and up, matrices or biases. Where a checkpoint stores them as one, their
@@ -252,10 +266,10 @@ void add_feed_forward(std::vector<MatrixSpec>& specs, const ModelConfig& config,
                       const LayerNames& name) {
   const int64_t hidden = config.hidden_size;
   if (!has_experts(config, layer)) {
-    specs.push_back({name.engine + "gate_up", hidden, gate_up_parts(config, name.layer + "mlp.")});
+    specs.push_back({name.engine + "gate_up", hidden, gate_up_parts(config, name, ".weight")});
     specs.push_back({name.engine + "down",
                      config.intermediate_size,
-                     {{name.layer + "mlp.down_proj.weight", hidden, false}}});
+                     {{mlp_tensor(config, name, tensor_names(config).down, ".weight"), hidden, false}}});
     return;
   }
   const ExpertNames names = expert_names(config);
@@ -308,6 +322,20 @@ LayerWeights* layer_of(DecoderWeights& weights, const std::string& name, std::st
   return element_of(weights.layers, "layers.", name, member);
 }
 
+/// The learned vectors of positions, one behind the other.
+VectorSpec positions_spec(const ModelConfig& config) {
+  const TensorNames names = tensor_names(config);
+  VectorSpec spec{"positions", {}};
+  for (int64_t position = 0; position < config.context; ++position) {
+    spec.parts.push_back({.tensor = fmt::format("{}.weight", names.positions),
+                          .rows = config.hidden_size,
+                          .first = names.first_position + position,
+                          .tensor_rows = names.first_position + config.context,
+                          .of_matrix = true});
+  }
+  return spec;
+}
+
 }  // namespace
 
 int64_t MatrixSpec::columns() const {
@@ -340,16 +368,19 @@ std::vector<MatrixSpec> matrix_specs(const ModelConfig& config) {
   const int64_t query_rows = int64_t{config.heads} * config.head_dim;
   std::vector<MatrixSpec> specs;
   for (int32_t i = 0; i < config.layers; ++i) {
-    const LayerNames name = names_of(i);
-    specs.push_back({name.engine + "qkv", hidden, qkv_parts(config, name.attention)});
+    const LayerNames name = names_of(config, i);
+    specs.push_back({name.engine + "qkv", hidden, qkv_parts(config, name.attention, ".weight")});
     specs.push_back(
-        {name.engine + "output", query_rows, {{name.attention + "o_proj.weight", hidden, false}}});
+        {name.engine + "output",
+         query_rows,
+         {{fmt::format("{}{}.weight", name.attention, tensor_names(config).output), hidden, false}}});
     add_feed_forward(specs, config, i, name);
   }
-  specs.push_back({"head",
-                   hidden,
-                   {{config.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight",
-                     config.vocab_size, false}}});
+  specs.push_back(
+      {"head",
+       hidden,
+       {{config.tied_embeddings ? fmt::format("{}.weight", tensor_names(config).embedding) : "lm_head.weight",
+         config.vocab_size, false}}});
   for (MatrixSpec& spec : specs) spec.k = packed_inputs(config, spec.k);
   return specs;
 }
@@ -360,21 +391,22 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
   const int64_t kv_rows = int64_t{config.kv_heads} * config.head_dim;
   const bool interleaved = config.rope_interleaved;
   const BlockNormNames norms = block_norm_names(config);
+  const TensorNames names = tensor_names(config);
   std::vector<VectorSpec> specs;
   for (int32_t i = 0; i < config.layers; ++i) {
-    const LayerNames name = names_of(i);
+    const LayerNames name = names_of(config, i);
     const auto add_norm = [&](const char* engine, std::string_view norm) {
       if (norm.empty()) return;
       specs.push_back(
           {name.engine + engine, {{fmt::format("{}{}.weight", name.layer, norm), hidden, false}}});
+      if (!config.layer_norm) return;
+      specs.push_back({fmt::format("{}{}_bias", name.engine, engine),
+                       {{fmt::format("{}{}.bias", name.layer, norm), hidden, false}}});
     };
     add_norm("attention_norm", norms.before_attention);
     add_norm("attention_end_norm", norms.after_attention);
     if (config.qkv_bias) {
-      specs.push_back({name.engine + "qkv_bias",
-                       {{name.attention + "q_proj.bias", query_rows, interleaved},
-                        {name.attention + "k_proj.bias", kv_rows, interleaved},
-                        {name.attention + "v_proj.bias", kv_rows, false}}});
+      specs.push_back({name.engine + "qkv_bias", qkv_parts(config, name.attention, ".bias")});
     }
     if (config.head_norm != HeadNorm::kNone) {
       const bool whole = config.head_norm == HeadNorm::kWhole;
@@ -385,16 +417,26 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
                        {{name.attention + "k_norm.weight", whole ? kv_rows : config.head_dim, interleaved}}});
     }
     if (config.output_bias) {
-      specs.push_back({name.engine + "output_bias", {{name.attention + "o_proj.bias", hidden, false}}});
+      const std::string bias = fmt::format("{}{}.bias", name.attention, names.output);
+      specs.push_back({name.engine + "output_bias", {{bias, hidden, false}}});
     }
     if (config.head_sinks) {
       specs.push_back({name.engine + "head_sinks", {{name.attention + "sinks", config.heads, false}}});
     }
     add_norm("mlp_norm", norms.before_mlp);
     if (has_experts(config, i)) add_expert_vectors(specs, config, name);
+    if (config.mlp_bias) {
+      specs.push_back({name.engine + "gate_up_bias", gate_up_parts(config, name, ".bias")});
+      specs.push_back(
+          {name.engine + "down_bias", {{mlp_tensor(config, name, names.down, ".bias"), hidden, false}}});
+    }
     add_norm("mlp_end_norm", norms.after_mlp);
   }
-  specs.push_back({"final_norm", {{"model.norm.weight", hidden, false}}});
+  specs.push_back({"final_norm", {{fmt::format("{}.weight", names.final_norm), hidden, false}}});
+  if (config.layer_norm) {
+    specs.push_back({"final_norm_bias", {{fmt::format("{}.bias", names.final_norm), hidden, false}}});
+  }
+  if (config.learned_positions) specs.push_back(positions_spec(config));
   if (config.norms_less_one) {
     for (VectorSpec& spec : specs) {
       if (spec.name.ends_with("norm")) spec.added = 1.0f;
@@ -447,9 +489,15 @@ LinearWeight& matrix_of(DecoderWeights& weights, const std::string& name) {
 Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
   if (name == "final_norm") return weights.final_norm;
   if (name == "head_order") return weights.head_order;
+  if (name == "final_norm_bias") return weights.final_norm_bias;
+  if (name == "positions") return weights.positions;
   std::string member;
   if (LayerWeights* const layer = layer_of(weights, name, member)) {
     if (member == "attention_norm") return layer->attention_norm;
+    if (member == "attention_norm_bias") return layer->attention_norm_bias;
+    if (member == "mlp_norm_bias") return layer->mlp_norm_bias;
+    if (member == "gate_up_bias") return layer->gate_up_bias;
+    if (member == "down_bias") return layer->down_bias;
     if (member == "attention_end_norm") return layer->attention_end_norm;
     if (member == "mlp_end_norm") return layer->mlp_end_norm;
     if (member == "qkv_bias") return layer->qkv_bias;
@@ -562,7 +610,7 @@ std::vector<std::string> not_finite_warning(std::span<const std::string> tensors
 }
 
 TensorView embedding_of(const Checkpoint& checkpoint) {
-  return checkpoint.tensor("model.embed_tokens.weight",
+  return checkpoint.tensor(fmt::format("{}.weight", tensor_names(checkpoint.config).embedding),
                            {checkpoint.config.vocab_size, checkpoint.config.hidden_size});
 }
 

@@ -26,10 +26,12 @@ struct ExpertWeights {
 /// The weights of one transformer layer. Matrices that read the same input are packed as one.
 struct LayerWeights {
   // The norms before and after the two parts of the layer; those that the model does not have are empty
-  // (ModelConfig::block_norms).
+  // (ModelConfig::block_norms), and so are biases of norms other than LayerNorms.
   Buffer<float> attention_norm;
+  Buffer<float> attention_norm_bias = {};
   Buffer<float> attention_end_norm;
   Buffer<float> mlp_norm;
+  Buffer<float> mlp_norm_bias = {};
   Buffer<float> mlp_end_norm;
   LinearWeight qkv;        ///< the query, key and value matrices, one below the other
   Buffer<float> qkv_bias;  ///< empty without biases
@@ -40,8 +42,10 @@ struct LayerWeights {
   Buffer<float> output_bias;  ///< empty without a bias
   Buffer<float> head_sinks;   ///< [heads]; empty without sinks
   // The feed-forward part: two matrices, or else the router and the experts that it chooses from.
-  LinearWeight gate_up;  ///< the gate matrix and the up matrix, one below the other
+  LinearWeight gate_up;  ///< the gate matrix and the up matrix, one below the other, or the up matrix alone
   LinearWeight down;
+  Buffer<float> gate_up_bias = {};  ///< empty without biases, as the next
+  Buffer<float> down_bias = {};
   Buffer<float> router;       ///< [experts][hidden]
   Buffer<float> router_bias;  ///< empty without a bias
   std::vector<ExpertWeights> experts;
@@ -57,8 +61,10 @@ struct DecoderWeights {
   TensorView embedding;                                 ///< in the mapped file, where rows are looked up
   std::vector<std::shared_ptr<const MemoryMap>> files;  ///< the mapped files, kept as long as the weights
   std::vector<LayerWeights> layers;
+  Buffer<float> positions = {};  ///< [context][hidden]: learned vectors of positions; empty without them
   Buffer<float> final_norm;
-  LinearWeight head;  ///< the output matrix, packed from the embedding when the two are tied
+  Buffer<float> final_norm_bias = {};  ///< empty unless it is a LayerNorm
+  LinearWeight head;                   ///< the output matrix, packed from the embedding when the two are tied
   Buffer<float> head_order = {};
 };
 

@@ -101,8 +101,11 @@ class AwqFactors {
     const std::vector<float>* factors = nullptr;
     size_t first = 0;
     if (spec.name == "final_norm") factors = find("head");
+    if (spec.name == "final_norm_bias") factors = find("head");
     if (spec.name.ends_with("attention_norm")) factors = find(layer + "qkv");
+    if (spec.name.ends_with("attention_norm_bias")) factors = find(layer + "qkv");
     if (spec.name.ends_with("mlp_norm")) factors = find(layer + "gate_up");
+    if (spec.name.ends_with("mlp_norm_bias")) factors = find(layer + "gate_up");
     if (spec.name.ends_with("qkv_bias")) {
       factors = find(layer + "output");
       first = static_cast<size_t>(spec.parts[0].rows + spec.parts[1].rows);
@@ -144,7 +147,10 @@ Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibr
     // Where no norm comes before a part, nothing could be divided but the residual stream itself.
     const bool unnormed = config.block_norms == BlockNorms::kAfter &&
                           (spec.name.ends_with("qkv") || spec.name.ends_with("gate_up"));
-    if (!shared && !unnormed) {
+    // Between an up matrix without a gate and the down matrix is an activation, which does not commute with
+    // factors.
+    const bool activated = config.plain_mlp && spec.name.ends_with("down");
+    if (!shared && !unnormed && !activated) {
       const InputStatistics& inputs = calibration.at(spec.name);
       const DenseMatrix weights = sampled(spec, matrix_rows(checkpoint, spec));
       double least = INFINITY;

@@ -16,6 +16,7 @@
 #include "checkpoint/hf_config.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/safetensors_writer.h"
+#include "checkpoint/tensor_names.h"
 #include "prepare/inflate_config.h"
 
 namespace verbatim {
@@ -54,7 +55,9 @@ class Planner {
       add_layer(static_cast<int32_t>(i), layers[i]);
     }
     // A tied output matrix is the embedding, which cannot be divided; the norm before it can.
-    add("model.norm.weight", "model.norm.weight", {.column_copies = width_, .divide = tied});
+    const Change final_norm = {.column_copies = width_, .divide = tied};
+    add("model.norm.weight", "model.norm.weight", final_norm);
+    if (checkpoint_.config.layer_norm) add("model.norm.bias", "model.norm.bias", final_norm);
     if (!tied) add("lm_head.weight", "lm_head.weight", {.column_copies = width_, .divide = true});
     return std::move(tasks_);
   }
@@ -95,9 +98,12 @@ class Planner {
     const BlockNormNames norms = block_norm_names(checkpoint_.config);
     for (const std::string_view norm :
          {norms.before_attention, norms.after_attention, norms.before_mlp, norms.after_mlp}) {
-      if (!norm.empty()) add_part(fmt::format("{}.weight", norm), vector);
+      if (norm.empty()) continue;
+      add_part(fmt::format("{}.weight", norm), vector);
+      if (checkpoint_.config.layer_norm) add_part(fmt::format("{}.bias", norm), vector);
     }
     const ModelConfig& config = checkpoint_.config;
+    const Change last_bias = {.column_copies = width_, .zero = made.adds_nothing};
     const auto add_fused = [&](const char* name, std::vector<int64_t> parts) {
       Change fused = inner;
       fused.parts = std::move(parts);
@@ -121,6 +127,7 @@ class Planner {
       }
     }
     add_part("self_attn.o_proj.weight", last);
+    if (config.output_bias) add_part("self_attn.o_proj.bias", last_bias);
     if (has_experts(config, made.source)) {
       // There are as many experts as before, each wider, with the same scores.
       const ExpertNames names = expert_names(config);
@@ -132,13 +139,17 @@ class Planner {
       }
       return;
     }
+    const TensorNames names = tensor_names(config);
     if (config.fused_gate_up) {
       add_fused("mlp.gate_up_proj.weight", {config.intermediate_size, config.intermediate_size});
     } else {
-      add_part("mlp.gate_proj.weight", inner);
-      add_part("mlp.up_proj.weight", inner);
+      if (!config.plain_mlp) add_part("mlp.gate_proj.weight", inner);
+      add_part(fmt::format("mlp.{}.weight", names.up), inner);
     }
-    add_part("mlp.down_proj.weight", last);
+    add_part(fmt::format("mlp.{}.weight", names.down), last);
+    if (!config.mlp_bias) return;
+    add_part(fmt::format("mlp.{}.bias", names.up), vector);
+    add_part(fmt::format("mlp.{}.bias", names.down), last_bias);
   }
 
   const Checkpoint& checkpoint_;
@@ -335,6 +346,10 @@ void check_options(const Checkpoint& checkpoint, const InflateOptions& options) 
   }
   if (checkpoint.config.architecture == Architecture::kGptOss) {
     bad_input("{} has its experts in MXFP4, which cannot be enlarged", where);
+  }
+  if (checkpoint.config.learned_positions) {
+    bad_input("{} has learned positions; models of {} cannot be enlarged", where,
+              architecture_name(checkpoint.config.architecture));
   }
   if (options.width > 1 && checkpoint.config.norms_less_one) {
     bad_input(

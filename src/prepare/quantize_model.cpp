@@ -140,6 +140,12 @@ std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std:
         "commute with; choose another scheme",
         checkpoint.path.string());
   }
+  if (options.scheme == QuantizationScheme::kQuarot && checkpoint.config.layer_norm) {
+    bad_input(
+        "{}: its norms are LayerNorms, whose mean the rotation of quarot does not keep; choose another "
+        "scheme",
+        checkpoint.path.string());
+  }
   if (checkpoint.config.experts.count > 0 && options.scheme != QuantizationScheme::kRtn) {
     bad_input("{}: it is a mixture of experts, which of the schemes rtn alone knows; choose that",
               checkpoint.path.string());

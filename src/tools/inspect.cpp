@@ -73,6 +73,9 @@ ModelReport report_checkpoint(const Checkpoint& checkpoint) {
   report.head_sinks = config.head_sinks;
   report.head_norm = head_norm_name(config.head_norm);
   report.block_norms = block_norms_name(config.block_norms);
+  report.layer_norm = config.layer_norm;
+  report.plain_mlp = config.plain_mlp;
+  report.learned_positions = config.learned_positions;
   report.activation = activation_name(config.activation);
   report.window_rope_theta = config.window_rope_theta;
   if (config.soft_caps.scores > 0) report.score_cap = config.soft_caps.scores;

@@ -9,6 +9,7 @@
 #include "attention/attention.h"
 #include "base/matrix.h"
 #include "checkpoint/expert_names.h"
+#include "checkpoint/tensor_names.h"
 #include "engine/memory_check.h"
 #include "formats/k_quants.h"
 #include "kernels/kernel_table.h"
@@ -69,7 +70,8 @@ void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint,
 /// Adds the matrices of the feed-forward part of a layer.
 void add_feed_forward(MemoryEstimate& estimate, const Checkpoint& checkpoint, int32_t layer) {
   const ModelConfig& config = checkpoint.config;
-  const std::string prefix = fmt::format("model.layers.{}.", layer);
+  const TensorNames tensors = tensor_names(config);
+  const std::string prefix = tensors.layer(layer);
   if (has_experts(config, layer)) {
     const ExpertNames names = expert_names(config);
     for (int32_t e = 0; e < config.experts.count; ++e) {
@@ -83,12 +85,17 @@ void add_feed_forward(MemoryEstimate& estimate, const Checkpoint& checkpoint, in
     }
     return;
   }
+  const auto name = [&](std::string_view matrix) {
+    return fmt::format("{}{}{}.weight", prefix, tensors.mlp, matrix);
+  };
   if (config.fused_gate_up) {
-    add_matrix(estimate, checkpoint, {prefix + "mlp.gate_up_proj.weight"});
+    add_matrix(estimate, checkpoint, {name("gate_up_proj")});
+  } else if (config.plain_mlp) {
+    add_matrix(estimate, checkpoint, {name(tensors.up)});
   } else {
-    add_matrix(estimate, checkpoint, {prefix + "mlp.gate_proj.weight", prefix + "mlp.up_proj.weight"});
+    add_matrix(estimate, checkpoint, {name("gate_proj"), name(tensors.up)});
   }
-  add_matrix(estimate, checkpoint, {prefix + "mlp.down_proj.weight"});
+  add_matrix(estimate, checkpoint, {name(tensors.down)});
 }
 
 /// The part that the config alone decides: the keys and values.
@@ -103,19 +110,21 @@ MemoryEstimate estimate_cache(const ModelConfig& config) {
 
 MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
   const ModelConfig& config = checkpoint.config;
+  const TensorNames tensors = tensor_names(config);
   MemoryEstimate estimate = estimate_cache(config);
   for (int32_t layer = 0; layer < config.layers; ++layer) {
-    const std::string attention = fmt::format("model.layers.{}.self_attn.", layer);
+    const std::string attention = tensors.layer(layer) + std::string(tensors.attention);
     if (config.fused_qkv) {
-      add_matrix(estimate, checkpoint, {attention + "qkv_proj.weight"});
+      add_matrix(estimate, checkpoint, {fmt::format("{}{}.weight", attention, tensors.qkv)});
     } else {
       add_matrix(estimate, checkpoint,
                  {attention + "q_proj.weight", attention + "k_proj.weight", attention + "v_proj.weight"});
     }
-    add_matrix(estimate, checkpoint, {attention + "o_proj.weight"});
+    add_matrix(estimate, checkpoint, {fmt::format("{}{}.weight", attention, tensors.output)});
     add_feed_forward(estimate, checkpoint, layer);
   }
-  add_matrix(estimate, checkpoint, {config.tied_embeddings ? "model.embed_tokens.weight" : "lm_head.weight"});
+  add_matrix(estimate, checkpoint,
+             {config.tied_embeddings ? fmt::format("{}.weight", tensors.embedding) : "lm_head.weight"});
   if (weight_source(checkpoint).k_quants) estimate.mxfp4 = 0;  // they hold drafts themselves
   return estimate;
 }

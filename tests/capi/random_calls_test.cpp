@@ -2,11 +2,13 @@
 
 #include <limits>
 #include <random>
+#include <thread>
 
 #include "capi/c_model.h"
 
-// Sequences of calls that make little sense, with whatever handles and values come to hand. Each call has to
-// end with a status, a message if that is not VERBATIM_OK, and nothing worse.
+// Sequences of calls that make little sense, with whatever handles and values come to hand, on whatever
+// thread. Each call has to end with a status, a message if that is not VERBATIM_OK, and nothing worse. What
+// each thread calls is the same every time.
 
 namespace verbatim::test {
 namespace {
@@ -27,6 +29,18 @@ class RandomCaller {
     keep(verbatim_session_open(c_model(), 0, 1, &session), session, sessions_);
   }
 
+  /// A caller that knows the handles of another one.
+  RandomCaller(uint32_t seed, const RandomCaller& other)
+      : random_(seed),
+        handles_(other.handles_),
+        engines_(other.engines_),
+        streams_(other.streams_),
+        results_(other.results_),
+        chats_(other.chats_),
+        sessions_(other.sessions_) {}
+  RandomCaller(const RandomCaller&) = delete;
+  RandomCaller& operator=(const RandomCaller&) = delete;
+
   ~RandomCaller() {
     for (void* const handle : handles_) {
       if (handle == c_model()) continue;
@@ -39,8 +53,16 @@ class RandomCaller {
     }
   }
 
-  /// Makes one call; true if it succeeded.
+  /// Makes one call, now and then on another thread than the others; true if it succeeded.
   bool call() {
+    if (below(10) != 0) return call_here();
+    bool succeeded = false;
+    std::thread([&] { succeeded = call_here(); }).join();
+    return succeeded;
+  }
+
+ private:
+  bool call_here() {
     const verbatim_status status = any_call();
     EXPECT_GE(status, VERBATIM_OK);
     EXPECT_LE(status, VERBATIM_CANCELLED);
@@ -50,7 +72,6 @@ class RandomCaller {
     return false;
   }
 
- private:
   int below(int limit) { return std::uniform_int_distribution<int>(0, limit - 1)(random_); }
   bool rarely() { return below(12) == 0; }
 
@@ -277,6 +298,20 @@ TEST(CRandomCalls, NeverCrash) {
   }
   // If nearly all were refused at the door, little would have been tried.
   EXPECT_GT(succeeded, made / 4);
+}
+
+TEST(CRandomCalls, OfSeveralThreadsWithTheSameHandlesNeverCrash) {
+  for (uint32_t sequence = 0; sequence < 100; ++sequence) {
+    RandomCaller first(2 * sequence);
+    for (int i = 0; i < 10; ++i) first.call();
+    RandomCaller second(2 * sequence + 1, first);
+    std::thread other([&] {
+      for (int i = 0; i < 30; ++i) second.call();
+    });
+    for (int i = 0; i < 30; ++i) first.call();
+    other.join();
+    if (HasFailure()) FAIL() << "sequence " << sequence;
+  }
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ TEST(HfConfig, KnowsTheFamilyByTypeOrClass) {
   config["architectures"] = {"MistralForCausalLM"};
   EXPECT_EQ(parse(config).architecture, Architecture::kMistral);
   expect_refused(without("model_type"), {"model_type is missing", "llama, mistral, qwen2"});
-  expect_refused(with("model_type", "gpt2"), {"gpt2", "llama, mistral, qwen2"});
+  expect_refused(with("model_type", "gpt_neox"), {"gpt_neox", "llama, mistral, qwen2"});
   expect_refused(with("model_type", "a\nb"), {"a b"});
   expect_refused(with("model_type", 3), {"model_type should be a string"});
 }

@@ -10,7 +10,8 @@ namespace {
 using nlohmann::json;
 using test::expect_bad_input;
 
-/// No field has the value that it has by itself. The bindings below name every field.
+/// No field has the value that it has by itself, except those that go together with few others
+/// (plain_config()). The bindings below name every field.
 ModelConfig unusual_config() {
   ModelConfig config;
   config.architecture = Architecture::kQwen2;
@@ -51,6 +52,8 @@ ModelConfig unusual_config() {
   config.activation_limit = 7.5f;
   config.output_bias = true;
   config.head_sinks = true;
+  config.mlp_bias = true;
+  config.learned_positions = true;
   config.experts = {.count = 8, .used = 3, .intermediate_size = 72, .normalized = false, .biases = true};
   config.dense_layers = {1, 2};
   config.soft_caps = {.scores = 50.0f, .logits = 30.0f};
@@ -59,6 +62,22 @@ ModelConfig unusual_config() {
   config.eos_tokens = {8, 9};
   config.origin = Origin::kInflated;
   config.quantization = QuantizationScheme::kAwq;
+  return config;
+}
+
+/// A model with LayerNorms and a feed-forward part without a gate.
+ModelConfig plain_config() {
+  ModelConfig config = unusual_config();
+  config.architecture = Architecture::kGpt2;
+  config.head_norm = HeadNorm::kNone;
+  config.block_norms = BlockNorms::kBefore;
+  config.norms_less_one = false;
+  config.fused_gate_up = false;
+  config.experts = {};
+  config.dense_layers = {};
+  config.activation = Activation::kRelu;
+  config.layer_norm = true;
+  config.plain_mlp = true;
   return config;
 }
 
@@ -71,15 +90,18 @@ TEST(ConfigJson, HoldsEveryField) {
   const ModelConfig config = unusual_config();
   // Whoever adds a field has to add it here, to unusual_config() and to the serialisation.
   const auto& [a, b, c, d, e, f, g, h, i, j, k, kk, l, m, n, o, p, q, r, s, z, zz, zy, zx, zw, zv, zu, zt, zs,
-               zr, zq, zp, zo, zn, zm, zl, zk, zj] = config;
+               zr, zq, zp, zo, zn, zm, zl, zk, zj, zi, zh, zg, zf] = config;
   const ModelConfig usual;
   const auto& [a0, b0, c0, d0, e0, f0, g0, h0, i0, j0, k0, kk0, l0, m0, n0, o0, p0, q0, r0, s0, z0, zz0, zy0,
-               zx0, zw0, zv0, zu0, zt0, zs0, zr0, zq0, zp0, zo0, zn0, zm0, zl0, zk0, zj0] = usual;
+               zx0, zw0, zv0, zu0, zt0, zs0, zr0, zq0, zp0, zo0, zn0, zm0, zl0, zk0, zj0, zi0, zh0, zg0,
+               zf0] = usual;
   EXPECT_TRUE(a != a0 && b != b0 && c != c0 && d != d0 && e != e0 && f != f0 && g != g0 && h != h0 &&
               i != i0 && j != j0 && k != k0 && kk != kk0 && l != l0 && m != m0 && n != n0 && o != o0 &&
               p != p0 && q != q0 && r != r0 && s != s0 && z != z0 && zz != zz0 && zy != zy0 && zx != zx0 &&
-              zw != zw0 && zv != zv0 && zu != zu0 && zt != zt0 && zs != zs0 && zr != zr0 && zq != zq0 &&
-              zp != zp0 && zo != zo0 && zn != zn0 && zm != zm0 && zl != zl0 && zk != zk0 && zj != zj0);
+              zw != zw0 && zv != zv0 && zu != zu0 && zs != zs0 && zr != zr0 && zq != zq0 && zo != zo0 &&
+              zn != zn0 && zm != zm0 && zl != zl0 && zk != zk0 && zj != zj0 && zi != zi0 && zh != zh0 &&
+              zg != zg0 && zf != zf0);
+  EXPECT_TRUE(zt == zt0 && zp == zp0);  // of plain_config() alone
   const auto& [t, u, v, w, x, y, yy] = l;
   const auto& [t0, u0, v0, w0, x0, y0, yy0] = l0;
   EXPECT_TRUE(t != t0 && u != u0 && v != v0 && w != w0 && x != x0);
@@ -90,6 +112,30 @@ TEST(ConfigJson, HoldsEveryField) {
   const auto& [w1, w2, w3] = yy0;
   EXPECT_TRUE(x1 != w1 && x2 != w2 && x3 != w3);
   EXPECT_EQ(parse_config(stored(config), "x"), config);
+  const ModelConfig plain = plain_config();
+  EXPECT_TRUE(plain.layer_norm && plain.plain_mlp);
+  EXPECT_EQ(parse_config(stored(plain), "x"), plain);
+  for (const char* name : {"layer_norm", "plain_mlp", "mlp_bias", "learned_positions"}) {
+    EXPECT_TRUE(stored(plain).contains(name));
+    EXPECT_FALSE(stored(usual).contains(name));
+  }
+}
+
+TEST(ConfigJson, RefusesPlainPartsBesideWhatTheyDoNotGoWith) {
+  const auto refused = [](auto&& change, const std::string& reason) {
+    ModelConfig config = plain_config();
+    change(config);
+    expect_bad_input([&] { parse_config(stored(config), "where"); }, {"where", reason});
+  };
+  refused([](ModelConfig& c) { c.block_norms = BlockNorms::kBoth; }, "LayerNorms");
+  refused([](ModelConfig& c) { c.head_norm = HeadNorm::kWhole; }, "LayerNorms");
+  refused([](ModelConfig& c) { c.quantization = QuantizationScheme::kQuarot; }, "quarot");
+  refused([](ModelConfig& c) { c.fused_gate_up = true; }, "without a gate");
+  refused([](ModelConfig& c) { c.experts = {.count = 4, .used = 2, .intermediate_size = 8}; },
+          "without a gate");
+  refused([](ModelConfig& c) { c.activation = Activation::kSilu; }, "activation silu without a gate");
+  refused([](ModelConfig& c) { c.plain_mlp = false; }, "activation relu on a gate");
+  refused([](ModelConfig& c) { c.context = 1 << 18; }, "learned positions");
 }
 
 TEST(ConfigJson, HoldsWhatIsAbsent) {
@@ -117,7 +163,8 @@ TEST(ConfigJson, WantsEveryFieldInItsTypeAndNoOther) {
                           name == "block_norms" || name == "scales" || name == "rotary_dim" ||
                           name == "window_rope_theta" || name == "norms_less_one" || name == "activation" ||
                           name == "soft_caps" || name == "activation_limit" || name == "output_bias" ||
-                          name == "head_sinks" || name.starts_with("fused_") || name.ends_with("_layers");
+                          name == "mlp_bias" || name == "learned_positions" || name == "head_sinks" ||
+                          name.starts_with("fused_") || name.ends_with("_layers");
     if (!optional) expect_bad_input([&] { parse_config(changed, "where"); }, {"where", name});
     changed[name] = json::object({{"a", 1}});
     expect_bad_input([&] { parse_config(changed, "where"); }, {"where"});

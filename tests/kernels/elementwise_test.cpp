@@ -99,6 +99,9 @@ TEST_P(Elementwise, NormActivationAndRotationAreTheSameOnEveryPath) {
       std::vector<float> norm = std::vector<float>(n);
       std::vector<float> gate = std::vector<float>(n);
       std::vector<float> gelu = std::vector<float>(n);
+      std::vector<float> layer_norm = std::vector<float>(n);
+      std::vector<float> short_layer_norm = std::vector<float>(n);
+      std::vector<float> plain_gelu = std::vector<float>(n);
       std::vector<float> capped;
       std::vector<float> rotated;
       std::vector<float> sum;
@@ -107,6 +110,9 @@ TEST_P(Elementwise, NormActivationAndRotationAreTheSameOnEveryPath) {
       Results out;
       out.sum = out.rotated = x;
       kernel.rms_norm(x.data(), y.data(), n, n, 1e-6f, out.norm.data());
+      kernel.layer_norm(x.data(), y.data(), x.data(), n, n, 1e-6f, out.layer_norm.data());
+      kernel.layer_norm(x.data(), y.data(), x.data(), n, n - 5, 1e-6f, out.short_layer_norm.data());
+      kernel.gelu(x.data(), n, out.plain_gelu.data());
       kernel.silu_gate(x.data(), y.data(), n, out.gate.data());
       kernel.gelu_gate(x.data(), y.data(), n, out.gelu.data());
       out.capped = x;
@@ -119,6 +125,9 @@ TEST_P(Elementwise, NormActivationAndRotationAreTheSameOnEveryPath) {
     const Results actual = results(kernel_);
     const Results expected = results(scalar_);
     EXPECT_EQ(actual.norm, expected.norm) << deviation;
+    EXPECT_EQ(actual.layer_norm, expected.layer_norm) << deviation;
+    EXPECT_EQ(actual.short_layer_norm, expected.short_layer_norm) << deviation;
+    EXPECT_EQ(actual.plain_gelu, expected.plain_gelu) << deviation;
     EXPECT_EQ(actual.gate, expected.gate) << deviation;
     EXPECT_EQ(actual.gelu, expected.gelu) << deviation;
     EXPECT_EQ(actual.capped, expected.capped) << deviation;
@@ -138,6 +147,44 @@ TEST_P(Elementwise, RmsNormIsCloseToTheReference) {
   for (const float value : x) squares += static_cast<double>(value) * value;
   const double factor = 1.0 / std::sqrt(squares / length + 1e-5);
   for (size_t i = 0; i < 128; ++i) ASSERT_NEAR(out[i], x[i] * factor * weight[i], 1e-5);
+}
+
+// The mean is far from zero, where numbers beyond the length would count most.
+TEST_P(Elementwise, LayerNormIsCloseToTheReference) {
+  for (const int64_t length : {128, 100, 97, 96, 3, 1}) {
+    std::vector<float> x = test::random_floats(128, 3);
+    std::vector<float> weight = test::random_floats(128, 4);
+    std::vector<float> bias = test::random_floats(128, 5);
+    for (std::vector<float>* const values : {&x, &weight, &bias}) {
+      if (values == &x) {
+        for (float& value : x) value += 10.0f;
+      }
+      std::fill(values->begin() + length, values->end(), 0.0f);
+    }
+    std::vector<float> out(128);
+    kernel_.layer_norm(x.data(), weight.data(), bias.data(), 128, length, 1e-5f, out.data());
+    const auto size = static_cast<double>(length);
+    double mean = 0.0;
+    for (const float value : x) mean += static_cast<double>(value) / size;
+    double variance = 0.0;
+    for (size_t i = 0; i < static_cast<size_t>(length); ++i) variance += std::pow(x[i] - mean, 2) / size;
+    const double factor = 1.0 / std::sqrt(variance + 1e-5);
+    for (size_t i = 0; i < 128; ++i) {
+      const double expected =
+          i < static_cast<size_t>(length) ? (x[i] - mean) * factor * weight[i] + bias[i] : 0.0;
+      ASSERT_NEAR(out[i], expected, 2e-5 * std::max(1.0, factor)) << length << ' ' << i;
+    }
+  }
+}
+
+TEST_P(Elementwise, GeluIsThatOfAGateWithoutOne) {
+  const std::vector<float> x = test::random_floats(4096, 6);
+  const std::vector<float> ones(x.size(), 1.0f);
+  std::vector<float> plain(x.size());
+  std::vector<float> gated(x.size());
+  kernel_.gelu(x.data(), static_cast<int64_t>(x.size()), plain.data());
+  kernel_.gelu_gate(x.data(), ones.data(), static_cast<int64_t>(x.size()), gated.data());
+  EXPECT_EQ(plain, gated);
 }
 
 TEST_P(Elementwise, SiluGateIsCloseToTheReferenceOverTheWholeRange) {

@@ -90,6 +90,17 @@ TinyModelOptions variant(const std::string& name) {
     options.experts_used = 4;
     options.dense_layers = {1};
     options.normalized_experts = false;
+  } else if (name == "gpt2" || name == "opt") {
+    options.model_type = name;
+    options.hidden_size = 72;
+    options.intermediate_size = 172;
+  } else if (name == "starcoder2") {
+    options.model_type = name;
+    options.hidden_size = 72;
+    options.intermediate_size = 172;
+    options.head_dim = 12;
+    options.sliding_window = 20;
+    options.tied = true;
   } else if (name == "f16") {
     options.dtype = DType::kF16;
   } else if (name == "dynamic") {  // most rows lie beyond the original context
@@ -119,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::ValuesIn(machine_paths()),
                      testing::Values("llama", "odd_sizes", "mistral", "qwen2", "qwen3", "smollm3", "granite",
                                      "olmo2", "phi3", "gemma2", "gemma3_text", "glm4", "mixtral", "qwen3_moe",
-                                     "gpt_oss", "f16", "dynamic", "yarn")),
+                                     "gpt_oss", "gpt2", "starcoder2", "opt", "f16", "dynamic", "yarn")),
     [](const auto& info) { return std::get<0>(info.param).name + "_" + std::get<1>(info.param); });
 
 TEST_P(DecoderRows, LogitsDoNotDependOnHowThePastWasCutOrOnThreads) {
@@ -354,8 +365,9 @@ TEST(Decoder, RowsThatDoNotFollowTheirParentAreRefused) {
 TEST(Decoder, AGgufLlamaIsTheSameModelAsItsHuggingFaceTwin) {
   const test::TemporaryFolder folder;
   ThreadTeam team(2);
-  for (const char* family : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2",
-                             "gemma3_text", "glm4", "mixtral", "qwen3_moe", "gpt_oss"}) {
+  for (const char* family :
+       {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2", "gemma3_text", "glm4",
+        "mixtral", "qwen3_moe", "gpt_oss", "gpt2", "starcoder2"}) {
     TinyModelOptions options;
     options.model_type = family;
     options.layers = 6;

@@ -77,7 +77,7 @@ void expect_same_function(const TinyModelOptions& options, int32_t width, int32_
 
 TEST(Inflate, ComputesTheSameInEveryFamily) {
   for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3",
-                           "glm4", "mixtral", "qwen3_moe"}) {
+                           "glm4", "mixtral", "qwen3_moe", "starcoder2"}) {
     for (const bool tied : {false, true}) {
       TinyModelOptions options;
       options.model_type = type;
@@ -112,7 +112,7 @@ TEST(Inflate, ComputesTheSameInF32AndOddSizes) {
 TEST(Inflate, AddedLayersChangeNoBit) {
   const TemporaryFolder folder;
   for (const char* type : {"llama", "qwen2", "qwen3", "smollm3", "granite", "olmo2", "phi3", "gemma2",
-                           "gemma3_text", "glm4", "mixtral", "qwen3_moe"}) {
+                           "gemma3_text", "glm4", "mixtral", "qwen3_moe", "starcoder2"}) {
     const fs::path small = folder.path() / type;
     const fs::path large = folder.path() / (std::string(type) + "-deep");
     TinyModelOptions options = {.model_type = type, .layers = 4};
@@ -147,6 +147,15 @@ TEST(Inflate, AGemmaIsNotMadeWider) {
   test::write_tiny_llama(folder.path() / "small", {.model_type = "gemma2", .sliding_window = 16});
   expect_bad_input([&] { inflate_model(folder.path() / "small", folder.path() / "large", {.width = 2}); },
                    {"small", "wider"});
+}
+
+TEST(Inflate, AModelWithLearnedPositionsIsRefused) {
+  for (const char* type : {"gpt2", "opt"}) {
+    const TemporaryFolder folder;
+    test::write_tiny_llama(folder.path() / "small", {.model_type = type});
+    expect_bad_input([&] { inflate_model(folder.path() / "small", folder.path() / "large", {.depth = 4}); },
+                     {"small", "learned positions", type});
+  }
 }
 
 TEST(Inflate, DraftsStayWhatTheyWere) {

@@ -88,6 +88,27 @@ TEST_P(Schemes, PreparedModelComputesTheSameFunction) {
   }
 }
 
+TEST_P(Schemes, OfModelsWithLayerNormsComputeTheSameFunctionOrAreRefused) {
+  for (const char* family : {"gpt2", "starcoder2", "opt"}) {
+    const TemporaryFolder folder;
+    const TinyModelOptions model{
+        .model_type = family, .kv_heads = 4, .seed = 6};  // so that values can be divided by factors
+    test::write_tiny_llama(folder.path() / "model", model);
+    const Checkpoint checkpoint = open_checkpoint(folder.path() / "model");
+    if (GetParam() == QuantizationScheme::kQuarot) {
+      test::expect_bad_input(
+          [&] { quantized(checkpoint, folder.path() / "q.vbt", GetParam(), Format::kF32); },
+          {"model", "LayerNorms", "quarot"});
+      continue;
+    }
+    const std::vector<float> expected = logits_of(test::load_decoder(folder.path() / "model"));
+    const Decoder decoder = quantized(checkpoint, folder.path() / "q.vbt", GetParam(), Format::kF32);
+    EXPECT_LT(relative_error(logits_of(decoder), expected), 0.03) << family;
+    const Decoder rounded = quantized(checkpoint, folder.path() / "q4.vbt", GetParam(), Format::kInt4);
+    EXPECT_LT(relative_error(logits_of(rounded), expected), 0.5) << family;
+  }
+}
+
 TEST(QuantizeModel, RoundsExpertsToNearestAndRefusesSchemesThatDoNotKnowThem) {
   const TemporaryFolder folder;
   test::write_tiny_llama(folder.path() / "model", {.model_type = "mixtral"});

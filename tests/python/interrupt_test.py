@@ -171,6 +171,14 @@ print(completed(lambda: model.score(TEXT)), len(model.score(TEXT[:100]).tokens))
 """
         self.assertEqual(self.lines_with_completed(code), ["0", "99"])
 
+    def test_ctrl_c_ends_a_text_of_a_session_and_leaves_the_sequence_as_it_was(self):
+        code = """
+model = verbatim.Model.load(sys.argv[1], "plain")
+session = model.session(capacity=PATIENT_CAPACITY)
+print(completed(lambda: session.generate("x", **PATIENCE)), session.tokens)
+"""
+        self.assertEqual(self.lines_with_completed(code), ["0", "[]"])
+
     @needs_numpy
     def test_ctrl_c_ends_logits(self):
         code = """

@@ -94,30 +94,44 @@ cycle.append(cycle)  # so that nobody closes the model
             done = run_python(code, patient_model(folder))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
-    def test_a_program_may_end_while_a_thread_computes_scores(self):
+    def test_a_program_may_end_while_a_thread_is_within_a_call(self):
         code = """
 import sys, threading, time, verbatim
 class Slow:  # so that the thread's call ends while the interpreter does, when no thread may have its lock any more
     def __del__(self, sleep=time.sleep):
-        sleep(3)
+        sleep(2)
 slow = [Slow()]
 slow.append(slow)  # a cycle, which the interpreter frees when it ends
 del slow
 model = verbatim.Model.load(sys.argv[1], "plain")
-begun = threading.Event()
+session = model.session()
+# From here on the two threads take turns only where one gives up the interpreter's lock: the other one first when its
+# call does so to compute, and this one not before it ends.
+sys.setswitchinterval(1000)
+within = []
 def work():
-    begun.set()
     try:
         while True:
-            model.score(list(range(5, 305)))
-    except verbatim.UsageError:
-        pass
-threading.Thread(target=work, daemon=True).start()
-begun.wait()
-time.sleep(0.03)  # for the thread to be within the call
+            within.append(True)
+            CALL
+            within.clear()
+    except verbatim.UsageError as error:
+        print(error, flush=True)
+begun = threading.Lock()
+begun.acquire()
+thread = threading.Thread(target=lambda: (begun.release(), work()), daemon=True)
+thread.start()
+begun.acquire()
+print(within, flush=True)
 """
-        done = run_python(code, MODEL)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for call in (
+            "model.score(list(range(5, 305)))",
+            "session.truncate(0); session.generate([5, 6, 7], max_tokens=300, ignore_eos=True)",
+        ):
+            with self.subTest(call):
+                done = run_python(code.replace("CALL", call), MODEL)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertRegex(done.stdout, r"^\[True\]\nthe interpreter is ending: .*\n$")
 
     def test_a_forked_process_is_told_to_load_a_model_of_its_own(self):
         code = """
@@ -189,6 +203,9 @@ for seed in range(120):
             lambda: held.clear() or held.append(None), lambda: model.score(chance.choice(values)),
             lambda: model.tokenize(chance.choice(values)), lambda: model.detokenize(chance.choice(values)),
             lambda: model.piece(chance.choice(values)), lambda: model.stats,
+            lambda: model.session(capacity=chance.choice([0, 30, 200, *values])), lambda: each.generate(chance.choice(values), **options),
+            lambda: each.truncate(chance.choice(values)), lambda: each.save(chance.choice(values[:1] + values[3:4])),
+            lambda: each.restore(chance.choice([sys.argv[1], *values])), lambda: each.close(), lambda: each.tokens,
         ])
         try:
             held.append(call())

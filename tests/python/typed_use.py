@@ -27,6 +27,12 @@ def use(path: str) -> None:
         said: str = conversation.reply("x", timeout=2.5).text + "".join(conversation.reply("y", stream=True))
         conversation.save("talk.json")
         verbatim.Conversation.restore(model, "talk.json").clear()
+        with model.session(capacity=100) as session:
+            said += session.generate(tokens, max_tokens=3, on_text=print).text
+            session.truncate(len(session.tokens) - session.evaluated)
+            session.save("x.session")
+            session.restore("x.session")
+            said += session.reply(conversation, "z").text
         score: verbatim.Score = model.score("x", top_logprobs=3)
         likeliest: tuple[int, float] = score.tokens[0].top[0]
         logits: NDArray[numpy.float32] = model.logits(model.tokenize("x"))

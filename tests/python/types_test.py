@@ -54,7 +54,7 @@ class Types(unittest.TestCase):
             'model.generate("x").txt', 'model.generate("x", stream=True).text', 'model.batch(["x"], stream=True)',
             'for piece in model.generate("x"): pass', 'model.chat("x")', "model.score(3)", "model.context = 3",
             'verbatim.Model.load("x", reciep="auto")', 'generate(model, "x", num_beam=2)', "verbatim.Result()",
-            'model.conversation().reply("x", stop=3)', "verbatim.BadInput",
+            'model.conversation().reply("x", stop=3)', "verbatim.BadInput", 'model.session().generate("x", timeout=3)',
         ]  # fmt: skip
         program = "import verbatim\nfrom verbatim.transformers import generate\ndef f(model: verbatim.Model) -> None:\n"
         with tempfile.TemporaryDirectory() as folder:
@@ -70,12 +70,13 @@ class Types(unittest.TestCase):
         options = set(_native.option_names())
         functions = {"generate", "agenerate", "batch", "chat", "achat", "reply"}
         seen = set()
-        for module in ("_model", "_conversation"):
+        for module in ("_model", "_conversation", "_session"):
+            expected = options - {"priority", "timeout"} if module == "_session" else options
             for _, function in signatures(module):
                 if function.name in functions:
                     seen.add(function.name)
-                    names = {argument.arg for argument in function.args.kwonlyargs} - {"stream", "tools"}
-                    self.assertEqual(names, options, function.name)
+                    names = {argument.arg for argument in function.args.kwonlyargs} - {"stream", "tools", "on_text"}
+                    self.assertEqual(names, expected, function.name)
         self.assertEqual(seen, functions)
         for function in functions - {"reply"}:
             words = inspect.getdoc(getattr(verbatim.Model, function))
@@ -86,7 +87,7 @@ class Types(unittest.TestCase):
         def public(names):
             return {name for name in names if not name.startswith("_")}
 
-        for module in ("_model", "_conversation", "_native"):
+        for module in ("_model", "_conversation", "_session", "_native"):
             real_module = sys.modules[f"verbatim.{module}"]
             tree = ast.parse((PACKAGE / f"{module}.pyi").read_text())
             for node in tree.body:
@@ -99,7 +100,7 @@ class Types(unittest.TestCase):
         self.assertEqual(public(native), public(vars(_native)))
 
     def test_stubs_have_the_other_arguments_too(self):
-        for module in ("_model", "_conversation"):
+        for module in ("_model", "_conversation", "_session"):
             for class_name, function in signatures(module):
                 real = getattr(getattr(verbatim, class_name), function.name)
                 if isinstance(real, property) or function.name.startswith("_"):

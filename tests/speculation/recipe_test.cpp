@@ -298,9 +298,18 @@ TEST(Recipe, AFileOfDotsDoesNotUseUpTheStack) {
   EXPECT_THROW(load_recipe(folder.write("long.toml", kHead + std::string(20000, '#'))), Error);
 }
 
-TEST(Recipe, AnUnknownNameOrFileIsBadInput) {
-  EXPECT_THROW(load_recipe("no-such-recipe"), Error);
-  EXPECT_THROW(load_recipe("/no/such/file.toml"), Error);
+TEST(Recipe, AnUnknownNameIsWrongUsageAndAFileThatIsNotThereIsBadInput) {
+  const auto kind_of = [](const std::string& name_or_path) {
+    try {
+      load_recipe(name_or_path);
+    } catch (const Error& error) {
+      return static_cast<int>(error.kind());
+    }
+    return 0;
+  };
+  EXPECT_EQ(kind_of("no-such-recipe"), static_cast<int>(ErrorKind::kUsage));
+  EXPECT_EQ(kind_of(""), static_cast<int>(ErrorKind::kUsage));
+  EXPECT_EQ(kind_of("/no/such/file.toml"), static_cast<int>(ErrorKind::kBadInput));
 }
 
 }  // namespace

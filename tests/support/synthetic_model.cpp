@@ -12,6 +12,7 @@
 #include "checkpoint/gguf_types.h"
 #include "formats/mxfp4.h"
 #include "support/k_quant_blocks.h"
+#include "support/layer_norm_families.h"
 
 namespace verbatim::test {
 
@@ -37,6 +38,9 @@ class TensorMaker {
   void matrix(const std::string& name, int64_t outputs, int64_t inputs) {
     const float spread = std::sqrt(3.0f / static_cast<float>(inputs));
     add(name, {outputs, inputs}, 0.0f, spread);
+  }
+  void matrix_of_inputs(const std::string& name, int64_t inputs, int64_t outputs) {
+    add(name, {inputs, outputs}, 0.0f, std::sqrt(3.0f / static_cast<float>(inputs)));
   }
   void norm(const std::string& name, int64_t size) { add(name, {size}, 1.0f, 0.25f); }
   void norm_less_one(const std::string& name, int64_t size) { add(name, {size}, 0.0f, 0.25f); }
@@ -194,7 +198,20 @@ std::vector<NamedTensor> gguf_experts(std::vector<NamedTensor> tensors, const Ti
   return tensors;
 }
 
+/// Makes the tensors of a model with LayerNorms.
+void make_layer_norm_tensors(const TinyModelOptions& options, TensorMaker& maker) {
+  for (const LayerNormTensor& tensor : layer_norm_tensors(options)) {
+    if (tensor.kind == LayerNormTensor::kMatrix) maker.matrix(tensor.name, tensor.shape[0], tensor.shape[1]);
+    if (tensor.kind == LayerNormTensor::kMatrixOfInputs) {
+      maker.matrix_of_inputs(tensor.name, tensor.shape[0], tensor.shape[1]);
+    }
+    if (tensor.kind == LayerNormTensor::kNorm) maker.norm(tensor.name, tensor.shape[0]);
+    if (tensor.kind == LayerNormTensor::kBias) maker.bias(tensor.name, tensor.shape[0]);
+  }
+}
+
 json tiny_config(const TinyModelOptions& options) {
+  if (has_layer_norms(options.model_type)) return layer_norm_config(options);
   json config = {
       {"model_type", options.model_type},
       {"hidden_size", options.hidden_size},
@@ -332,6 +349,7 @@ std::string gguf_tensor_name(std::string name, const std::string& model_type) {
                                                        {"self_attn.sinks", "attn_sinks.weight"},
                                                        {"self_attn.q_norm", "attn_q_norm"},
                                                        {"self_attn.k_norm", "attn_k_norm"}};
+  if (has_layer_norms(model_type)) name = layer_norm_gguf_name(name);
   if (model_type == "phi3" || model_type == "glm4") {
     for (const auto& [from, to] :
          {std::pair("self_attn.qkv_proj", "attn_qkv"), std::pair("mlp.gate_up_proj", "ffn_up")}) {
@@ -390,6 +408,10 @@ std::vector<NamedTensor> tiny_tensors(const TinyModelOptions& options) {
   const int64_t query = int64_t{options.heads} * options.head_dim;
   const int64_t key = int64_t{options.kv_heads} * options.head_dim;
   TensorMaker maker(options.seed);
+  if (has_layer_norms(options.model_type)) {
+    make_layer_norm_tensors(options, maker);
+    return maker.take();
+  }
   maker.matrix("model.embed_tokens.weight", options.vocab_size, hidden);
   for (int32_t layer = 0; layer < options.layers; ++layer) {
     const std::string prefix = "model.layers." + std::to_string(layer) + ".";
@@ -546,19 +568,23 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
   if (architecture == "gpt_oss") architecture = "gpt-oss";
   if (architecture == "gemma3_text") architecture = "gemma3";
   const std::string prefix = architecture + ".";
+  const bool gpt2 = architecture == "gpt2";
   GgufBuilder builder;
   builder.text("general.architecture", architecture)
       .number(prefix + "embedding_length", static_cast<uint32_t>(options.hidden_size))
       .number(prefix + "feed_forward_length", static_cast<uint32_t>(options.intermediate_size))
       .number(prefix + "block_count", static_cast<uint32_t>(options.layers))
       .number(prefix + "attention.head_count", static_cast<uint32_t>(options.heads))
-      .number(prefix + "attention.head_count_kv", static_cast<uint32_t>(options.kv_heads))
+      .number(prefix + "attention.head_count_kv",
+              static_cast<uint32_t>(gpt2 ? options.heads : options.kv_heads))
       .number(prefix + "attention.key_length", static_cast<uint32_t>(options.head_dim))
-      .number(prefix + "attention.layer_norm_rms_epsilon", 1e-5f)
-      .number(prefix + "rope.freq_base", options.rope_theta)
+      .number(prefix + (has_layer_norms(architecture) ? "attention.layer_norm_epsilon"
+                                                      : "attention.layer_norm_rms_epsilon"),
+              1e-5f)
       .number(prefix + "context_length", static_cast<uint32_t>(options.context))
       .number("tokenizer.ggml.bos_token_id", 1u)
       .number("tokenizer.ggml.eos_token_id", 2u);
+  if (!gpt2) builder.number(prefix + "rope.freq_base", options.rope_theta);
   if (options.sliding_window) {
     builder.number(prefix + "attention.sliding_window", static_cast<uint32_t>(*options.sliding_window));
   }
@@ -590,7 +616,8 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
         .number(prefix + "logit_scale", 0.5f);
   }
   if (options.byte_vocabulary) add_byte_vocabulary(builder);
-  for (const NamedTensor& tensor : gguf_experts(tiny_tensors(options), options)) {
+  for (const NamedTensor& made : gguf_experts(tiny_tensors(options), options)) {
+    const NamedTensor tensor = gpt2 ? with_rows_of_outputs(made) : made;
     const bool rotates = tensor.name.find("q_proj") != std::string::npos ||  //
                          tensor.name.find("k_proj") != std::string::npos;
     const bool router = tensor.name.ends_with("mlp.gate.weight") ||

@@ -23,7 +23,8 @@ struct TinyModelOptions {
   /// "gemma2" and "gemma3_text", which want a sliding_window and have soft caps, or a second theta; "glm4",
   /// which rotates neighbours in half of each head, stores gate and up as one matrix and has biases;
   /// "mixtral" and "qwen3_moe", which have experts; "gpt_oss", whose experts are in MXFP4 whatever the dtype
-  /// of the rest, with sinks, biases, windows in every other layer and YaRN.
+  /// of the rest, with sinks, biases, windows in every other layer and YaRN; "gpt2", "starcoder2" and "opt",
+  /// which have LayerNorms and biases (support/layer_norm_families.h).
   std::string model_type = "llama";
   DType dtype = DType::kBF16;  ///< of safetensors: kF32, kF16 or kBF16; of GGUF also kQ8_0, kQ4_K and kQ6_K
   int32_t hidden_size = 128;

@@ -48,13 +48,14 @@ std::string read_file(const fs::path& path) {
   return contents.str();
 }
 
-TemporaryFolder::TemporaryFolder() {
+TemporaryFolder::TemporaryFolder() : process_(getpid()) {
   std::string pattern = (fs::temp_directory_path() / "verbatim-test-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make a temporary folder");
   path_ = pattern;
 }
 
 TemporaryFolder::~TemporaryFolder() {
+  if (process_ != getpid()) return;
   std::error_code ignored;
   fs::remove_all(path_, ignored);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <string>
 
@@ -24,7 +26,8 @@ std::filesystem::path program();
 /// The whole of a file. Fails the test when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 
-/// A fresh folder for one test, removed with all it holds when the object goes.
+/// A fresh folder for one test, removed with all it holds when the object goes. A process that was forked
+/// meanwhile, as GoogleTest's tests of exits do, leaves it alone when it ends.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -37,6 +40,7 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
+  pid_t process_;  // the process that made the folder
 };
 
 /// Whether the tests are built with a sanitizer, under which code takes many times as long.

@@ -70,6 +70,13 @@ TEST(InspectModel, SaysWhatSetsAFamilyApart) {
   EXPECT_EQ(inspected("gemma2").score_cap, 2.0f);
   EXPECT_EQ(inspected("gemma2").windowless_layers, (std::vector<int32_t>{1, 3}));
   EXPECT_EQ(inspected("gemma3_text").window_rope_theta, 10000.0f);
+  for (const char* family : {"gpt2", "starcoder2", "opt"}) {
+    EXPECT_TRUE(inspected(family).layer_norm && inspected(family).plain_mlp);
+  }
+  EXPECT_FALSE(inspected("llama").layer_norm || inspected("llama").plain_mlp);
+  EXPECT_EQ(inspected("opt").activation, "relu");
+  EXPECT_TRUE(inspected("gpt2").learned_positions);
+  EXPECT_FALSE(inspected("starcoder2").learned_positions);
   EXPECT_EQ(inspected("llama").experts, 0);
   EXPECT_EQ(inspected("mixtral").experts, 5);
   EXPECT_EQ(inspected("mixtral").experts_used, 2);

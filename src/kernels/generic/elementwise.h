@@ -109,6 +109,37 @@ void rms_norm(const float* x, const float* weight, int64_t n, int64_t length, fl
   for (int64_t i = 0; i < n; i += 16) (V::load(x + i) * factor * V::load(weight + i)).store(out + i);
 }
 
+/// The distances of numbers i .. i + 15 from the mean, with zero for those from `length` on, which do not
+/// count.
+template <typename V>
+VERBATIM_INLINE V centred(const float* x, int64_t i, int64_t length, V mean) {
+  static constexpr float kLanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const V distance = V::load(x + i) - mean;
+  if (i + 16 <= length) return distance;
+  const V left = V::set(static_cast<float>(length - i)) - V::load(kLanes);  // below 1 from `length` on
+  return zero_where_below(distance, left, V::set(1.0f));
+}
+
+/// The mean is taken away before squares are summed, as their difference would lose digits.
+template <typename V>
+void layer_norm(const float* x, const float* weight, const float* bias, int64_t n, int64_t length,
+                float epsilon, float* out) {
+  V sum = V::set(0.0f);
+  for (int64_t i = 0; i < n; i += 16) sum = sum + V::load(x + i);
+  const V mean = V::set(reduce_add(sum) / static_cast<float>(length));
+  V squares = V::set(0.0f);
+  for (int64_t i = 0; i < n; i += 16) {
+    const V value = centred<V>(x, i, length, mean);
+    squares = fma(value, value, squares);
+  }
+  const float variance = reduce_add(squares) / static_cast<float>(length);
+  const V factor = V::set(1.0f / __builtin_sqrtf(variance + epsilon));
+  for (int64_t i = 0; i < n; i += 16) {
+    const V value = centred<V>(x, i, length, mean) * factor;
+    fma(value, V::load(weight + i), V::load(bias + i)).store(out + i);
+  }
+}
+
 template <typename V>
 void silu_gate(const float* gate, const float* up, int64_t n, float* out) {
   const V one = V::set(1.0f);
@@ -119,15 +150,20 @@ void silu_gate(const float* gate, const float* up, int64_t n, float* out) {
 }
 
 template <typename V>
+VERBATIM_INLINE V gelu_of(V x) {
+  const V cubic = fma(x * x * x, V::set(0.044715f), x);
+  const V exponent = min(cubic * V::set(-1.5957691216057308f), V::set(88.0f));  // -2 √(2/π)
+  return x / (V::set(1.0f) + exponential(exponent));
+}
+
+template <typename V>
 void gelu_gate(const float* gate, const float* up, int64_t n, float* out) {
-  const V one = V::set(1.0f);
-  const V limit = V::set(88.0f);
-  for (int64_t i = 0; i < n; i += 16) {
-    const V g = V::load(gate + i);
-    const V cubic = fma(g * g * g, V::set(0.044715f), g);
-    const V exponent = min(cubic * V::set(-1.5957691216057308f), limit);  // -2 √(2/π)
-    (g / (one + exponential(exponent)) * V::load(up + i)).store(out + i);
-  }
+  for (int64_t i = 0; i < n; i += 16) (gelu_of(V::load(gate + i)) * V::load(up + i)).store(out + i);
+}
+
+template <typename V>
+void gelu(const float* x, int64_t n, float* out) {
+  for (int64_t i = 0; i < n; i += 16) gelu_of(V::load(x + i)).store(out + i);
 }
 
 /// tanh(t) = 1 - 2 / (1 + e^2t). What is no finite number becomes NaN, for which min() alone would hide it.

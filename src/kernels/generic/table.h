@@ -35,8 +35,10 @@ KernelTable make_table(const char* name) {
   table.quantize_wide = quantize_wide<V>;
   table.quantize_two_bytes = quantize_two_bytes<V>;
   table.rms_norm = rms_norm<V>;
+  table.layer_norm = layer_norm<V>;
   table.silu_gate = silu_gate<V>;
   table.gelu_gate = gelu_gate<V>;
+  table.gelu = gelu<V>;
   table.soft_cap = soft_cap<V>;
   table.add = add<V>;
   table.scale = scale<V>;
