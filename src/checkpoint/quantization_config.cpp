@@ -55,7 +55,8 @@ constexpr std::string_view kNeutral[] = {"quant_method",
                                          "modules_to_fuse",
                                          "quantization_status",
                                          "global_compression_ratio",
-                                         "use_deep_gemm"};
+                                         "use_deep_gemm",
+                                         "act_group_aware"};
 
 /// An object with the keys that were not asked for yet.
 class Keys {

@@ -30,7 +30,7 @@ const std::array<FormatEntry, kFormatCount>& formats() {
       {"mxbf16", true, {Reading::kMxbf16Full, Reading::kMxbf16Draft}},
       {"squeeze3", false, {Reading::kSqueeze3}},
       {"squeeze4", false, {Reading::kSqueeze4}},
-      {"q8_0", true, {Reading::kQ8_0}},
+      {"q8_0", true, {Reading::kQ8_0, Reading::kQ8_0Draft}},
       {"k-quants", true, {Reading::kKQuantsA16, Reading::kKQuantsA8}},
   }};
   return table;
@@ -64,6 +64,7 @@ constexpr ReadingEntry kReadings[] = {
     {Reading::kQ8_0, "q8_0"},
     {Reading::kKQuantsA16, "k-quants-a16"},
     {Reading::kKQuantsA8, "k-quants-a8"},
+    {Reading::kQ8_0Draft, "q8_0-draft"},
 };
 
 }  // namespace

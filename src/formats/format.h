@@ -19,7 +19,7 @@ enum class Format : uint8_t {
   kMxbf16,          ///< mxbf16.h
   kSqueeze3,        ///< squeeze.h
   kSqueeze4,        ///< squeeze.h
-  kQ8_0,            ///< int8.h
+  kQ8_0,            ///< q8_0.h
   kKQuants,         ///< k_quants.h
 };
 inline constexpr int kFormatCount = 13;
@@ -57,6 +57,7 @@ enum class Reading : uint8_t {
   kQ8_0,        ///< the codes of a file, activations in BF16
   kKQuantsA16,  ///< the blocks of a file, activations in sixteen bits, 256 with one step
   kKQuantsA8,   ///< the same with the upper eight bits of the activations
+  kQ8_0Draft,   ///< the upper four bits of the codes, activations in int8, groups of 128
 };
 
 /// "full", "mxfp4-w4a8", "bsfp-draft", ...

@@ -1,6 +1,7 @@
 #include "formats/int8.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "formats/tile_codes.h"
@@ -23,9 +24,8 @@ int64_t code_index(const PackedMatrix& matrix, int64_t column, int64_t k) {
          kQuadOrder[k % 4];
 }
 
-template <Format format>
 PackedMatrix allocate(int64_t columns, int64_t k, Element, const MatrixStatistics&) {
-  PackedMatrix matrix = make_matrix(format, columns, k);
+  PackedMatrix matrix = make_matrix(Format::kInt8, columns, k);
   matrix.planes.emplace_back(code_bytes(matrix));
   matrix.planes.emplace_back(scale_bytes(matrix));
   return matrix;
@@ -34,45 +34,16 @@ PackedMatrix allocate(int64_t columns, int64_t k, Element, const MatrixStatistic
 void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixStatistics&, PanelTail&) {
   int8_t* const codes = matrix.plane(0).as<int8_t>();
   Float16* const scales = matrix.plane(1).as<Float16>();
+  std::array<float, kInnerStep> weights;
   for (int64_t i = 0; i < kPanelWidth; ++i) {
     const int64_t column = source.panel * kPanelWidth + i;
     for (int64_t begin = 0; begin < matrix.k; begin += kInnerStep) {
-      float largest = 0.0f;
-      for (int64_t k = begin; k < begin + kInnerStep; ++k) {
-        const float w = source.at(i, k);
-        if (std::isfinite(w)) largest = std::max(largest, std::fabs(w));
-      }
-      const Float16 scale = to_float16(std::min(largest / 127.0f, kLargestF16));
-      scales[tile_scale_index(matrix, column, begin)] = scale;
-      const float inverse = scale.bits != 0 ? 1.0f / to_float(scale) : 0.0f;
-      for (int64_t k = begin; k < begin + kInnerStep; ++k) {
-        const float w = source.at(i, k);
-        const float code = std::isfinite(w) ? std::nearbyint(w * inverse) : 0.0f;
-        codes[code_index(matrix, column, k)] = static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
-      }
+      for (int64_t j = 0; j < kInnerStep; ++j) weights[static_cast<size_t>(j)] = source.at(i, begin + j);
+      const Int8Group group = quantize_int8_group(weights);
+      scales[tile_scale_index(matrix, column, begin)] = group.scale;
+      for (int64_t j = 0; j < kInnerStep; ++j) codes[code_index(matrix, column, begin + j)] = group.codes[j];
     }
   }
-}
-
-void copy_codes(PackedMatrix& matrix, const PanelSource& source) {
-  int8_t* const codes = matrix.plane(0).as<int8_t>();
-  Float16* const scales = matrix.plane(1).as<Float16>();
-  const int64_t inputs = source.inputs();
-  for (int64_t i = 0; i < source.column_count; ++i) {
-    const int64_t column = source.panel * kPanelWidth + i;
-    for (int64_t k = 0; k < inputs; ++k) {
-      codes[code_index(matrix, column, k)] = source.codes[static_cast<size_t>(i * inputs + k)];
-    }
-    for (int64_t k = 0; k < inputs; k += kInnerStep) {
-      scales[tile_scale_index(matrix, column, k)] =
-          source.scales[static_cast<size_t>((i * inputs + k) / kInnerStep)];
-    }
-  }
-}
-
-void pack_codes(PackedMatrix& matrix, const PanelSource& source, const MatrixStatistics& statistics,
-                PanelTail& tail) {
-  source.codes.empty() ? pack_panel(matrix, source, statistics, tail) : copy_codes(matrix, source);
 }
 
 void validate(const PackedMatrix& matrix) {
@@ -95,15 +66,23 @@ int64_t bytes_read(const PackedMatrix& matrix, Reading) {
 
 }  // namespace
 
-const FormatOperations& int8_operations() {
-  static constexpr FormatOperations kOperations = {allocate<Format::kInt8>, pack_panel, nullptr, validate,
-                                                   unpack_column,           bytes_read};
-  return kOperations;
+Int8Group quantize_int8_group(std::span<const float, kInnerStep> weights) {
+  float largest = 0.0f;
+  for (const float w : weights) {
+    if (std::isfinite(w)) largest = std::max(largest, std::fabs(w));
+  }
+  Int8Group group{.scale = to_float16(std::min(largest / 127.0f, kLargestF16)), .codes = {}};
+  const float inverse = group.scale.bits != 0 ? 1.0f / to_float(group.scale) : 0.0f;
+  for (size_t i = 0; i < kInnerStep; ++i) {
+    const float code = std::isfinite(weights[i]) ? std::nearbyint(weights[i] * inverse) : 0.0f;
+    group.codes[i] = static_cast<int8_t>(std::clamp(code, -127.0f, 127.0f));
+  }
+  return group;
 }
 
-const FormatOperations& q8_0_operations() {
-  static constexpr FormatOperations kOperations = {allocate<Format::kQ8_0>, pack_codes, nullptr, validate,
-                                                   unpack_column,           bytes_read};
+const FormatOperations& int8_operations() {
+  static constexpr FormatOperations kOperations = {allocate, pack_panel,    nullptr,
+                                                   validate, unpack_column, bytes_read};
   return kOperations;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "formats/packed_matrix.h"
 
 namespace verbatim {
@@ -14,11 +16,12 @@ namespace verbatim {
 /// activations per group, scaled in F32; `w8a8`, integer products.
 const FormatOperations& int8_operations();
 
-/// The format `q8_0`: the planes of `int8`, but with codes and scales that are not chosen here. They are
-/// those of the tensor in the file (PanelSource::codes), so that no weight is rounded, and a code may be
-/// -128. Where a matrix has no codes of its own, pack_matrix() refuses the format, and packing floats in it
-/// rounds them as `int8` does. Its one reading is `w8a16` of `int8`, since products of int8 activations could
-/// not take -128.
-const FormatOperations& q8_0_operations();
+/// A group of 32 weights in `int8`.
+struct Int8Group {
+  Float16 scale;
+  int8_t codes[kInnerStep];
+};
+/// Rounds a group of 32 weights to codes from -127 to 127. Weights that are not finite become zero.
+Int8Group quantize_int8_group(std::span<const float, kInnerStep> weights);
 
 }  // namespace verbatim

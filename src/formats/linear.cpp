@@ -187,6 +187,7 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
     case Reading::kMxfp4W4A8:
     case Reading::kMxbf16Draft:
     case Reading::kBsfpDraft:
+    case Reading::kQ8_0Draft:
       multiply_integers(store, resolved, weight.wide_inputs, x, y, workspace, team);
       return;
     case Reading::kKQuantsA16:

@@ -9,6 +9,7 @@
 #include "formats/mxbf16.h"
 #include "formats/mxfp4.h"
 #include "formats/panels.h"
+#include "formats/q8_0.h"
 #include "formats/squeeze.h"
 
 namespace verbatim {

@@ -44,8 +44,11 @@ TileView tile_view(const PackedMatrix& matrix, Reading reading) {
       view.reading = kTileInt4Asymmetric;
       return view;
     case Reading::kInt8W8A16:
-    case Reading::kQ8_0:
       view.reading = kTileInt8;
+      return view;
+    case Reading::kQ8_0:
+      view.reading = kTileQ8_0;
+      view.panels.rest = bytes_of(matrix, 2);
       return view;
     default:
       fail(ErrorKind::kUsage, "the reading {} does not unpack tiles", reading_name(reading));
@@ -75,6 +78,10 @@ IntegerView integer_view(const PackedMatrix& matrix, int64_t first, int64_t pane
     case Format::kInt4:
       view.weights = matrix.format == Format::kInt4Asymmetric ? kIntegerInt4Asymmetric : kIntegerInt4;
       view.panels.scales = bytes_of(matrix, 1) + groups * kPanelWidth * 2;
+      return view;
+    case Format::kQ8_0:
+      view.weights = kIntegerUpper;
+      view.panels.scales = bytes_of(matrix, 1) + tiles * kPanelWidth * 2;
       return view;
     case Format::kInt8:
       view.weights = kIntegerInt8;

@@ -121,6 +121,7 @@ enum TileReading : int {
   kTileInt4,            ///< codes less 8, exact; the product is scaled after it
   kTileInt4Asymmetric,  ///< codes, exact; the product is scaled after it
   kTileInt8,            ///< codes (512 bytes per tile), exact; the product is scaled after it
+  kTileQ8_0,            ///< the same codes as upper and lower halves, in `codes` and in `rest`
   kTileReadings,
 };
 
@@ -181,7 +182,7 @@ struct ScaledGroup {
 /// The operands of c = a · weights, where tiles of codes are unpacked and scaled after the product, one scale
 /// group after the other.
 struct ScaledProduct {
-  TileProduct tiles;        ///< kTileInt4, kTileInt4Asymmetric or kTileInt8; scales are F16
+  TileProduct tiles;        ///< kTileInt4, kTileInt4Asymmetric, kTileInt8 or kTileQ8_0; scales are F16
   const uint8_t* zeros;     ///< [panel][group][16], for kTileInt4Asymmetric
   const float* group_sums;  ///< [rows][groups]: sums of activations, in order, for kTileInt4Asymmetric
 };
@@ -194,6 +195,7 @@ enum IntegerWeights : int {
   kIntegerInt4,            ///< 256 bytes of codes per tile, 16 F16 scales per four tiles
   kIntegerInt4Asymmetric,  ///< as kIntegerInt4, and 16 zero points per four tiles
   kIntegerInt8,            ///< 512 bytes of codes per tile, 16 F16 scales per tile
+  kIntegerUpper,           ///< 256 bytes of the upper halves of codes per tile, 16 F16 scales per tile
   kIntegerKinds,
 };
 struct IntegerPanels {

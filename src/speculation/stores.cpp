@@ -66,10 +66,11 @@ bool holds(const DecoderWeights& weights, std::string_view reading) {
 
 /// What drafts in place of a reading whose store is not there: `mxbf16-draft` and `mxfp4-w4a8` are the same
 /// numbers, and drafts in `int4` are closer to the text than drafts in `bsfp` (docs/formats.md). A model in
-/// K-quants drafts with its own weights and activations of eight bits. Empty if there is no such store.
+/// K-quants drafts with its own weights and activations of eight bits, one in Q8_0 with the upper halves of
+/// its codes. Empty if there is no such store.
 std::string_view stand_in(const DecoderWeights& weights) {
-  for (const std::string_view reading :
-       {"mxbf16-draft", "mxfp4-w4a8", "int4-w4a8", "int4-asymmetric-w4a8", "bsfp-draft", "k-quants-a8"}) {
+  for (const std::string_view reading : {"mxbf16-draft", "mxfp4-w4a8", "int4-w4a8", "int4-asymmetric-w4a8",
+                                         "bsfp-draft", "q8_0-draft", "k-quants-a8"}) {
     if (holds(weights, reading)) return reading;
   }
   return {};
@@ -94,9 +95,9 @@ Names formats_of_target(std::span<const Recipe> recipes, const WeightSource& sou
     if (!recipe.planned) continue;
     for (const std::string& name : recipe.formats()) {
       if (name == kNested && copy && !contains(names, kNested)) {
-        // K-quants hold drafts themselves, in about as many bits as a copy would.
+        // K-quants and Q8_0 hold drafts themselves, in about as many bits as a copy would.
         add_format(names, kFull);
-        if (!source.k_quants) add_format(names, kNestedCopy);
+        if (!source.k_quants && !source.q8_0) add_format(names, kNestedCopy);
       } else if (name != kFull || std::none_of(names.begin(), names.end(), is_nested)) {
         add_format(names, name);
       }
@@ -146,6 +147,10 @@ WeightSource weight_source(const Checkpoint& checkpoint) {
         return named.second.shape.size() < 2 || named.second.block_shape().has_value() ||
                is_router(checkpoint.config, named.first);
       });
+  const bool q8_0 = std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [&](const auto& named) {
+    return named.second.shape.size() < 2 || named.second.dtype == DType::kQ8_0 ||
+           is_router(checkpoint.config, named.first);
+  });
   int64_t weights = 0;
   for (const auto& [name, tensor] : checkpoint.tensors) {
     if (tensor.shape.size() < 2) continue;
@@ -153,8 +158,11 @@ WeightSource weight_source(const Checkpoint& checkpoint) {
     for (const int64_t extent : tensor.shape) count *= extent;
     weights += count;
   }
-  return {
-      .all_bf16 = bf16, .k_quants = k_quants, .weights = weights, .scheme = checkpoint.config.quantization};
+  return {.all_bf16 = bf16,
+          .k_quants = k_quants,
+          .q8_0 = q8_0,
+          .weights = weights,
+          .scheme = checkpoint.config.quantization};
 }
 
 WeightSource weight_source(const Container& container) {

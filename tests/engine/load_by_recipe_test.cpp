@@ -77,7 +77,7 @@ TEST_F(LoadByRecipe, TheDefaultRecipeRunsOnEveryTypeOfCheckpoint) {
   const std::pair<DType, Names> cases[] = {{DType::kBF16, {"bf16", "mxfp4"}},
                                            {DType::kF16, {"f16", "mxfp4"}},
                                            {DType::kF32, {"f32", "mxfp4"}},
-                                           {DType::kQ8_0, {"q8_0", "mxfp4"}}};
+                                           {DType::kQ8_0, {"q8_0"}}};
   for (const auto& [dtype, stores] : cases) {
     SCOPED_TRACE(dtype_name(dtype));
     const std::filesystem::path file = model_in(dtype);
@@ -100,6 +100,22 @@ TEST_F(LoadByRecipe, AModelInQ8_0IsVerifiedInItsOwnCodesByEveryRecipe) {
   }
   EXPECT_EQ(stores_of(Model::load(file, {.formats = {"f32"}})), Names{"f32"});
   EXPECT_THROW(Model::load(model_in(DType::kF16), {.formats = {"q8_0"}}), Error);
+}
+
+// The upper halves of its own codes are the drafter, so no copy of the weights is made.
+TEST_F(LoadByRecipe, AModelInQ8_0DraftsWithTheUpperHalvesOfItsCodes) {
+  const std::filesystem::path file = model_in(DType::kQ8_0);
+  const Model model = Model::load(file, {.recipe = "auto", .threads = 1});
+  EXPECT_EQ(stores_of(model), Names{"q8_0"});
+  const DecoderWeights& weights = data_of(model).decoder.weights();
+  EXPECT_EQ(with_stores_of(load_recipe("auto"), weights, nullptr).levels.front().reading, "q8_0-draft");
+  const auto toml = folder_.write("mine.toml",
+                                  "name = \"mine\"\nsummary = \"s\"\nsource = \"t\"\n[drafter]\nkind = "
+                                  "\"self\"\nreading = \"q8_0-draft\"\n[drafter.stop]\nlength = 5\n");
+  const Recipe mine = load_recipe(toml.string());
+  const Model own = Model::load(file, {.recipes = {mine}, .threads = 1});
+  EXPECT_EQ(stores_of(own), Names{"q8_0"});
+  EXPECT_EQ(text_of(own, mine), text_of(own, load_recipe("plain")));
 }
 
 TEST_F(LoadByRecipe, AModelInKQuantsIsVerifiedInItsOwnBlocksByEveryRecipe) {

@@ -4,6 +4,8 @@
 
 #include "formats/pack_linear.h"
 #include "model/weights.h"
+#include "support/machine_paths.h"
+#include "support/packed.h"
 #include "support/random.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
@@ -78,6 +80,72 @@ TEST(Q8_0, MultipliesCodesWithBf16ActivationsAndScalesTheSumOf32) {
       }
       EXPECT_NEAR(y[static_cast<size_t>(r * weight.padded_columns() + n)], expected, 1e-5 * size + 1e-30);
     }
+  }
+}
+
+TEST(Q8_0, DraftsWithTheMiddleOfTheCodesThatShareAnUpperHalf) {
+  const LinearWeight weight = coded_weight();
+  const PackedMatrix& store = *weight.find(Format::kQ8_0);
+  for (int64_t n = 0; n < kColumns; ++n) {
+    const std::vector<float> column = test::unpacked_column(store, Reading::kQ8_0Draft, n);
+    for (int64_t k = 0; k < kInputs; ++k) {
+      const float middle = 16.0f * std::floor(static_cast<float>(code_of(n, k)) / 16.0f) + 7.5f;
+      ASSERT_EQ(column[static_cast<size_t>(k)], middle * to_float(scale_of(n, k / 32))) << n << ' ' << k;
+    }
+  }
+  const auto bits_per_weight = [&](Reading reading) {
+    return 8.0 * static_cast<double>(operations(Format::kQ8_0).bytes_read(store, reading)) /
+           static_cast<double>(weight.padded_columns() * kInputs);
+  };
+  EXPECT_EQ(bits_per_weight(Reading::kQ8_0), 8.5);
+  EXPECT_EQ(bits_per_weight(Reading::kQ8_0Draft), 4.5);
+}
+
+class Q8_0Kernels : public testing::TestWithParam<test::MachinePath> {};
+INSTANTIATE_TEST_SUITE_P(, Q8_0Kernels, testing::ValuesIn(test::machine_paths()),
+                         [](const auto& info) { return test::path_name(info); });
+
+/// `int8` has its codes whole, one byte each.
+TEST_P(Q8_0Kernels, ReadBothHalvesWithTheBitsOfInt8) {
+  const test::SelectedKernels selected(*GetParam().table);
+  constexpr int64_t kK = 9 * 128 + 96;
+  const LinearWeight weight =
+      test::pack(7 * 16, kK, test::random_floats(7 * 16 * kK, 1, 0.05f), {Format::kQ8_0, Format::kInt8});
+  const std::vector<float> x = test::random_inputs(97, kK, 2);
+  LinearWorkspace workspace;
+  ThreadTeam team(2);
+  for (const int64_t rows : {1, 2, 5, 16, 17, 33, 80, 97}) {
+    EXPECT_EQ(test::multiply(weight, Reading::kQ8_0, x.data(), rows, team, workspace),
+              test::multiply(weight, Reading::kInt8W8A16, x.data(), rows, team, workspace))
+        << rows;
+  }
+}
+
+TEST_P(Q8_0Kernels, DraftWithTheSameBitsOnEveryInstructionSet) {
+  constexpr int64_t kK = 9 * 128 + 96;
+  const LinearWeight weight =
+      test::pack(7 * 16, kK, test::random_floats(7 * 16 * kK, 3, 0.05f), {Format::kQ8_0});
+  const std::vector<float> x = test::random_inputs(33, kK, 4);
+  LinearWorkspace workspace;
+  ThreadTeam team(2);
+  for (const int64_t rows : {1, 2, 5, 33}) {
+    const auto product = [&](const KernelTable& table) {
+      const test::SelectedKernels selected(table);
+      return test::multiply(weight, Reading::kQ8_0Draft, x.data(), rows, team, workspace);
+    };
+    EXPECT_EQ(product(*GetParam().table), product(*test::machine_paths().front().table)) << rows;
+  }
+}
+
+TEST(Q8_0, RefusesWholeCodesAsEarlierVersionsPackedThem) {
+  PackedMatrix whole = make_matrix(Format::kQ8_0, 16, 32);
+  whole.planes.emplace_back(size_t{512});
+  whole.planes.emplace_back(size_t{32});
+  try {
+    operations(Format::kQ8_0).validate(whole);
+    FAIL() << "was not refused";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("pack the model again"), std::string::npos) << error.what();
   }
 }
 

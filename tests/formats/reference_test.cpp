@@ -43,6 +43,7 @@ Activations activations_of(const PackedMatrix& matrix, Reading reading) {
     case Reading::kMxfp4W4A8:
     case Reading::kMxbf16Draft:
     case Reading::kBsfpDraft:
+    case Reading::kQ8_0Draft:
       return Activations::kWideInt8;
     case Reading::kKQuantsA16:
       return Activations::kTwoBytes;

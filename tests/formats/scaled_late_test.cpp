@@ -28,7 +28,12 @@ bool is_int8(Format format) {
 
 /// What stands in the place of a weight before scaling.
 float code_of(const PackedMatrix& store, int64_t column, int64_t k) {
-  if (is_int8(store.format)) {
+  if (store.format == Format::kQ8_0) {
+    const int upper = get_code(store.plane(0).as<const uint8_t>(), store, column, k);
+    const int lower = get_code(store.plane(2).as<const uint8_t>(), store, column, k);
+    return static_cast<float>(16 * (upper - 8) + lower);
+  }
+  if (store.format == Format::kInt8) {
     const int64_t place = column / kPanelWidth * store.k * kPanelWidth + k / 4 * 64 +
                           column % kPanelWidth * 4 + kQuadOrder[k % 4];
     return store.plane(0).as<const int8_t>()[place];
@@ -107,7 +112,14 @@ TEST_P(ScaledLate, ProductsOfGroupsAreScaledAndAddedInOrder) {
   const Format format = std::get<1>(GetParam());
   const LinearWeight weight =
       test::pack(kColumns, kInputs, test::random_floats(kColumns * kInputs, 1, 0.05f), {format});
-  if (is_int8(format)) {  // a code that packing never makes, but a file may hold
+  // Codes that packing never makes, but a file may hold: -128, and halves of every kind.
+  if (format == Format::kQ8_0) {
+    for (const int plane : {0, 2}) {
+      auto* const halves = weight.stores.front().plane(plane).as<uint8_t>();
+      for (int64_t i = 0; i < kColumns * kInputs / 2; i += 37)
+        halves[i] = static_cast<uint8_t>(i % 2 == 0 ? 0 : i);
+    }
+  } else if (format == Format::kInt8) {
     int8_t* const codes = weight.stores.front().plane(0).as<int8_t>();
     for (int64_t i = 0; i < kColumns * kInputs; i += 37) codes[i] = -128;
   }

@@ -28,15 +28,42 @@ inline constexpr Int8Bytes kInt8Bf16 = int8_bytes();
 template <TileReading kReading>
 struct Codes {
   static constexpr bool kZeros = kReading == kTileInt4Asymmetric;
-  static constexpr int64_t kGroupTiles = kReading == kTileInt8 ? 1 : generic::kTilesPerScale;
+  static constexpr bool kRest = kReading == kTileQ8_0;
+  static constexpr int64_t kGroupTiles = kReading == kTileInt8 || kRest ? 1 : generic::kTilesPerScale;
   static constexpr int64_t kBytes = (kReading == kTileInt8 ? 2 : 1) * generic::kCodeBytes;
 
+  /// The place of a tile's codes, and that of their lower halves where these lie apart.
+  struct Place {
+    const uint8_t* codes;
+    const uint8_t* rest;
+
+    VERBATIM_INLINE void next() {
+      codes += kBytes;
+      if constexpr (kRest) rest += kBytes;
+    }
+  };
+  VERBATIM_INLINE static Place place(const TilePanels& panels, int64_t index) {
+    return {panels.codes + index * kBytes, kRest ? panels.rest + index * kBytes : nullptr};
+  }
+
   /// Unpacks a tile, and prefetches one further on.
-  VERBATIM_INLINE static void unpack(const uint8_t* codes, uint16_t* out) {
+  VERBATIM_INLINE static void unpack(const Place& at, uint16_t* out) {
+    const uint8_t* const codes = at.codes;
     generic::prefetch_ahead<kBytes>(codes, kPrefetchBytes);
     if constexpr (kReading == kTileInt8) {
       for (int quad = 0; quad < 8; ++quad) {
         unpack_quad(_mm512_loadu_si512(codes + quad * 64), out + quad * 2 * generic::kBlockWords);
+      }
+    } else if constexpr (kRest) {
+      generic::prefetch_ahead<kBytes>(at.rest, kPrefetchBytes);
+      const __m512i upper_half = _mm512_set1_epi8(static_cast<char>(0xf0));
+      for (int block = 0; block < 4; ++block) {
+        const __m512i upper = _mm512_xor_si512(_mm512_loadu_si512(codes + block * 64),
+                                               _mm512_set1_epi8(static_cast<char>(0x88)));
+        const __m512i lower = _mm512_loadu_si512(at.rest + block * 64);
+        uint16_t* const to = out + block * 4 * generic::kBlockWords;
+        unpack_quad(choose(upper_half, _mm512_slli_epi16(upper, 4), lower), to);
+        unpack_quad(choose(upper_half, upper, _mm512_srli_epi16(lower, 4)), to + 2 * generic::kBlockWords);
       }
     } else {
       const auto table = Words::table(kZeros ? generic::kPlainCodes : generic::kCodesLessEight);

@@ -37,8 +37,8 @@ class ScaledRows {
  private:
   int64_t tiles() const { return p_.tiles.weights.tiles; }
   int64_t groups() const { return (tiles() + Weights::kGroupTiles - 1) / Weights::kGroupTiles; }
-  const uint8_t* codes(int64_t panel, int64_t tile) const {
-    return p_.tiles.weights.codes + ((p_.tiles.first_panel + panel) * tiles() + tile) * Weights::kBytes;
+  typename Weights::Place codes(int64_t panel, int64_t tile) const {
+    return Weights::place(p_.tiles.weights, (p_.tiles.first_panel + panel) * tiles() + tile);
   }
   int64_t rows_of(int64_t r) const { return least(kTileRows, p_.tiles.rows - (first_ + r) * kTileRows); }
 
@@ -165,6 +165,9 @@ void scaled_many_rows(const ScaledProduct& p) {
       break;
     case kTileInt4Asymmetric:
       multiply<kTileInt4Asymmetric>(p);
+      break;
+    case kTileQ8_0:
+      multiply<kTileQ8_0>(p);
       break;
     default:
       multiply<kTileInt8>(p);

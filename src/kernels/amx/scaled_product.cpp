@@ -21,8 +21,8 @@ class Scaling {
 
   int64_t tiles() const { return p_.tiles.weights.tiles; }
   int64_t groups() const { return (tiles() + Weights::kGroupTiles - 1) / Weights::kGroupTiles; }
-  const uint8_t* codes(int64_t panel, int64_t tile) const {
-    return p_.tiles.weights.codes + (panel * tiles() + tile) * Weights::kBytes;
+  typename Weights::Place codes(int64_t panel, int64_t tile) const {
+    return Weights::place(p_.tiles.weights, panel * tiles() + tile);
   }
 
   /// Scales the products [rows][16] of a group and adds them to `sums`, [rows][16]; after the last group
@@ -110,7 +110,7 @@ class Wide {
 
   VERBATIM_INLINE void unpack_next(int stream, int half) {
     Weights::unpack(codes_[stream], stage_.words[half][stream]);
-    codes_[stream] += Weights::kBytes;
+    codes_[stream].next();
   }
   /// The group whose products are in the buffer that is filled next.
   VERBATIM_INLINE void add(GroupPlace at, int64_t share) {
@@ -131,7 +131,7 @@ class Wide {
   Scaling<Weights> scaling_;
   const BFloat16* a_;
   int64_t a_tile_;
-  const uint8_t* codes_[kStreams];
+  typename Weights::Place codes_[kStreams];
   int buffer_ = 0;
   Stage stage_;
 };
@@ -240,6 +240,8 @@ void scaled_product(const ScaledProduct& p) {
       return multiply<kTileInt4>(p);
     case kTileInt4Asymmetric:
       return multiply<kTileInt4Asymmetric>(p);
+    case kTileQ8_0:
+      return multiply<kTileQ8_0>(p);
     default:
       return multiply<kTileInt8>(p);
   }

@@ -120,6 +120,9 @@ VERBATIM_INLINE U16x32 operator&(const U16x32& a, const U16x32& b) {
 VERBATIM_INLINE U16x32 operator|(const U16x32& a, const U16x32& b) {
   return {_mm256_or_si256(a.low, b.low), _mm256_or_si256(a.high, b.high)};
 }
+VERBATIM_INLINE U16x32 operator^(const U16x32& a, const U16x32& b) {
+  return {_mm256_xor_si256(a.low, b.low), _mm256_xor_si256(a.high, b.high)};
+}
 VERBATIM_INLINE U16x32 operator-(const U16x32& a, const U16x32& b) {
   return {_mm256_sub_epi16(a.low, b.low), _mm256_sub_epi16(a.high, b.high)};
 }

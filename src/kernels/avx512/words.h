@@ -60,6 +60,9 @@ struct U16x32 {
 VERBATIM_INLINE U16x32 operator+(U16x32 a, U16x32 b) {
   return {_mm512_add_epi16(a.lanes, b.lanes)};
 }
+VERBATIM_INLINE U16x32 operator^(U16x32 a, U16x32 b) {
+  return {_mm512_xor_si512(a.lanes, b.lanes)};
+}
 VERBATIM_INLINE U16x32 operator-(U16x32 a, U16x32 b) {
   return {_mm512_sub_epi16(a.lanes, b.lanes)};
 }

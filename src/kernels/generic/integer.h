@@ -27,24 +27,27 @@ inline constexpr int64_t integer_code_bytes(int kind) {
 }
 /// The number of tiles whose weights share a scale.
 inline constexpr int64_t integer_scale_tiles(int kind) {
-  return kind == kIntegerMxfp4 || kind == kIntegerInt8 ? 1 : 4;
+  return kind == kIntegerMxfp4 || kind == kIntegerInt8 || kind == kIntegerUpper ? 1 : 4;
 }
 /// The number of tiles whose activations share a scale; their products are added up before they are scaled.
 inline constexpr int64_t integer_dot_tiles(int kind) {
-  return kind == kIntegerInt8 ? 1 : 4;
+  return kind == kIntegerInt8 || kind == kIntegerUpper ? 1 : 4;
 }
 inline constexpr int64_t integer_scale_bytes(int kind) {
   return kind == kIntegerMxfp4 ? 16 : 32;
 }
 
 /// The scales of a group for sixteen columns. Scales of activations are halved because the tables of MXFP4
-/// and BSFP hold doubled values, so the scales of all other weights are doubled here, which is exact.
+/// and BSFP hold doubled values, and so do the sums of upper halves. The scales of all other weights are
+/// doubled here, which is exact.
 template <typename V, int kKind>
 VERBATIM_INLINE V integer_scales(const uint8_t* scales) {
   if constexpr (kKind == kIntegerMxfp4) {
     return V::from_exponents(scales);
   } else if constexpr (kKind == kIntegerBsfp) {
     return V::load(reinterpret_cast<const BFloat16*>(scales));
+  } else if constexpr (kKind == kIntegerUpper) {
+    return V::load(reinterpret_cast<const Float16*>(scales));
   } else {
     return V::load(reinterpret_cast<const Float16*>(scales)) * V::set(2.0f);
   }
@@ -165,7 +168,7 @@ struct IntegerMicro {
             scales + (j * apart * groups + group) * integer_scale_bytes(kKind);
         const uint8_t* const group_zeros = zeros + (j * apart * groups + group) * kPanelWidth;
         __builtin_prefetch(group_scales + kScalePrefetchBytes);
-        const Fetch fetch{codes + t * kBytes + kCodePrefetchBytes + j * (kDotTiles / kPanels) * kBytes,
+        const Fetch fetch{codes + t * kBytes + kCodePrefetchBytes + j * kDotTiles * kBytes / kPanels,
                           apart * tiles * kBytes, kPanels};
         add_tiles<kRows>(
             p, {row, t, count, codes + (j * apart * tiles + t) * kBytes, group_scales, group_zeros, fetch},
@@ -203,11 +206,11 @@ struct IntegerMicro {
 
  private:
   /// The number that stands for zero in the operands of dot products.
-  static constexpr int32_t kSumOffset = kKind == kIntegerMxfp4  ? Dot::kE2m1Offset
-                                        : kKind == kIntegerBsfp ? Dot::kBsfpOffset
-                                        : kKind == kIntegerInt4 ? 8
-                                        : kKind == kIntegerInt8 ? Dot::kInt8Offset
-                                                                : 0;
+  static constexpr int32_t kSumOffset = kKind == kIntegerMxfp4                            ? Dot::kE2m1Offset
+                                        : kKind == kIntegerBsfp                           ? Dot::kBsfpOffset
+                                        : kKind == kIntegerInt4 || kKind == kIntegerUpper ? 8
+                                        : kKind == kIntegerInt8                           ? Dot::kInt8Offset
+                                                                                          : 0;
 
   /// The place of `count` tiles whose products are scaled together.
   struct Place {
@@ -253,6 +256,13 @@ struct IntegerMicro {
       if constexpr (kKind == kIntegerInt4Asymmetric) {
         for (int r = 0; r < kRows; ++r) {
           dots[r] = Dot::subtract_product(dots[r], at.zeros, activation_sum(p, at.row + r, at));
+        }
+      }
+      if constexpr (kKind == kIntegerUpper) {
+        // An upper half u stands for the middle of its codes, 16 u + 7.5, of which this is twice the sum.
+        for (int r = 0; r < kRows; ++r) {
+          const auto middles = Dot::start(15 * activation_sum(p, at.row + r, at));
+          dots[r] = Dot::template add_shifted<5>(middles, dots[r]);
         }
       }
       add_scaled<kRows>(p, at, integer_scales<V, kKind>(at.scales), dots, sums);
@@ -303,6 +313,7 @@ void fill_integer(decltype(KernelTable::integer_product)& table) {
   table[kIntegerBsfp] = integer_product<V, Dot, kIntegerBsfp>;
   table[kIntegerInt4] = integer_product<V, Dot, kIntegerInt4>;
   table[kIntegerInt4Asymmetric] = integer_product<V, Dot, kIntegerInt4Asymmetric>;
+  table[kIntegerUpper] = integer_product<V, Dot, kIntegerUpper>;
   table[kIntegerInt8] = integer_product<V, Dot, kIntegerInt8>;
 }
 

@@ -259,6 +259,27 @@ void unpack_int8_tiles(const TilePanels& panels, int64_t panel, int64_t first, i
   }
 }
 
+/// Joins the halves of codes (formats/q8_0.h) to the bytes of int8 codes, and unpacks these as above.
+template <typename W>
+void unpack_q8_0_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count, uint64_t*,
+                       uint16_t* out) {
+  const int64_t index = panel * panels.tiles + first;
+  const auto unpack = [](W words, uint16_t * to) __attribute__((always_inline)) {
+    W::int8_to_bf16(words & W::set(0x00ff)).store(to);
+    W::int8_to_bf16(words.template shift_right<8>()).store(to + kBlockWords);
+  };
+  for (int64_t block = 0; block < count * 4; ++block) {
+    const int64_t at = index * kCodeBytes + block * 64;
+    __builtin_prefetch(panels.codes + at + kPrefetchTiles * kCodeBytes);
+    __builtin_prefetch(panels.rest + at + kPrefetchTiles * kCodeBytes);
+    const W upper = W::load(panels.codes + at) ^ W::set(0x8888);
+    const W lower = W::load(panels.rest + at);
+    uint16_t* const to = out + block * 4 * kBlockWords;
+    unpack(select(W::set(0xf0f0), upper.template shift_left<4>(), lower), to);
+    unpack(select(W::set(0xf0f0), upper, lower.template shift_right<4>()), to + 2 * kBlockWords);
+  }
+}
+
 template <typename W>
 void fill_unpack(UnpackTiles (&table)[kTileReadings]) {
   table[kTileMxfp4] = unpack_tiles<Mxfp4Tile<W>, false>;
@@ -268,6 +289,7 @@ void fill_unpack(UnpackTiles (&table)[kTileReadings]) {
   table[kTileInt4] = unpack_tiles<Int4Tile<W, kCodesLessEight>, false>;
   table[kTileInt4Asymmetric] = unpack_tiles<Int4Tile<W, kPlainCodes>, false>;
   table[kTileInt8] = unpack_int8_tiles<W>;
+  table[kTileQ8_0] = unpack_q8_0_tiles<W>;
 }
 
 }  // namespace verbatim::generic

@@ -93,6 +93,7 @@ struct U16x32 {
 VERBATIM_WORDS(operator+, a.lane[i] + b.lane[i])
 VERBATIM_WORDS(operator&, a.lane[i] & b.lane[i])
 VERBATIM_WORDS(operator|, a.lane[i] | b.lane[i])
+VERBATIM_WORDS(operator^, a.lane[i] ^ b.lane[i])
 VERBATIM_WORDS(operator-, a.lane[i] - b.lane[i])
 VERBATIM_WORDS(subtract_saturating, a.lane[i] > b.lane[i] ? a.lane[i] - b.lane[i] : 0)
 #undef VERBATIM_WORDS
