@@ -65,14 +65,5 @@ TEST_P(QuantizedSafetensors, SayTheSameWithDraftsAndWithout) {
   }
 }
 
-TEST_P(QuantizedSafetensors, ArePackedIntoWhatLosesLeast) {
-  const char* const formats[] = {"bf16", "q8_0", "int4", "int4-asymmetric", "f16", "q8_0", "q8_0"};
-  for (size_t i = 0; i < std::size(kKinds); ++i) {
-    EXPECT_EQ(text(model(kKinds[i], {"full"}), "plain", 0.8f, 1),
-              text(model(kKinds[i], {formats[i]}), "plain", 0.8f, 1))
-        << kKinds[i].method;
-  }
-}
-
 }  // namespace
 }  // namespace verbatim
