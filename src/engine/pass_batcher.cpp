@@ -1,6 +1,7 @@
 #include "engine/pass_batcher.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/error.h"
 #include "base/stopwatch.h"
@@ -91,6 +92,11 @@ class PassBatcher::Runner : public PassRunner {
   void observe_draft(int64_t kept, bool cut) override {
     const std::lock_guard lock(batcher_->mutex_);
     batcher_->pace_.step(kept, cut);
+    batcher_->trials_.kept(kept);
+  }
+  bool gains_by_drafts() const override {
+    const std::lock_guard lock(batcher_->mutex_);
+    return !batcher_->weighs_drafts() || batcher_->trials_.drafts(batcher_->attached_);
   }
   const Decoder& decoder() const override { return *decoder_; }
   int threads() const override { return small_ ? 1 : batcher_->team_->size(); }
@@ -295,8 +301,19 @@ void PassBatcher::count(const std::vector<Request*>& group) {
   counted.seconds += pass.seconds;
   // What rows of prompts take says little of what those of decoding do.
   const bool decodes = std::all_of(group.begin(), group.end(), [](const Request* r) { return r->decodes(); });
+  if (!drafts) count_trial(group, decodes);
   if (!first.target || !decodes) return;
   drafts ? pace_.draft_pass(pass.rows, pass.seconds) : pace_.whole_pass(pass.rows, pass.seconds);
+}
+
+/// Counts a pass over the whole model, with the drafts before it, for what the batch gains by drafts.
+void PassBatcher::count_trial(const std::vector<Request*>& group, bool decodes) {
+  if (!weighs_drafts() || std::ssize(group) != attached_) {
+    trials_.interrupted();
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  trials_.pass(attached_, !decodes, std::chrono::duration<double>(now).count());
 }
 
 /// Adds up how much of the memory of those who wait is for tokens that they have, evaluated or not.

@@ -11,6 +11,7 @@
 
 #include "drafting/pass_runner.h"
 #include "engine/batch_pace.h"
+#include "engine/draft_trials.h"
 #include "kv/paged.h"
 #include "verbatim/engine.h"
 
@@ -24,7 +25,8 @@ struct Preempted {};
 /// them wait for a pass, one of the waiting threads evaluates those passes together that can be. Drafting
 /// passes go first, so that all sequences take part in the pass over the whole model: verification is one
 /// pass over drafts of different lengths, with chunks of prompts among them (iteration-level scheduling, as
-/// in Orca). A drafting pass is declined if it is not worth its time to the batch (BatchPace).
+/// in Orca). A drafting pass is declined if it is not worth its time to the batch (BatchPace), and planned
+/// recipes draft nothing while the batch is faster without (DraftTrials).
 ///
 /// Rows do not depend on each other, so the logits of a sequence do not depend on the sequences it shares
 /// passes with.
@@ -89,6 +91,7 @@ class PassBatcher {
   Request* last_with_memory() const;
   void end(Request& request);
   void count(const std::vector<Request*>& group);
+  void count_trial(const std::vector<Request*>& group, bool decodes);
   void evaluate(const std::vector<Request*>& group, DecoderWorkspace& workspace);
   /// Whether drafting passes may be declined. The drafts of a single sequence are left to its own stop rule.
   bool weighs_drafts() const { return weigh_drafts_ && attached_ > 1; }
@@ -108,6 +111,7 @@ class PassBatcher {
   bool leading_ = false;
   Counts counts_;
   BatchPace pace_;
+  DraftTrials trials_;
 
   std::mutex pass_mutex_;                                  // held while the team works
   std::map<const Decoder*, DecoderWorkspace> workspaces_;  // what is in them holds until the next pass

@@ -1,5 +1,6 @@
 #include "formats/q8_0.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -89,6 +90,14 @@ const FormatOperations& q8_0_operations() {
   static constexpr FormatOperations kOperations = {allocate, pack_panel,    nullptr,
                                                    validate, unpack_column, bytes_read};
   return kOperations;
+}
+
+bool upper_halves_tell(const PackedMatrix& matrix) {
+  constexpr size_t kLookedAt = 4096;  // bytes of two codes
+  const auto* const upper = matrix.plane(0).as<const uint8_t>();
+  const auto small = [](int half) { return half >= 6 && half <= 9; };  // of codes from -32 to 31
+  return std::any_of(upper, upper + std::min(matrix.plane(0).size(), kLookedAt),
+                     [&](uint8_t byte) { return !small(byte & 15) || !small(byte >> 4); });
 }
 
 }  // namespace verbatim

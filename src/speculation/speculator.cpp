@@ -126,7 +126,8 @@ void Speculator::propose(Sequence& sequence, int64_t room, int64_t certain, Stat
     double all = 0.0;
     {
       const Stopwatch watch(all);
-      planner_->propose(sequence, sampler_, room, certain, draft_);
+      const bool drafts = !shared_ || evaluator_->runner().gains_by_drafts();
+      planner_->propose(sequence, sampler_, drafts ? room : 0, certain, draft_);
     }
     stats.seconds_draft += planner_->seconds_drafting();
     stats.seconds_planning += all - planner_->seconds_drafting();

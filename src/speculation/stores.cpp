@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "checkpoint/expert_names.h"
 #include "formats/format.h"
+#include "formats/q8_0.h"
 
 namespace verbatim {
 
@@ -64,6 +65,16 @@ bool holds(const DecoderWeights& weights, std::string_view reading) {
   return parsed == Reading::kFull || all_have(weights, reading_format(parsed));
 }
 
+/// Whether drafts can be made of the upper halves of all matrices, which are in `q8_0`.
+bool all_tell(const DecoderWeights& weights) {
+  bool all = true;
+  each_matrix(weights, [&](const LinearWeight& matrix) {
+    const PackedMatrix* const store = matrix.find(Format::kQ8_0);
+    all = all && store != nullptr && upper_halves_tell(*store);
+  });
+  return all;
+}
+
 /// What drafts in place of a reading whose store is not there: `mxbf16-draft` and `mxfp4-w4a8` are the same
 /// numbers, and drafts in `int4` are closer to the text than drafts in `bsfp` (docs/formats.md). A model in
 /// K-quants drafts with its own weights and activations of eight bits, one in Q8_0 with the upper halves of
@@ -71,7 +82,7 @@ bool holds(const DecoderWeights& weights, std::string_view reading) {
 std::string_view stand_in(const DecoderWeights& weights) {
   for (const std::string_view reading : {"mxbf16-draft", "mxfp4-w4a8", "int4-w4a8", "int4-asymmetric-w4a8",
                                          "bsfp-draft", "q8_0-draft", "k-quants-a8"}) {
-    if (holds(weights, reading)) return reading;
+    if (holds(weights, reading) && (reading != "q8_0-draft" || all_tell(weights))) return reading;
   }
   return {};
 }

@@ -138,7 +138,8 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
   }
   add_matrix(estimate, checkpoint,
              {config.tied_embeddings ? fmt::format("{}.weight", tensors.embedding) : "lm_head.weight"});
-  if (weight_source(checkpoint).k_quants) estimate.mxfp4 = 0;  // they hold drafts themselves
+  const WeightSource source = weight_source(checkpoint);
+  if (source.k_quants || source.q8_0) estimate.mxfp4 = 0;  // they hold drafts themselves
   return estimate;
 }
 

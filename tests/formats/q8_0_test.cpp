@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "formats/pack_linear.h"
+#include "formats/q8_0.h"
 #include "model/weights.h"
 #include "support/machine_paths.h"
 #include "support/packed.h"
@@ -146,6 +148,26 @@ TEST(Q8_0, RefusesWholeCodesAsEarlierVersionsPackedThem) {
     FAIL() << "was not refused";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("pack the model again"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Q8_0, HasUpperHalvesThatTellNothingWhereCodesAreAsSmallAsThoseOfQ4_0) {
+  for (const auto& [largest, tell] : {std::pair{127, true}, {8, false}, {16, false}}) {
+    PanelSource source;
+    source.column_count = 16;
+    std::vector<float> weights(16 * 32);
+    std::vector<int8_t> codes(weights.size());
+    const std::vector<Float16> scales(16, to_float16(1.0f));
+    for (size_t i = 0; i < codes.size(); ++i)
+      codes[i] = static_cast<int8_t>(i % 2 == 0 ? largest - 1 : -largest);
+    source.weights = weights;
+    source.codes = codes;
+    source.scales = scales;
+    const FormatOperations& q8_0 = operations(Format::kQ8_0);
+    PackedMatrix matrix = q8_0.allocate(16, 32, Element::kBf16, {});
+    PanelTail tail;
+    q8_0.pack_panel(matrix, source, {}, tail);
+    EXPECT_EQ(upper_halves_tell(matrix), tell) << largest;
   }
 }
 

@@ -117,7 +117,7 @@ def work():
             within.clear()
     except verbatim.UsageError as error:
         # In one piece: the thread ends where it next waits for the interpreter's lock, which writing gives up.
-        os.write(1, f"{error}\n".encode())
+        os.write(1, f"{error}\\n".encode())
 begun = threading.Lock()
 begun.acquire()
 thread = threading.Thread(target=lambda: (begun.release(), work()), daemon=True)
