@@ -1,7 +1,6 @@
 #include "checkpoint/gguf_layer_norm.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 
 #include "base/error.h"
@@ -40,9 +39,7 @@ void parse_gguf_layer_norm(const GgufFile& gguf, const std::string& where, Model
               printable(found->first));
   }
   config.fused_qkv = true;
-  config.learned_positions = true;
-  config.unrotated_layers.resize(static_cast<size_t>(config.layers));
-  std::iota(config.unrotated_layers.begin(), config.unrotated_layers.end(), 0);
+  set_learned_positions(config, where);
 }
 
 }  // namespace verbatim

@@ -11,6 +11,7 @@
 #include "checkpoint/gguf_experts.h"
 #include "checkpoint/gguf_fields.h"
 #include "checkpoint/gguf_layer_norm.h"
+#include "checkpoint/hf_layer_norm.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/rope_scaling.h"
 #include "checkpoint/tensor_names.h"
@@ -347,7 +348,7 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   if (!smollm3 && !granite && !olmo2 && !gemma && !glm4 && !qwen3_moe && !gpt_oss && !gpt2) {
     config.sliding_window = fields.integer("attention.sliding_window").value_or(0);
   }
-  const bool layer_norm = gpt2 || config.architecture == Architecture::kStarcoder2;
+  const bool layer_norm = is_layer_norm_family(config.architecture);
   const char* const epsilon_name =
       layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
   const std::optional<float> epsilon = fields.number(epsilon_name);

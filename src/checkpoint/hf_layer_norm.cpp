@@ -1,7 +1,6 @@
 #include "checkpoint/hf_layer_norm.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 
@@ -58,14 +57,6 @@ void set_head_dim(const JsonFields& fields, std::optional<int32_t> stated, Model
   config.head_dim = stated.value_or(config.hidden_size / std::max(config.heads, 1));
 }
 
-/// Sets learned positions in place of rotation.
-void learn_positions(const JsonFields& fields, ModelConfig& config) {
-  validate_layers(config.layers, fields.where());
-  config.learned_positions = true;
-  config.unrotated_layers.resize(static_cast<size_t>(config.layers));
-  std::iota(config.unrotated_layers.begin(), config.unrotated_layers.end(), 0);
-}
-
 void parse_gpt2(const JsonFields& fields, ModelConfig& config) {
   require_switch(fields, "scale_attn_by_inverse_layer_idx", false);
   require_switch(fields, "add_cross_attention", false);
@@ -90,7 +81,7 @@ void parse_gpt2(const JsonFields& fields, ModelConfig& config) {
   if (!fields.boolean("scale_attn_weights").value_or(true)) config.scales.attention = 1.0f;
   config.fused_qkv = true;
   set_biases(config, true);
-  learn_positions(fields, config);
+  set_learned_positions(config, fields.where());
 }
 
 void parse_starcoder2(const JsonFields& fields, ModelConfig& config) {
@@ -150,7 +141,7 @@ void parse_opt(const JsonFields& fields, ModelConfig& config) {
   config.rms_norm_epsilon = 1e-5f;
   config.activation = parse_activation(fields, "activation_function", "relu");
   set_biases(config, fields.boolean("enable_bias").value_or(true));
-  learn_positions(fields, config);
+  set_learned_positions(config, fields.where());
 }
 
 }  // namespace

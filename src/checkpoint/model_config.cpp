@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -147,6 +148,13 @@ bool has_experts(const ModelConfig& config, int64_t layer) {
 
 void validate_layers(int32_t layers, const std::string& where) {
   check_range("number of layers", layers, 1, 1024, where);
+}
+
+void set_learned_positions(ModelConfig& config, const std::string& where) {
+  validate_layers(config.layers, where);
+  config.learned_positions = true;
+  config.unrotated_layers.resize(static_cast<size_t>(config.layers));
+  std::iota(config.unrotated_layers.begin(), config.unrotated_layers.end(), 0);
 }
 
 void validate(const ModelConfig& config, const std::string& where) {

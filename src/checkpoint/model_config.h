@@ -214,6 +214,9 @@ bool has_experts(const ModelConfig& config, int64_t layer);
 void validate(const ModelConfig& config, const std::string& where);
 /// Checks the number of layers as validate() does, for readers that make lists with entries of layers.
 void validate_layers(int32_t layers, const std::string& where);
+/// Gives all layers learned positions in place of rotation. Throws as validate_layers() does, since it makes
+/// a list of the layers.
+void set_learned_positions(ModelConfig& config, const std::string& where);
 
 /// All architectures.
 inline constexpr Architecture kArchitectures[] = {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/matrix.h"
 #include "base/printable.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/scaled_codes.h"
@@ -17,10 +18,6 @@ using Strategy = QuantizationConfig::Strategy;
 
 bool is_float8(DType dtype) {
   return dtype == DType::kF8E4M3 || dtype == DType::kF8E5M2;
-}
-
-int64_t divided_up(int64_t count, int64_t size) {
-  return (count + size - 1) / size;
 }
 
 /// Makes one matrix of the tensors of a module.
@@ -113,8 +110,8 @@ class Joiner {
     } else {
       matrix.rows_per_scale = config_.block_rows;
       matrix.group_size = config_.block_columns;
-      matrix.groups = divided_up(matrix.columns, matrix.group_size);
-      require_shape(end, matrix.scales, {divided_up(matrix.rows, config_.block_rows), matrix.groups});
+      matrix.groups = ceil_div(matrix.columns, matrix.group_size);
+      require_shape(end, matrix.scales, {ceil_div(matrix.rows, config_.block_rows), matrix.groups});
       matrix.row_stride = matrix.groups;
       matrix.group_stride = 1;
     }
@@ -240,7 +237,7 @@ class Joiner {
     matrix.group_stride = 1;
     if (!config_.symmetric) {
       const TensorView zeros = take(".weight_zero_point", {DType::kI32});
-      require_shape(".weight_zero_point", zeros, {divided_up(matrix.rows, per_word), matrix.groups});
+      require_shape(".weight_zero_point", zeros, {ceil_div(matrix.rows, per_word), matrix.groups});
       matrix.zeros = zeros.data;
     }
     take_group_index(matrix, ".weight_g_idx");

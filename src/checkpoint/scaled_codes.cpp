@@ -7,12 +7,12 @@
 #include <limits>
 #include <vector>
 
+#include "base/matrix.h"
+#include "formats/tile_codes.h"
+
 namespace verbatim {
 
 namespace {
-
-constexpr int64_t kRun = 32;       // the codes that share a scale in q8_0
-constexpr int64_t kLongRun = 128;  // in int4
 
 template <typename T>
 T element(std::span<const std::byte> bytes, int64_t index) {
@@ -59,7 +59,7 @@ void for_each_code(const ScaledCodes& matrix, int64_t r, Use&& use) {
     }
     return;
   }
-  const int64_t words = (matrix.columns + per_word - 1) / per_word;
+  const auto words = ceil_div<int64_t>(matrix.columns, per_word);
   const bool gptq = matrix.layout == CodeLayout::kGptq;
   for (int64_t w = 0; w < words; ++w) {
     auto word = element<uint32_t>(matrix.codes, gptq ? w * matrix.rows + r : r * words + w);
@@ -166,8 +166,8 @@ void ScaledCodes::read_row(int64_t r, std::span<float> out) const {
 }
 
 void ScaledCodes::read_codes(int64_t r, std::span<int8_t> out, std::span<Float16> out_scales) const {
-  for (int64_t run = 0; run < columns / kRun; ++run) {
-    out_scales[static_cast<size_t>(run)] = to_float16(scale(r, group(run * kRun)));
+  for (int64_t run = 0; run < columns / kInnerStep; ++run) {
+    out_scales[static_cast<size_t>(run)] = to_float16(scale(r, group(run * kInnerStep)));
   }
   std::vector<int32_t> row_zeros(static_cast<size_t>(groups));
   for (int64_t g = 0; g < groups; ++g) row_zeros[static_cast<size_t>(g)] = zero(r, g);
@@ -187,8 +187,8 @@ bool ScaledCodes::shares_scales(int64_t inputs) const {
 
 bool ScaledCodes::examine() {
   const bool floats = is_float8(layout);
-  codes_fit = !floats && columns % kRun == 0 && shares_scales(kRun);
-  fits_int4 = codes_fit && bits == 4 && shares_scales(kLongRun);
+  codes_fit = !floats && columns % kInnerStep == 0 && shares_scales(kInnerStep);
+  fits_int4 = codes_fit && bits == 4 && shares_scales(kScaleGroup);
   fits_bfloat16 = floats;
   for (int64_t g = 0; g < groups; ++g) {
     for (int64_t r = 0; r < rows; r += rows_per_scale) {

@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <type_traits>
 
 #include "base/error.h"
 #include "base/float16.h"
@@ -28,6 +27,9 @@ T load(const std::byte* from) {
   return value;
 }
 
+float to_float(float value) {
+  return value;
+}
 float to_float(int32_t value) {
   return static_cast<float>(value);
 }
@@ -42,14 +44,7 @@ void convert_row(const std::byte* from, std::span<float> out) {
 /// Converts a column of a file's matrix with `width` columns.
 template <typename T>
 void convert_column(const std::byte* from, size_t width, std::span<float> out) {
-  for (size_t i = 0; i < out.size(); ++i) {
-    const T value = load<T>(from + i * width * sizeof(T));
-    if constexpr (std::is_same_v<T, float>) {
-      out[i] = value;
-    } else {
-      out[i] = to_float(value);
-    }
-  }
+  for (size_t i = 0; i < out.size(); ++i) out[i] = to_float(load<T>(from + i * width * sizeof(T)));
 }
 
 /// Converts a row of whole blocks.

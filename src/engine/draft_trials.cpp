@@ -18,7 +18,7 @@ constexpr double kFade = 0.6;
 /// The place of batches of so many sequences: 2, 3 and 4, 5 to 8, and so on.
 size_t DraftTrials::size_of(int64_t sequences) {
   const auto width = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(sequences, 2) - 1));
-  return std::min<size_t>(static_cast<size_t>(width) - 1, 7);
+  return std::min<size_t>(static_cast<size_t>(width) - 1, kSizes - 1);
 }
 
 bool DraftTrials::drafts(int64_t sequences) const {

@@ -29,6 +29,7 @@ class DraftTrials {
 
  private:
   static constexpr int64_t kSpell = 24;  // the number of passes in a spell
+  static constexpr size_t kSizes = 8;    // the last one is of all larger batches, too
 
   struct Rate {
     double tokens = 0;   // a sum in which older spells fade
@@ -60,7 +61,7 @@ class DraftTrials {
   void settle();
   static void begin_spell(Size& size);
 
-  std::array<Size, 8> sizes_;
+  std::array<Size, kSizes> sizes_;
   Last last_;
   bool running_ = false;  // whether `end_` is when the pass before ended
   double end_ = 0;

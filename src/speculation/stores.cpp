@@ -69,8 +69,7 @@ bool holds(const DecoderWeights& weights, std::string_view reading) {
 bool all_tell(const DecoderWeights& weights) {
   bool all = true;
   each_matrix(weights, [&](const LinearWeight& matrix) {
-    const PackedMatrix* const store = matrix.find(Format::kQ8_0);
-    all = all && store != nullptr && upper_halves_tell(*store);
+    all = all && upper_halves_tell(*matrix.find(Format::kQ8_0));
   });
   return all;
 }
@@ -148,20 +147,13 @@ Names Recipe::draft_model_formats() const {
 }
 
 WeightSource weight_source(const Checkpoint& checkpoint) {
-  // Routers have no formats: they are in F32, and so are they in many files.
-  const bool bf16 = std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [&](const auto& named) {
-    return named.second.shape.size() < 2 || named.second.is_bf16() ||
-           is_router(checkpoint.config, named.first);
-  });
-  const bool k_quants =
-      std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [&](const auto& named) {
-        return named.second.shape.size() < 2 || named.second.block_shape().has_value() ||
-               is_router(checkpoint.config, named.first);
-      });
-  const bool q8_0 = std::all_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), [&](const auto& named) {
-    return named.second.shape.size() < 2 || named.second.dtype == DType::kQ8_0 ||
-           is_router(checkpoint.config, named.first);
-  });
+  const auto every_matrix = [&](auto&& has) {
+    return std::ranges::all_of(checkpoint.tensors, [&](const auto& named) {
+      const auto& [name, tensor] = named;
+      // Routers have no formats: they are in F32, and so are they in many files.
+      return tensor.shape.size() < 2 || has(tensor) || is_router(checkpoint.config, name);
+    });
+  };
   int64_t weights = 0;
   for (const auto& [name, tensor] : checkpoint.tensors) {
     if (tensor.shape.size() < 2) continue;
@@ -169,9 +161,9 @@ WeightSource weight_source(const Checkpoint& checkpoint) {
     for (const int64_t extent : tensor.shape) count *= extent;
     weights += count;
   }
-  return {.all_bf16 = bf16,
-          .k_quants = k_quants,
-          .q8_0 = q8_0,
+  return {.all_bf16 = every_matrix([](const TensorView& tensor) { return tensor.is_bf16(); }),
+          .k_quants = every_matrix([](const TensorView& tensor) { return tensor.block_shape().has_value(); }),
+          .q8_0 = every_matrix([](const TensorView& tensor) { return tensor.dtype == DType::kQ8_0; }),
           .weights = weights,
           .scheme = checkpoint.config.quantization};
 }

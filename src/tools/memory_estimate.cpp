@@ -12,6 +12,7 @@
 #include "checkpoint/tensor_names.h"
 #include "engine/memory_check.h"
 #include "formats/k_quants.h"
+#include "formats/tile_codes.h"
 #include "kernels/kernel_table.h"
 #include "speculation/stores.h"
 #include "tools/inspect_packed.h"
@@ -43,9 +44,8 @@ int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights)
   const auto fits_int4 = [](const TensorView* part) { return part->int4_format().has_value(); };
   if (std::ranges::all_of(parts, fits_int4)) {
     const auto symmetric = [](const TensorView* part) { return part->int4_format() == Format::kInt4; };
-    constexpr int64_t kGroup = 128;
     const int64_t k = round_up(parts.front()->columns(), kInnerStep);
-    const int64_t groups = weights / k * ((k + kGroup - 1) / kGroup);
+    const int64_t groups = weights / k * ceil_div(k, kScaleGroup);
     return weights / 2 + groups * (std::ranges::all_of(parts, symmetric) ? 2 : 3);
   }
   const bool codes =

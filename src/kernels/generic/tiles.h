@@ -243,8 +243,15 @@ void unpack_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_
   }
 }
 
-/// Unpacks int8 codes to BF16, which holds them exactly. The order of quads (kQuadOrder) becomes the order of
-/// pairs.
+/// Writes the int8 codes of a quad in BF16, which holds them exactly, pair after pair: bytes 0 and 2 are the
+/// first pair, bytes 1 and 3 the second.
+template <typename W>
+VERBATIM_INLINE void store_int8_quad(W words, uint16_t* out) {
+  W::int8_to_bf16(words & W::set(0x00ff)).store(out);
+  W::int8_to_bf16(words.template shift_right<8>()).store(out + kBlockWords);
+}
+
+/// Unpacks int8 codes to BF16. The order of quads (kQuadOrder) becomes the order of pairs.
 template <typename W>
 void unpack_int8_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count, uint64_t*,
                        uint16_t* out) {
@@ -252,10 +259,7 @@ void unpack_int8_tiles(const TilePanels& panels, int64_t panel, int64_t first, i
   for (int64_t quad = 0; quad < count * 8; ++quad) {
     const uint8_t* const codes = panels.codes + (index * 8 + quad) * 64;
     __builtin_prefetch(codes + 2 * kPrefetchTiles * kCodeBytes);
-    // Bytes 0 and 2 of a quad are its first pair, bytes 1 and 3 its second.
-    const W words = W::load(codes);
-    W::int8_to_bf16(words & W::set(0x00ff)).store(out + quad * 2 * kBlockWords);
-    W::int8_to_bf16(words.template shift_right<8>()).store(out + (quad * 2 + 1) * kBlockWords);
+    store_int8_quad(W::load(codes), out + quad * 2 * kBlockWords);
   }
 }
 
@@ -264,10 +268,6 @@ template <typename W>
 void unpack_q8_0_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count, uint64_t*,
                        uint16_t* out) {
   const int64_t index = panel * panels.tiles + first;
-  const auto unpack = [](W words, uint16_t * to) __attribute__((always_inline)) {
-    W::int8_to_bf16(words & W::set(0x00ff)).store(to);
-    W::int8_to_bf16(words.template shift_right<8>()).store(to + kBlockWords);
-  };
   for (int64_t block = 0; block < count * 4; ++block) {
     const int64_t at = index * kCodeBytes + block * 64;
     __builtin_prefetch(panels.codes + at + kPrefetchTiles * kCodeBytes);
@@ -275,8 +275,8 @@ void unpack_q8_0_tiles(const TilePanels& panels, int64_t panel, int64_t first, i
     const W upper = W::load(panels.codes + at) ^ W::set(0x8888);
     const W lower = W::load(panels.rest + at);
     uint16_t* const to = out + block * 4 * kBlockWords;
-    unpack(select(W::set(0xf0f0), upper.template shift_left<4>(), lower), to);
-    unpack(select(W::set(0xf0f0), upper, lower.template shift_right<4>()), to + 2 * kBlockWords);
+    store_int8_quad(select(W::set(0xf0f0), upper.template shift_left<4>(), lower), to);
+    store_int8_quad(select(W::set(0xf0f0), upper, lower.template shift_right<4>()), to + 2 * kBlockWords);
   }
 }
 
