@@ -128,11 +128,11 @@ int32_t ScaledCodes::zero(int64_t r, int64_t g) const {
   if (zeros.empty()) return 1 << (bits - 1);
   const int per_word = 32 / bits;
   const int64_t words = rows / per_word;
-  const auto mask = static_cast<int32_t>((1u << bits) - 1);
+  const uint32_t mask = (1u << bits) - 1;
   const bool packed = layout == CodeLayout::kPacked;
   const auto word = element<uint32_t>(zeros, packed ? r / per_word * groups + g : g * words + r / per_word);
   const int place = layout == CodeLayout::kAwq ? awq_place(r) : static_cast<int>(r % per_word);
-  return (static_cast<int32_t>(word >> (bits * place)) + zero_offset) & mask;
+  return static_cast<int32_t>(((word >> (bits * place)) + static_cast<uint32_t>(zero_offset)) & mask);
 }
 
 int64_t ScaledCodes::group(int64_t column) const {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -260,6 +262,19 @@ TEST(QuantizedTensors, AreRefusedWhereConfigAndTensorsDisagree) {
             model.tensors["model.embed_tokens.weight"] = {"F8_E4M3", {256, 128}, std::string(256 * 128, '8')};
           },
           {"embed_tokens", "embeddings"});
+}
+
+TEST(ScaledCodes, TakeTheNumberAfterAStoredZeroPointWhateverElseItsWordHolds) {
+  constexpr uint32_t kWord = 0x7fffffff;  // the largest signed number
+  const std::array<std::byte, 4> zeros = std::bit_cast<std::array<std::byte, 4>>(kWord);
+  ScaledCodes matrix;
+  matrix.layout = CodeLayout::kGptq;
+  matrix.bits = 4;
+  matrix.rows = 8;
+  matrix.zeros = zeros;
+  matrix.zero_offset = 1;
+  for (int64_t row = 0; row < 7; ++row) EXPECT_EQ(matrix.zero(row, 0), 0) << row;  // 15 + 1 of 16 codes
+  EXPECT_EQ(matrix.zero(7, 0), 8);
 }
 
 }  // namespace
