@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/median.h"
+
 namespace verbatim {
 
 namespace {
 
-/// The smallest and the largest number of passes between two trials of the kind of spell that loses.
-constexpr int64_t kOftenest = 96;
-constexpr int64_t kRarest = 1536;
-/// What older spells count for when a new one comes.
-constexpr double kFade = 0.6;
+/// The number of comparisons before which nothing is decided.
+constexpr int64_t kLeast = 3;
+/// The gain from which a batch drafts: of nothing to gain, plain passes are the surer half.
+constexpr double kWorthwhile = 1.02;
 
 }  // namespace
 
@@ -40,36 +41,46 @@ void DraftTrials::settle() {
   if (--size.left <= 0) begin_spell(size);
 }
 
+/// Takes in the last trial beside the spells before and after it, and prefers the kind that gains.
+void DraftTrials::compare(Size& size, double after) {
+  const double ratio = 2 * size.trial / (size.before + after);
+  const double gain = size.preferred ? 1 / ratio : ratio;
+  size.gains[static_cast<size_t>(size.compared % kComparisons)] = gain;
+  ++size.compared;
+  // A trial that speaks against the preference is soon repeated.
+  const bool confirmed = (gain > kWorthwhile) == size.preferred;
+  size.interval = confirmed ? std::clamp(2 * size.interval, kOftenest, kRarest) : kOftenest;
+  if (size.compared < kLeast) {
+    size.interval = 0;
+    return;
+  }
+  const auto known = static_cast<std::ptrdiff_t>(std::min(size.compared, kComparisons));
+  const double middle = median({size.gains.begin(), size.gains.begin() + known});
+  size.preferred = middle > kWorthwhile;
+}
+
 /// Ends a spell and chooses the kind of the next one.
 void DraftTrials::begin_spell(Size& size) {
-  if (size.seconds > 0) {
-    Rate& rate = size.rates[size.drafting ? 1 : 0];
-    rate.tokens = rate.tokens * kFade + size.tokens;
-    rate.seconds = rate.seconds * kFade + size.seconds;
-  }
+  const double rate = size.seconds > 0 ? size.tokens / size.seconds : 0;
   size.tokens = 0;
   size.seconds = 0;
   size.left = kSpell;
-  const auto& [without, with] = size.rates;
-  if (!without.known() || !with.known()) {
-    size.drafting = !with.known();
-    size.interval = kOftenest;
-    return;
-  }
-  const bool better = with.value() > without.value();
-  if (better != size.preferred) {
-    size.preferred = better;
-    size.interval = kOftenest;
+  if (size.drafting != size.preferred) {
+    size.trial = rate;
     size.since_trial = 0;
-  }
-  if (size.since_trial < size.interval) {
     size.drafting = size.preferred;
-    size.since_trial += kSpell;
     return;
   }
-  size.drafting = !size.preferred;
-  size.since_trial = 0;
-  size.interval = std::min(size.interval * 2, kRarest);
+  if (size.trial > 0 && size.before > 0 && rate > 0) compare(size, rate);
+  size.trial = 0;
+  size.since_trial += kSpell;
+  if (size.drafting != size.preferred) {  // the preference has changed
+    size.drafting = size.preferred;
+    size.before = 0;
+    return;
+  }
+  size.before = rate;
+  if (size.since_trial > size.interval) size.drafting = !size.preferred;
 }
 
 void DraftTrials::pass(int64_t sequences, bool prompts, double now) {

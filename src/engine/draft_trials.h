@@ -11,8 +11,10 @@ namespace verbatim {
 /// this also counts what no table of costs holds: drafting itself, waking threads, and drafts that
 /// disappoint.
 ///
-/// Passes are taken in spells. All passes of a spell have drafts, or none has. Most spells are of the better
-/// kind; the other kind is tried now and then, ever more rarely while it keeps losing.
+/// Passes are taken in spells. All passes of a spell have drafts, or none has. Most spells are of the kind
+/// that gains; a spell of the other kind is tried now and then, ever more rarely while it keeps losing. A
+/// trial is compared with the spells before and after it, since a machine that others use too is fast now and
+/// slow then, and the middle one of the last comparisons decides, since one spell may be disturbed.
 class DraftTrials {
  public:
   /// Whether sequences should draft before the next pass of a batch of `sequences` sequences.
@@ -28,25 +30,25 @@ class DraftTrials {
   void interrupted();
 
  private:
-  static constexpr int64_t kSpell = 24;  // the number of passes in a spell
-  static constexpr size_t kSizes = 8;    // the last one is of all larger batches, too
+  static constexpr int64_t kSpell = 24;       // the number of passes in a spell
+  static constexpr size_t kSizes = 8;         // the last one is of all larger batches, too
+  static constexpr int64_t kComparisons = 5;  // how many comparisons are remembered
+  static constexpr int64_t kOftenest = 96;    // the smallest number of passes between two trials
+  static constexpr int64_t kRarest = 1536;    // the largest
 
-  struct Rate {
-    double tokens = 0;   // a sum in which older spells fade
-    double seconds = 0;  // the time that they took, faded alike
-    bool known() const { return seconds > 0; }
-    double value() const { return tokens / seconds; }
-  };
   /// Batches of about as many sequences.
   struct Size {
-    bool drafting = true;       // the kind of this spell
-    bool preferred = true;      // the kind of the spells that are no trials
-    int64_t left = kSpell;      // the passes that this spell still has
-    int64_t interval = 0;       // the number of passes between two trials
-    int64_t since_trial = 0;    // the passes since the last trial
-    double tokens = 0;          // of this spell
-    double seconds = 0;         // of this spell
-    std::array<Rate, 2> rates;  // without and with drafts
+    bool drafting = true;     // the kind of this spell
+    bool preferred = true;    // the kind of the spells that are no trials
+    int64_t left = kSpell;    // the passes that this spell still has
+    int64_t interval = 0;     // the number of passes between two trials
+    int64_t since_trial = 0;  // the passes since the last trial
+    double tokens = 0;        // of this spell
+    double seconds = 0;       // of this spell
+    double before = 0;        // the tokens per second of the last spell that was no trial; 0: none
+    double trial = 0;         // of a trial that the next spell will be compared with; 0: none
+    int64_t compared = 0;     // the number of comparisons
+    std::array<double, kComparisons> gains = {};  // tokens per second with drafts over without, the last ones
   };
   /// A pass whose kept tokens are not all known yet.
   struct Last {
@@ -59,6 +61,7 @@ class DraftTrials {
 
   static size_t size_of(int64_t sequences);
   void settle();
+  static void compare(Size& size, double after);
   static void begin_spell(Size& size);
 
   std::array<Size, kSizes> sizes_;

@@ -5,10 +5,11 @@
 namespace verbatim {
 namespace {
 
-/// A batch of eight sequences whose passes take 10 milliseconds without drafts.
+/// A batch of eight sequences whose passes take 10 milliseconds without drafts unless a test says otherwise.
 struct Batch {
-  double seconds_with = 0.01;  // with drafts
-  int64_t kept_with = 0;       // the tokens of drafts that are kept in a pass
+  double seconds_with = 0.01;     // with drafts
+  double seconds_without = 0.01;  // without
+  int64_t kept_with = 0;          // the tokens of drafts that are kept in a pass
   int64_t sequences = 8;
   DraftTrials trials = {};
   double now = 100;
@@ -19,7 +20,7 @@ struct Batch {
     for (int i = 0; i < passes; ++i) {
       const bool drafts = trials.drafts(sequences);
       with += drafts ? 1 : 0;
-      now += drafts ? seconds_with : 0.01;
+      now += drafts ? seconds_with : seconds_without;
       trials.pass(sequences, prompts, now);
       if (drafts) trials.kept(kept_with);
     }
@@ -39,6 +40,31 @@ TEST(DraftTrials, DoWithoutDraftsThatLoseAFewHundredths) {
   EXPECT_LT(batch.drafting(5000), 0.03);
 }
 
+TEST(DraftTrials, DoWithoutDraftsThatGainNothing) {
+  Batch batch{.seconds_with = 0.015, .kept_with = 4};  // 800 tokens a second, as without
+  batch.drafting(500);
+  EXPECT_LT(batch.drafting(5000), 0.03);
+}
+
+TEST(DraftTrials, AreNotMisledByPassesThatSomethingElseDelays) {
+  Batch batch{.seconds_with = 0.015, .kept_with = 3};
+  batch.drafting(500);
+  int with = 0;
+  for (int i = 0; i < 100; ++i) {
+    batch.now += 0.6;  // a spell takes three times as long
+    with += batch.drafting(251) > 0.5 ? 1 : 0;
+  }
+  EXPECT_EQ(with, 0);
+}
+
+TEST(DraftTrials, FollowAMachineThatBecomesSlower) {
+  Batch batch{.seconds_with = 0.015, .kept_with = 3};
+  batch.drafting(3000);
+  batch.seconds_without = 0.02;
+  batch.seconds_with = 0.03;
+  EXPECT_LT(batch.drafting(3000), 0.05);
+}
+
 TEST(DraftTrials, FindOutThatDraftsGainOnceMore) {
   Batch batch{.seconds_with = 0.015, .kept_with = 3};
   batch.drafting(5000);
@@ -49,7 +75,7 @@ TEST(DraftTrials, FindOutThatDraftsGainOnceMore) {
 
 TEST(DraftTrials, KnowNothingOfBatchesOfAnotherSize) {
   Batch batch{.seconds_with = 0.02, .kept_with = 3};
-  batch.drafting(500);
+  batch.drafting(400);
   EXPECT_FALSE(batch.trials.drafts(8));
   EXPECT_FALSE(batch.trials.drafts(6));
   EXPECT_TRUE(batch.trials.drafts(4));
@@ -59,7 +85,7 @@ TEST(DraftTrials, KnowNothingOfBatchesOfAnotherSize) {
 TEST(DraftTrials, CountNoPassThatReadPrompts) {
   Batch batch{.seconds_with = 0.02, .kept_with = 0};
   EXPECT_EQ(batch.drafting(500, true), 1.0);
-  batch.drafting(500);
+  batch.drafting(400);
   EXPECT_FALSE(batch.trials.drafts(8));
 }
 
