@@ -194,7 +194,9 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
           checkpoint.path.string(), spec.name, format == Format::kMxbf16 ? "BF16" : "BF16 or F16",
           format_name(format), format_name(own));
     }
-    if (format == Format::kQ8_0 && !codes) {
+    // Codes of four bits would fit into q8_0, whose sums are scaled more often: other bits than their own
+    // format's.
+    if (format == Format::kQ8_0 && own != Format::kQ8_0) {
       bad_input(
           "{}: {} is not in codes of eight bits as Q8_0 is, which q8_0 would keep: name the format {} "
           "instead",
@@ -207,7 +209,11 @@ std::vector<Format> chosen_formats(const StackedTensors& tensors, const MatrixSp
     }
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
   }
-  // `full` reads the first format that can be lossless, so one that rounds these tensors must not be it.
+  // `full` reads the first format that can be lossless. It must not be one whose sums have another order than
+  // the own format's (those of `mxbf16` and `bsfp` have the order of `bf16` and `f16`), nor one that rounds.
+  if (own != Format::kBf16 && own != Format::kF16) {
+    std::stable_partition(formats.begin(), formats.end(), [own](Format format) { return format == own; });
+  }
   const auto rounds = [own](Format format) {
     return format != own && (format == Format::kBf16 || format == Format::kF16);
   };

@@ -7,14 +7,16 @@
 #include "support/packed.h"
 #include "support/quantized_folder.h"
 #include "support/test_data.h"
+#include "verbatim/error.h"
 
 namespace verbatim {
 namespace {
 
 using test::Quantizing;
 
-/// A matrix of the tiny model in a format, its own if none is given.
-LinearWeight packed(const Checkpoint& checkpoint, const std::string& tensor, std::optional<Format> format) {
+/// A matrix of the tiny model in formats, its own where none is given.
+LinearWeight packed(const Checkpoint& checkpoint, const std::string& tensor,
+                    std::vector<std::optional<Format>> formats) {
   const TensorView& view = checkpoint.tensors.at(tensor);
   MatrixSpec spec;
   spec.name = "layers.0.down";
@@ -23,7 +25,7 @@ LinearWeight packed(const Checkpoint& checkpoint, const std::string& tensor, std
   ThreadTeam team(2);
   std::vector<std::string> not_finite;
   LoadOptions options;
-  options.formats = {format};
+  options.formats = std::move(formats);
   return pack_matrix(checkpoint, spec, options, team, not_finite);
 }
 
@@ -62,16 +64,29 @@ TEST(QuantizedSafetensorsWeights, AreKeptExactlyInTheirOwnFormat) {
     const Checkpoint checkpoint = open_checkpoint(folder.path());
     for (const char* const tensor :
          {"model.layers.0.mlp.down_proj.weight", "model.layers.1.mlp.up_proj.weight"}) {
-      const LinearWeight weight = packed(checkpoint, tensor, std::nullopt);
+      const LinearWeight weight = packed(checkpoint, tensor, {std::nullopt});
       ASSERT_EQ(weight.stores.size(), 1u);
       EXPECT_EQ(weight.stores.front().format, own) << how.method << how.group_size;
       EXPECT_EQ(weight.resolve(Reading::kFull), readings(own).front());
       const int64_t columns = checkpoint.tensors.at(tensor).columns();
       expect_weights(weight.stores.front(), model.expected.at(tensor), columns);
-      expect_weights(packed(checkpoint, tensor, Format::kF32).stores.front(), model.expected.at(tensor),
+      expect_weights(packed(checkpoint, tensor, {Format::kF32}).stores.front(), model.expected.at(tensor),
                      columns);
     }
   }
+}
+
+TEST(QuantizedSafetensorsWeights, AreReadInTheirOwnFormatWhateverElseIsAskedFor) {
+  const test::TemporaryFolder folder;
+  test::quantized_folder({.method = "gptq", .bits = 4, .group_size = 128}).write(folder.path());
+  const Checkpoint checkpoint = open_checkpoint(folder.path());
+  const std::string tensor = "model.layers.0.mlp.down_proj.weight";
+  for (const Format other : {Format::kInt4Asymmetric, Format::kF32, Format::kMxfp4}) {
+    EXPECT_EQ(packed(checkpoint, tensor, {other, std::nullopt}).resolve(Reading::kFull), Reading::kInt4W4A16);
+  }
+  // q8_0 could hold these codes, but scales sums of 32 products where int4 scales sums of 128.
+  EXPECT_THROW((packed(checkpoint, tensor, {Format::kQ8_0})), Error);
+  EXPECT_THROW((packed(checkpoint, tensor, {std::nullopt, Format::kQ8_0})), Error);
 }
 
 TEST(QuantizedSafetensorsWeights, AreRoundedToTheTypeThatLosesLeastWhereNoFormatHoldsThem) {
@@ -84,7 +99,7 @@ TEST(QuantizedSafetensorsWeights, AreRoundedToTheTypeThatLosesLeastWhereNoFormat
     model.write(folder.path());
     const Checkpoint checkpoint = open_checkpoint(folder.path());
     const std::string tensor = "model.layers.0.mlp.down_proj.weight";
-    const LinearWeight weight = packed(checkpoint, tensor, std::nullopt);
+    const LinearWeight weight = packed(checkpoint, tensor, {std::nullopt});
     ASSERT_EQ(weight.stores.front().format, own);
     std::vector<float>& values = model.expected.at(tensor);
     for (float& value : values) {

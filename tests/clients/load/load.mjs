@@ -53,9 +53,10 @@ async function idleConnections(server, requests, expected) {
     idle.close();
     for (const what of ['first', 'gaps']) ratios[what].push(percentile(beside[what], 0.5) / percentile(alone[what], 0.5));
   }
-  const [first, gaps] = [ratios.first, ratios.gaps].map((each) => percentile(each, 0.5));
-  console.log(`p50 beside ${options.idle} idle connections over p50 without: first token ${first.toFixed(2)}, ` +
-    `between tokens ${gaps.toFixed(2)} (medians of ${options.windows} alternating windows)`);
+  const [first, gaps] = [ratios.first, ratios.gaps].map((each) =>
+    `${percentile(each, 0.5).toFixed(2)} (mean ${spread(each)})`);
+  console.log(`p50 beside ${options.idle} idle connections over p50 without, medians of ${options.windows} ` +
+    `alternating windows: first token ${first}, between tokens ${gaps}`);
 }
 
 /** Tokens per second of `auto` over plain with streams that never pause, in alternating windows. */
@@ -75,9 +76,15 @@ async function rates(server, requests) {
     }
     const median = (each) => percentile(each, 0.5);
     console.log(`${streams} streams: plain ${median(speeds.plain).toFixed(0)}, auto ${median(speeds.auto).toFixed(0)} ` +
-      `tokens/s, auto over plain ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ` +
-      `${Math.max(...ratios).toFixed(2)})`);
+      `tokens/s, auto over plain ${median(ratios).toFixed(2)} (mean ${spread(ratios)})`);
   }
+}
+
+/** The mean of the numbers and its standard error. */
+function spread(numbers) {
+  const mean = numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
+  const squares = numbers.reduce((sum, each) => sum + (each - mean) ** 2, 0);
+  return `${mean.toFixed(3)} ± ${Math.sqrt(squares / (numbers.length - 1) / numbers.length).toFixed(3)}`;
 }
 
 /** The characters and the tokens of the answer to a request. */
