@@ -24,6 +24,8 @@ std::string weights_words(const std::vector<std::string>& formats) {
   for (const std::string& name : formats) {
     if (name == "full") {
       as_is = true;
+    } else if (name == "draft") {
+      packed.push_back("what each matrix drafts with");
     } else {
       packed.push_back(name);
     }

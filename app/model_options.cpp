@@ -67,7 +67,7 @@ void add_sampling(Command command, SamplingOptions& choice) {
 
 ModelOptions CommonOptions::load_options(std::vector<Recipe> recipes) const {
   for (const std::string& name : formats) {
-    if (name != "full") from_command_line([&] { require_format(name, "--formats"); });
+    if (name != "full" && name != "draft") from_command_line([&] { require_format(name, "--formats"); });
   }
   return {.recipes = std::move(recipes), .formats = formats, .threads = threads};
 }

@@ -27,7 +27,7 @@ struct Options {
 
 void check_formats(const std::vector<std::string>& names) {
   std::vector<std::string> known = format_names();
-  known.insert(known.begin(), "full");
+  known.insert(known.begin(), {"full", "draft"});
   for (auto name = names.begin(); name != names.end(); ++name) {
     if (std::find(known.begin(), known.end(), *name) == known.end()) {
       fail(ErrorKind::kUsage, "--formats: there is no format \"{}\"; known are {}", shown_name(*name),

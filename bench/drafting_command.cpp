@@ -231,9 +231,7 @@ void bench(const Options& options) {
   if (!options.folder.empty()) NewFolder(options.folder);  // refused before anything is measured
   std::vector<std::string> formats;
   for (const std::string& name : {options.verify, options.draft}) {
-    const Reading reading = parse_reading(name, "--reading");
-    const std::string format =
-        reading == Reading::kFull ? "full" : std::string(format_name(reading_format(reading)));
+    const std::string format = format_of_reading(name, "--reading");
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
   }
   const int threads = options.threads > 0 ? options.threads : hardware_threads();

@@ -52,7 +52,7 @@ void check_formats_and_reading(const Options& options) {
 /// What to pack the weights into: what was asked for, else what the reading needs.
 std::vector<std::string> formats_to_load(const Options& options, Reading reading) {
   if (!options.formats.empty() || reading == Reading::kFull) return options.formats;
-  return {std::string(format_name(reading_format(reading)))};
+  return {std::string(store_name(reading))};
 }
 
 /// Throws Error(kUsage) where the sequence would become longer than the model can take.

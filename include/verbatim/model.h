@@ -37,8 +37,9 @@ struct ModelOptions {
   /// Whether this is the other model that the recipes draft with, not the one that verifies.
   bool drafts = false;
   /// The formats to pack the weights into, by name ("bf16", "mxbf16", ...), whatever the recipes need; "full"
-  /// is the model's own type. A .vbt file is packed already: it must hold every format that is named here,
-  /// and any lossless format for "full". Empty: the recipes decide.
+  /// is the model's own type, and "draft" what each matrix can draft with: where the other formats hold no
+  /// draft, a copy in "mxfp4". A .vbt file is packed already: it must hold every format that is named here,
+  /// any lossless format for "full", and all that it holds is loaded for "draft". Empty: the recipes decide.
   std::vector<std::string> formats = {};
   /// A .safetensors file with the loss's sensitivity to each weight, for the formats `squeeze3` and
   /// `squeeze4` of a model that is not packed yet; empty: none.

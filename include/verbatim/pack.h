@@ -11,7 +11,8 @@ namespace verbatim {
 
 /// How a model is packed into a file.
 struct PackOptions {
-  /// The formats to pack every matrix into, by name, each of them once; "full" is the model's own type.
+  /// The formats to pack every matrix into, by name, each of them once; "full" is the model's own type, and
+  /// "draft" a copy in "mxfp4" of matrices in which the other formats hold no draft.
   std::vector<std::string> formats = {"full", "mxfp4"};
   /// A .safetensors file with the loss's sensitivity to each weight, for the formats `squeeze3` and
   /// `squeeze4`; empty: none.

@@ -21,13 +21,13 @@ namespace verbatim {
 std::vector<std::string> needed_formats(const std::filesystem::path& model, const Recipe& recipe);
 
 /// The bytes that the matrices of a loaded model take in some formats, by name; "full" is the store that the
-/// full reading reads, and a store counts once. Formats that the model was loaded without add nothing. No
-/// names at all stand for every format that the model was loaded with. The embedding and the vectors do not
-/// count. Throws Error(kBadInput) for an unknown name.
+/// full reading reads, "draft" the one that a matrix drafts with, and a store counts once. Formats that the
+/// model was loaded without add nothing. No names at all stand for every format that the model was loaded
+/// with. The embedding and the vectors do not count. Throws Error(kBadInput) for an unknown name.
 int64_t weight_bytes(const Model& model, const std::vector<std::string>& formats = {});
 
 /// The name of the reading that another one means for a loaded model: "bf16" for "full" of a model in BF16;
-/// any reading but "full" means itself. Two recipes that verify in the same reading give the same bytes.
+/// any reading but "full" and "draft" means itself. Two recipes that verify in the same reading give the same bytes.
 /// Throws Error(kBadInput) for an unknown name, and Error(kUsage) when the model was loaded without the
 /// format of the reading.
 std::string resolved_reading(const Model& model, std::string_view reading);

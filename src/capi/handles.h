@@ -24,6 +24,7 @@ struct OneThread {
 struct ModelObject {
   static constexpr Kind kKind = Kind::kModel;
   static constexpr const char* kName = "model";
+  explicit ModelObject(Model&& model_) : model(std::move(model_)) {}
   Model model;
 };
 

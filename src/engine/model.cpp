@@ -32,7 +32,7 @@ std::vector<std::string> formats_to_load(const ModelOptions& options, const Weig
 DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, ThreadTeam& team,
                     std::vector<std::string>& not_finite) {
   LoadOptions load;
-  load.formats = parse_formats(formats_to_load(options, weight_source(checkpoint), team));
+  set_formats(load, formats_to_load(options, weight_source(checkpoint), team));
   load.progress = options.progress;
   if (options.experiments.dense_only) load.sparse = {.sensitive = 0.0, .outliers = 0.0};
   if (options.experiments.round_to_bits != 0) {
@@ -76,10 +76,12 @@ std::shared_ptr<const ModelData> map_packed(const std::filesystem::path& path, c
     bad_input("{} is packed already: sensitivities count when a model is packed", path.string());
   }
   const Container container = open_container(path);
-  const std::vector<std::string> formats = formats_to_load(options, weight_source(container), team);
+  LoadOptions load;
+  set_formats(load, formats_to_load(options, weight_source(container), team));
+  if (load.draft) load.formats.clear();  // whatever the file has to draft with
   Checkpoint checkpoint = checkpoint_of(container);
   std::shared_ptr<const Tokenizer> tokenizer = tokenizer_of(checkpoint);
-  DecoderWeights weights = load_weights(container, parse_formats(formats));
+  DecoderWeights weights = load_weights(container, load.formats);
   return assemble(std::move(checkpoint), std::move(weights), std::move(tokenizer), container.header.warnings);
 }
 

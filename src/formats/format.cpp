@@ -43,6 +43,7 @@ struct ReadingEntry {
 
 constexpr ReadingEntry kReadings[] = {
     {Reading::kFull, "full"},
+    {Reading::kDraft, "draft"},
     {Reading::kBf16, "bf16"},
     {Reading::kF16, "f16"},
     {Reading::kF32, "f32"},
@@ -112,6 +113,11 @@ Format reading_format(Reading reading) {
   fail(ErrorKind::kUsage, "the reading {} is not of one format", reading_name(reading));
 }
 
+std::string_view store_name(Reading reading) {
+  const bool any = reading == Reading::kFull || reading == Reading::kDraft;
+  return any ? reading_name(reading) : format_name(reading_format(reading));
+}
+
 const std::vector<Reading>& readings(Format format) {
   return formats()[static_cast<size_t>(format)].readings;
 }
@@ -131,8 +137,7 @@ void require_format(std::string_view name, std::string_view where) {
 }
 
 std::string format_of_reading(std::string_view reading, std::string_view where) {
-  const Reading parsed = parse_reading(reading, where);
-  return std::string(parsed == Reading::kFull ? "full" : format_name(reading_format(parsed)));
+  return std::string(store_name(parse_reading(reading, where)));
 }
 
 }  // namespace verbatim

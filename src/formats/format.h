@@ -35,9 +35,10 @@ const std::vector<Format>& all_formats();
 /// A reading: a way to use stored weights. It says which bits are read, and in which precision activations
 /// meet them.
 enum class Reading : uint8_t {
-  kFull,  ///< the most exact reading of the stores that are there
-  kBf16,  ///< BF16 weights, BF16 activations
-  kF16,   ///< F16 weights, F32 activations
+  kFull,   ///< the most exact reading of the stores that are there
+  kDraft,  ///< the reading of the stores that are there that drafts best: see draft_reading() in linear.h
+  kBf16,   ///< BF16 weights, BF16 activations
+  kF16,    ///< F16 weights, F32 activations
   kF32,
   kInt8W8A16,  ///< activations in BF16, as in every reading named w..a16
   kInt8W8A8,   ///< activations in int8, groups of 32
@@ -65,8 +66,10 @@ std::string_view reading_name(Reading reading);
 /// The reading with a name, the inverse of reading_name(). Throws Error(kBadInput), naming `where`, for any
 /// other name.
 Reading parse_reading(std::string_view name, std::string_view where);
-/// The format that a reading reads. Not defined for kFull.
+/// The format that a reading reads. Not defined for kFull and kDraft.
 Format reading_format(Reading reading);
+/// The store that a reading reads, as formats to load are named: "full", "draft" or the name of a format.
+std::string_view store_name(Reading reading);
 /// The readings of a format, the most exact first.
 const std::vector<Reading>& readings(Format format);
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "formats/products.h"
+#include "formats/q8_0.h"
 #include "kernels/dispatch.h"
 
 namespace verbatim {
@@ -61,11 +62,31 @@ Reading LinearWeight::resolve(Reading reading) const {
     }
     return readings(stores.front().format).front();
   }
+  if (reading == Reading::kDraft) {
+    if (const std::optional<Reading> draft = draft_reading(*this)) return *draft;
+    fail(ErrorKind::kUsage, "the model was loaded without weights to draft from: load the format draft too");
+  }
   if (find(reading_format(reading)) == nullptr) {
     fail(ErrorKind::kUsage, "the model was loaded without weights in {}, which the reading {} needs",
          format_name(reading_format(reading)), reading_name(reading));
   }
   return reading;
+}
+
+std::optional<Reading> draft_reading(const LinearWeight& weight) {
+  // `mxbf16-draft` and `mxfp4-w4a8` are the same numbers; drafts in `int4` are closer to the text than drafts
+  // in `bsfp`.
+  constexpr Reading kDrafts[] = {Reading::kMxbf16Draft,        Reading::kMxfp4W4A8, Reading::kInt4W4A8,
+                                 Reading::kInt4AsymmetricW4A8, Reading::kBsfpDraft, Reading::kQ8_0Draft,
+                                 Reading::kKQuantsA8};
+  std::optional<Reading> first;
+  for (const Reading draft : kDrafts) {
+    const PackedMatrix* const store = weight.find(reading_format(draft));
+    if (store == nullptr || (store->format == Format::kQ8_0 && !upper_halves_tell(*store))) continue;
+    if (store->own) return draft;
+    if (!first) first = draft;
+  }
+  return first;
 }
 
 const PackedMatrix& LinearWeight::store(Reading reading) const {
@@ -199,6 +220,7 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
       multiply_squeezed(store, x, y, workspace, team);
       return;
     case Reading::kFull:
+    case Reading::kDraft:
       break;  // resolved above
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/matrix.h"
@@ -21,12 +22,18 @@ struct LinearWeight {
   int64_t padded_k() const { return round_up(k, kInnerStep); }
   /// The store of a format, or null.
   const PackedMatrix* find(Format format) const;
-  /// The reading that is used for a wanted reading: for kFull the most exact one that the stores offer, any
-  /// other is returned as it is. Throws Error(kUsage) if there is no store for it.
+  /// The reading that is used for a wanted reading: for kFull the most exact one that the stores offer, for
+  /// kDraft draft_reading(), any other is returned as it is. Throws Error(kUsage) if there is no store for
+  /// it.
   Reading resolve(Reading reading) const;
   /// The store that a reading reads. Throws as resolve() does.
   const PackedMatrix& store(Reading reading) const;
 };
+
+/// The reading of a weight's stores that drafts best: of the store that holds the model's own codes of four
+/// bits if there is one, else of the first in an order from the closest to the text to the farthest. Nothing
+/// if no store has a reading to draft with.
+std::optional<Reading> draft_reading(const LinearWeight& weight);
 
 /// A view of the first `columns` columns of a weight, rounded up to whole panels, in all of its stores. It
 /// must not outlive the weight.

@@ -480,13 +480,17 @@ std::vector<VectorSpec> vector_specs(const ModelConfig& config) {
   return specs;
 }
 
-std::vector<std::optional<Format>> parse_formats(const std::vector<std::string>& names) {
-  std::vector<std::optional<Format>> formats;
+void set_formats(LoadOptions& options, const std::vector<std::string>& names) {
+  options.formats.clear();
+  options.draft = false;
   for (const std::string& name : names) {
-    formats.push_back(name == "full" ? std::nullopt
-                                     : std::optional(parse_format(name, "the formats to load")));
+    if (name == "draft") {
+      options.draft = true;
+    } else {
+      options.formats.push_back(name == "full" ? std::nullopt
+                                               : std::optional(parse_format(name, "the formats to load")));
+    }
   }
-  return formats;
 }
 
 std::vector<LayerWeights> empty_layers(const ModelConfig& config) {
@@ -593,13 +597,16 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
       sensitivities.read(column, head, reorder, row);
     };
   }
-  PackResult result = pack_linear(
-      spec.columns(), spec.k,
-      [&](int64_t column, std::span<float> row) {
-        tensors.read(column, head, true, row);
-        if (options.transform) options.transform(row);
-      },
-      pack_options, team);
+  const auto read = [&](int64_t column, std::span<float> row) {
+    tensors.read(column, head, true, row);
+    if (options.transform) options.transform(row);
+  };
+  PackResult result = pack_linear(spec.columns(), spec.k, read, pack_options, team);
+  if (options.draft && !draft_reading(result.weight)) {
+    pack_options.formats = {Format::kMxfp4};
+    PackResult copy = pack_linear(spec.columns(), spec.k, read, pack_options, team);
+    result.weight.stores.push_back(std::move(copy.weight.stores.front()));
+  }
   for (PackedMatrix& store : result.weight.stores) {
     store.own = store.format == Format::kMxfp4 && !options.transform && tensors.all_fit_mxfp4();
     if (int4) store.own = store.own || store.format == *int4 || store.format == Format::kInt4Asymmetric;

@@ -145,14 +145,14 @@ std::string order_name(const std::string& matrix);
 /// The number of the model's inputs of the matrix that an order vector belongs to; nothing for other vectors.
 std::optional<int64_t> ordered_inputs(const ModelConfig& config, const std::string& vector);
 
-/// Turns names into formats; "full" becomes nullopt. Throws Error(kBadInput) for an unknown name.
-std::vector<std::optional<Format>> parse_formats(const std::vector<std::string>& names);
-
 struct LoadOptions {
   /// The formats to pack every matrix into. nullopt stands for the format of the matrix's own type, `bf16`,
   /// `f16`, `q8_0` (Q8_0, Q4_0, Q5_0 and IQ4_NL of GGUF), `k-quants` (Q2_K to Q6_K), `mxfp4` (MXFP4) or else
   /// `f32`, and so does an empty list.
   std::vector<std::optional<Format>> formats;
+  /// Whether a matrix that has no reading to draft with in these formats (draft_reading()) is packed into
+  /// `mxfp4` too.
+  bool draft = false;
   SparseFractions sparse;  ///< for `squeeze3` and `squeeze4`: the size of the sparse part
   const SensitivityFile* sensitivities = nullptr;  ///< for `squeeze3` and `squeeze4`; or null
   /// Changes the weights of an output column before they are packed, as a quantizer without a format of its
@@ -162,6 +162,10 @@ struct LoadOptions {
   /// Called repeatedly while packing, with the fraction done, on the loading thread.
   std::function<void(double)> progress;
 };
+
+/// Sets the formats of `options` by their names, "full" for that of a matrix's own type and "draft" for
+/// LoadOptions::draft. Throws Error(kBadInput) for an unknown name.
+void set_formats(LoadOptions& options, const std::vector<std::string>& names);
 
 /// Makes a function that reads the rows of a matrix as floats, in the engine's order. It refers to the
 /// checkpoint and to the spec. Throws Error(kBadInput) unless every tensor is there in the right shape.

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "checkpoint/expert_names.h"
 #include "formats/format.h"
-#include "formats/q8_0.h"
 
 namespace verbatim {
 
@@ -19,6 +18,8 @@ constexpr std::string_view kFull = "full";
 /// The format whose upper bits are exactly the codes of kNestedCopy.
 constexpr std::string_view kNested = "mxbf16";
 constexpr std::string_view kNestedCopy = "mxfp4";
+/// What each matrix drafts with: its own store where that holds drafts, else a copy in kNestedCopy.
+constexpr std::string_view kDraft = "draft";
 
 /// The number of weights below which a copy takes too little memory (250 MB) to spend time on measuring.
 constexpr int64_t kSmallModel = 100'000'000;
@@ -39,8 +40,7 @@ Names draft_formats(const Recipe& recipe, DraftLevel::Kind kind) {
   for (const DraftLevel& level : recipe.levels) {
     if (level.kind != kind) continue;
     const Reading reading = parse_reading(level.reading, recipe.name);
-    const std::string_view name = reading == Reading::kFull ? kFull : format_name(reading_format(reading));
-    if (!contains(names, name)) names.emplace_back(name);
+    if (!contains(names, store_name(reading))) names.emplace_back(store_name(reading));
   }
   return names;
 }
@@ -48,7 +48,7 @@ Names draft_formats(const Recipe& recipe, DraftLevel::Kind kind) {
 /// Whether weights in a format hold a draft and, bit by bit, the model's own weights. `bsfp` and `mxbf16`
 /// refuse weights that they cannot hold; `bf16` and `f16` round them, so verification must not read these.
 bool is_nested(const std::string& name) {
-  if (name == kFull) return false;
+  if (name == kFull || name == kDraft) return false;
   const Format format = parse_format(name, "a recipe");
   return is_exact(format) && readings(format).size() > 1;
 }
@@ -60,30 +60,27 @@ bool all_have(const DecoderWeights& weights, Format format) {
   return all;
 }
 
-bool holds(const DecoderWeights& weights, std::string_view reading) {
-  const Reading parsed = parse_reading(reading, "a recipe");
-  return parsed == Reading::kFull || all_have(weights, reading_format(parsed));
-}
-
-/// Whether drafts can be made of the upper halves of all matrices, which are in `q8_0`.
-bool all_tell(const DecoderWeights& weights) {
+/// Whether all matrices have a reading to draft with.
+bool all_draft(const DecoderWeights& weights) {
   bool all = true;
-  each_matrix(weights, [&](const LinearWeight& matrix) {
-    all = all && upper_halves_tell(*matrix.find(Format::kQ8_0));
-  });
+  each_matrix(weights, [&](const LinearWeight& matrix) { all = all && draft_reading(matrix).has_value(); });
   return all;
 }
 
-/// What drafts in place of a reading whose store is not there: `mxbf16-draft` and `mxfp4-w4a8` are the same
-/// numbers, and drafts in `int4` are closer to the text than drafts in `bsfp` (docs/formats.md). A model in
-/// K-quants drafts with its own weights and activations of eight bits, one in Q8_0 with the upper halves of
-/// its codes. Empty if there is no such store.
+bool holds(const DecoderWeights& weights, std::string_view reading) {
+  const Reading parsed = parse_reading(reading, "a recipe");
+  if (parsed == Reading::kDraft) return all_draft(weights);
+  return parsed == Reading::kFull || all_have(weights, reading_format(parsed));
+}
+
+/// The reading that drafts in place of one whose store is not there, the same for all matrices if it can be
+/// (docs/formats.md). Empty if some matrix has none.
 std::string_view stand_in(const DecoderWeights& weights) {
-  for (const std::string_view reading : {"mxbf16-draft", "mxfp4-w4a8", "int4-w4a8", "int4-asymmetric-w4a8",
-                                         "bsfp-draft", "q8_0-draft", "k-quants-a8"}) {
-    if (holds(weights, reading) && (reading != "q8_0-draft" || all_tell(weights))) return reading;
-  }
-  return {};
+  if (!all_draft(weights)) return {};
+  const Reading first = *draft_reading(weights.head);
+  bool same = true;
+  each_matrix(weights, [&](const LinearWeight& matrix) { same = same && draft_reading(matrix) == first; });
+  return same ? reading_name(first) : kDraft;
 }
 
 Names formats_of_target(std::span<const Recipe> recipes, const WeightSource& source, FavouredStore favoured) {
@@ -105,9 +102,9 @@ Names formats_of_target(std::span<const Recipe> recipes, const WeightSource& sou
     if (!recipe.planned) continue;
     for (const std::string& name : recipe.formats()) {
       if (name == kNested && copy && !contains(names, kNested)) {
-        // K-quants and Q8_0 hold drafts themselves, in about as many bits as a copy would.
+        // Models of few bits hold drafts themselves, in about as many bits as a copy would.
         add_format(names, kFull);
-        if (!source.k_quants && !source.q8_0) add_format(names, kNestedCopy);
+        add_format(names, source.all_bf16 ? kNestedCopy : kDraft);
       } else if (name != kFull || std::none_of(names.begin(), names.end(), is_nested)) {
         add_format(names, name);
       }
@@ -134,8 +131,7 @@ Names formats_of_draft_model(std::span<const Recipe> recipes, const WeightSource
 Names Recipe::formats() const {
   const Names drafts = draft_formats(*this, DraftLevel::Kind::kSelf);
   if (reading == kFull && std::any_of(drafts.begin(), drafts.end(), is_nested)) return drafts;
-  const Reading verifying = parse_reading(reading, "recipe " + name);
-  Names names = {std::string(verifying == Reading::kFull ? kFull : format_name(reading_format(verifying)))};
+  Names names = {std::string(store_name(parse_reading(reading, "recipe " + name)))};
   for (const std::string& draft : drafts) {
     if (!contains(names, draft)) names.push_back(draft);
   }
@@ -162,8 +158,6 @@ WeightSource weight_source(const Checkpoint& checkpoint) {
     weights += count;
   }
   return {.all_bf16 = every_matrix([](const TensorView& tensor) { return tensor.is_bf16(); }),
-          .k_quants = every_matrix([](const TensorView& tensor) { return tensor.block_shape().has_value(); }),
-          .q8_0 = every_matrix([](const TensorView& tensor) { return tensor.dtype == DType::kQ8_0; }),
           .weights = weights,
           .scheme = checkpoint.config.quantization};
 }
@@ -215,7 +209,9 @@ void require_stores(const Recipe& recipe, const DecoderWeights& weights) {
     return;
   }
   for (const std::string& name : recipe.formats()) {
-    if (name == kFull || all_have(weights, parse_format(name, recipe.name))) continue;
+    const bool there = name == kFull || (name == kDraft ? all_draft(weights)
+                                                        : all_have(weights, parse_format(name, recipe.name)));
+    if (there) continue;
     fail(ErrorKind::kUsage,
          "recipe {} needs all weights in {}: load the model for the recipe (ModelOptions::recipe), or with "
          "them",

@@ -23,8 +23,6 @@ struct WeightSource {
   bool packed = false;    ///< a .vbt file, whose stores can only be chosen from
   bool exact = true;      ///< packed: every matrix has a store that holds the model's own weights bit for bit
   bool all_bf16 = false;  ///< not packed: every matrix is in BF16, as the format `mxbf16` requires
-  bool k_quants = false;  ///< not packed: every matrix is in blocks that the format `k-quants` keeps
-  bool q8_0 = false;      ///< not packed: every matrix is in Q8_0, whose codes hold drafts
   int64_t weights = 0;    ///< not packed: the number of weights of all matrices
   QuantizationScheme scheme = QuantizationScheme::kNone;  ///< how the weights were quantized
 };

@@ -14,7 +14,6 @@
 #include "formats/k_quants.h"
 #include "formats/tile_codes.h"
 #include "kernels/kernel_table.h"
-#include "speculation/stores.h"
 #include "tools/inspect_packed.h"
 
 namespace verbatim {
@@ -32,6 +31,24 @@ bool in_mxfp4(const std::vector<const TensorView*>& parts) {
   });
 }
 
+/// The shape of each panel's blocks in `k-quants`; nothing where that format cannot hold the tensors.
+std::vector<BlockShape> block_shapes(const std::vector<const TensorView*>& parts) {
+  std::vector<ShapedColumns> columns;
+  for (const TensorView* const part : parts) columns.push_back({part->rows(), part->block_shape()});
+  return panel_shapes(columns);
+}
+
+bool in_int4(const std::vector<const TensorView*>& parts) {
+  return std::ranges::all_of(parts, [](const TensorView* part) { return part->int4_format().has_value(); });
+}
+
+/// Whether a store of the tensors' own type holds drafts, so that no copy is packed for them.
+bool hold_drafts(const std::vector<const TensorView*>& parts) {
+  const auto q8_0 = [](const TensorView* part) { return part->dtype == DType::kQ8_0; };
+  return in_mxfp4(parts) || in_int4(parts) || std::ranges::all_of(parts, q8_0) ||
+         !block_shapes(parts).empty();
+}
+
 /// The bytes of weights in the format of their own type.
 int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights) {
   const auto all_are = [&](DType dtype) {
@@ -41,8 +58,7 @@ int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights)
   const bool bf16 = std::ranges::all_of(parts, [](const TensorView* part) { return part->is_bf16(); });
   if (bf16 || all_are(DType::kF16)) return weights * 2;
   if (in_mxfp4(parts)) return mxfp4_bytes(weights);
-  const auto fits_int4 = [](const TensorView* part) { return part->int4_format().has_value(); };
-  if (std::ranges::all_of(parts, fits_int4)) {
+  if (in_int4(parts)) {
     const auto symmetric = [](const TensorView* part) { return part->int4_format() == Format::kInt4; };
     const int64_t k = round_up(parts.front()->columns(), kInnerStep);
     const int64_t groups = weights / k * ceil_div(k, kScaleGroup);
@@ -55,9 +71,7 @@ int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights)
     const auto agrees = [&](const TensorView* part) { return part->nearest_type() == nearest; };
     if (std::ranges::all_of(parts, agrees)) return weights * 2;
   }
-  std::vector<ShapedColumns> columns;
-  for (const TensorView* const part : parts) columns.push_back({part->rows(), part->block_shape()});
-  const std::vector<BlockShape> shapes = panel_shapes(columns);
+  const std::vector<BlockShape> shapes = block_shapes(parts);
   if (shapes.empty()) return weights * 4;
   int64_t bytes = 0;
   for (const BlockShape shape : shapes)
@@ -77,7 +91,7 @@ void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint,
   const int64_t k = round_up(parts.front()->columns(), kInnerStep);
   const int64_t weights = round_up(columns, kPanelWidth) * k;
   estimate.full += full_bytes(parts, weights);
-  if (!in_mxfp4(parts)) estimate.mxfp4 += mxfp4_bytes(weights);
+  if (!hold_drafts(parts)) estimate.mxfp4 += mxfp4_bytes(weights);
 }
 
 /// Adds the matrices of the feed-forward part of a layer.
@@ -138,8 +152,6 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
   }
   add_matrix(estimate, checkpoint,
              {config.tied_embeddings ? fmt::format("{}.weight", tensors.embedding) : "lm_head.weight"});
-  const WeightSource source = weight_source(checkpoint);
-  if (source.k_quants || source.q8_0) estimate.mxfp4 = 0;  // they hold drafts themselves
   return estimate;
 }
 

@@ -24,7 +24,7 @@ std::optional<PackReport> pack_model(const std::filesystem::path& model, const s
                                      const PackOptions& options) {
   refuse_repetition(options.formats);
   PackModelOptions pack;
-  pack.load.formats = parse_formats(options.formats);
+  set_formats(pack.load, options.formats);
   pack.load.progress = options.progress;
   pack.cancelled = options.cancelled;
   std::optional<SensitivityFile> sensitivities;

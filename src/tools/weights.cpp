@@ -22,8 +22,10 @@ int64_t weight_bytes(const Model& model, const std::vector<std::string>& formats
     }
     std::vector<const PackedMatrix*> counted;
     for (const std::string& name : formats) {
+      if (name == "draft" && !draft_reading(weight)) continue;
+      const bool any = name == "full" || name == "draft";
       const PackedMatrix* const store =
-          name == "full" ? &weight.store(Reading::kFull) : weight.find(parse_format(name, "a format"));
+          any ? &weight.store(parse_reading(name, "a format")) : weight.find(parse_format(name, "a format"));
       if (store == nullptr || std::find(counted.begin(), counted.end(), store) != counted.end()) continue;
       counted.push_back(store);
       sum += store->bytes();

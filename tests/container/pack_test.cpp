@@ -27,13 +27,13 @@ int64_t entries(const fs::path& folder) {
 
 Decoder decoder_of(const fs::path& model, const std::vector<std::string>& formats) {
   ThreadTeam team(2);
+  LoadOptions options;
+  set_formats(options, formats);
   if (is_packed(model)) {
     const Container container = open_container(model);
-    return {container.header.config, load_weights(container, parse_formats(formats))};
+    return {container.header.config, load_weights(container, options.formats)};
   }
   const Checkpoint checkpoint = open_checkpoint(model);
-  LoadOptions options;
-  options.formats = parse_formats(formats);
   std::vector<std::string> warnings;
   return {checkpoint.config, pack_weights(checkpoint, options, team, warnings)};
 }

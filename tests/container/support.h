@@ -15,7 +15,7 @@ inline Container pack(const std::filesystem::path& model, const std::filesystem:
                       size_t alignment = kPageAlignment) {
   ThreadTeam team(threads);
   PackModelOptions options;
-  options.load.formats = parse_formats(formats);
+  set_formats(options.load, formats);
   options.alignment = alignment;
   return *pack_model(open_checkpoint(model), target, options, team);
 }

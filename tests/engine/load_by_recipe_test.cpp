@@ -157,7 +157,6 @@ TEST_F(LoadByRecipe, AMixtureOfExpertsInKQuantsDraftsWithItsOwnBlocks) {
     options.expert_down_dtype = DType::kQ6_K;
     const auto file = folder_.path() / (std::string(type) + ".gguf");
     test::write_tiny_gguf(file, options);
-    EXPECT_TRUE(weight_source(file).k_quants) << type;
     const Model model = Model::load(file, {.recipe = "auto", .threads = 1});
     const DecoderWeights& weights = data_of(model).decoder.weights();
     each_matrix(weights, [](const LinearWeight& matrix) {
@@ -196,17 +195,44 @@ TEST_F(LoadByRecipe, ARecipeIsRefusedWhereAnyMatrixLacksItsFormat) {
   }
 }
 
-// A head in Q8_0 is in another format, in which there is no such draft.
-TEST_F(LoadByRecipe, AModelPartlyInKQuantsIsDraftedForByACopy) {
-  test::TinyModelOptions options = k_quants();
-  options.head_dtype = DType::kQ8_0;
-  const auto file = folder_.path() / "partly.gguf";
-  test::write_tiny_gguf(file, options);
+// A head in Q8_0 drafts with the upper halves of its codes; one in F16 holds no draft and gets a copy.
+TEST_F(LoadByRecipe, AModelOfSeveralTypesDraftsWithWhatEachMatrixHas) {
+  const std::pair<DType, Names> cases[] = {{DType::kQ8_0, {"q8_0"}}, {DType::kF16, {"f16", "mxfp4"}}};
+  for (const auto& [dtype, stores] : cases) {
+    SCOPED_TRACE(dtype_name(dtype));
+    test::TinyModelOptions options = k_quants();
+    options.head_dtype = dtype;
+    const auto file = folder_.path() / "partly.gguf";
+    test::write_tiny_gguf(file, options);
+    const Model plain = Model::load(file, {.threads = 1});
+    EXPECT_EQ(stores_of(plain), Names{stores.front()});
+    const Model model = Model::load(file, {.recipe = "auto", .threads = 1});
+    EXPECT_EQ(stores_of(model), stores);
+    const DecoderWeights& weights = data_of(model).decoder.weights();
+    EXPECT_EQ(weights.layers.front().down.stores.size(), 1u);
+    EXPECT_EQ(with_stores_of(load_recipe("auto"), weights, nullptr).levels.front().reading, "draft");
+    const std::string expected = text_of(plain, load_recipe("plain"));
+    EXPECT_EQ(text_of(model, load_recipe("plain")), expected);
+    EXPECT_EQ(text_of(model, load_recipe("auto")), expected);
+  }
+}
+
+TEST_F(LoadByRecipe, ARecipeMayDraftWithWhatEachMatrixHas) {
+  const auto toml = folder_.write("mine.toml",
+                                  "name = \"mine\"\nsummary = \"s\"\nsource = \"t\"\n[drafter]\nkind = "
+                                  "\"self\"\nreading = \"draft\"\n[drafter.stop]\nlength = 5\n");
+  const Recipe mine = load_recipe(toml.string());
+  EXPECT_EQ(mine.formats(), (Names{"full", "draft"}));
+  const std::filesystem::path file = model_in(DType::kF16);
+  const Model model = Model::load(file, {.recipes = {mine}, .threads = 1});
+  EXPECT_EQ(stores_of(model), (Names{"f16", "mxfp4"}));
+  EXPECT_EQ(text_of(model, mine), text_of(model, load_recipe("plain")));
   const Model plain = Model::load(file, {.threads = 1});
-  EXPECT_EQ(stores_of(plain), Names{"q8_0"});
-  const Model model = Model::load(file, {.recipe = "auto", .threads = 1});
-  EXPECT_EQ(stores_of(model), (Names{"q8_0", "mxfp4"}));
-  EXPECT_EQ(text_of(model, load_recipe("auto")), text_of(plain, load_recipe("plain")));
+  EXPECT_THROW(require_stores(mine, data_of(plain).decoder.weights()), Error);
+  const auto packed = folder_.path() / "packed.vbt";
+  ASSERT_TRUE(pack_model(file, packed, {.formats = {"full", "draft"}}));
+  const Model mapped = Model::load(packed, {.recipes = {mine}, .threads = 1});
+  EXPECT_EQ(text_of(mapped, mine), text_of(model, mine));
 }
 
 TEST_F(LoadByRecipe, ARecipeMayBeAnObjectAFileOrAName) {
@@ -309,7 +335,7 @@ TEST(FormatsFor, OneLosslessStoreServesEveryRecipe) {
   EXPECT_EQ(of({}, bf16), Names{});
   EXPECT_EQ(of({"plain"}, bf16), Names{"full"});
   EXPECT_EQ(of({"auto"}, bf16), Names{"mxbf16"});
-  EXPECT_EQ(of({"auto"}, f16), (Names{"full", "mxfp4"}));
+  EXPECT_EQ(of({"auto"}, f16), (Names{"full", "draft"}));
   EXPECT_EQ(of({"plain", "auto"}, bf16), (Names{"full", "mxfp4"}));
   EXPECT_EQ(of({"nested"}, f16), Names{"mxbf16"});  // which packing refuses, naming the tensor
   EXPECT_EQ(of({"plain", "nested"}, bf16), Names{"mxbf16"});

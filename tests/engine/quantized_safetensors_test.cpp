@@ -1,3 +1,4 @@
+#include "engine/model_access.h"
 #include "support/lossless_formats.h"
 #include "support/quantized_folder.h"
 #include "support/test_recipes.h"
@@ -61,6 +62,29 @@ TEST_P(QuantizedSafetensors, SayTheSameWithDraftsAndWithout) {
       for (const char* recipe : {"ml-specqd", "ngram"}) {
         EXPECT_EQ(text(quantized, recipe, temperature, 2), expected) << how.method << " " << recipe;
       }
+    }
+  }
+}
+
+// The output matrix alone is in BF16, which holds no draft.
+TEST_P(QuantizedSafetensors, OfFourBitsDraftWithTheirOwnCodes) {
+  const Quantizing kinds[] = {{.method = "gptq", .bits = 4, .group_size = -1},
+                              {.method = "awq", .bits = 4, .group_size = -1, .symmetric = false}};
+  const auto toml = folder_.write("own.toml",
+                                  "name = \"own\"\nsummary = \"s\"\nsource = \"t\"\n[drafter]\nkind = "
+                                  "\"self\"\nreading = \"draft\"\n[drafter.stop]\nlength = 5\n");
+  for (const Quantizing& how : kinds) {
+    const Model quantized = model(how, {"full", "draft"});
+    const DecoderWeights& weights = data_of(quantized).decoder.weights();
+    EXPECT_EQ(weights.head.stores.size(), 2u);
+    for (const LayerWeights& layer : weights.layers) {
+      EXPECT_EQ(layer.down.stores.size(), 1u);
+      EXPECT_EQ(layer.down.resolve(Reading::kDraft),
+                how.symmetric ? Reading::kInt4W4A8 : Reading::kInt4AsymmetricW4A8);
+    }
+    for (const float temperature : {0.0f, 0.8f}) {
+      EXPECT_EQ(text(quantized, toml.string(), temperature, 2), text(quantized, "plain", temperature, 1))
+          << how.method;
     }
   }
 }

@@ -47,8 +47,8 @@ TEST(Weights, OfKQuantsTakeTheBytesThatInspectingPromised) {
   }
 }
 
-// K-quants hold drafts themselves, so loading for `auto` packs no copy.
-TEST(Weights, BesideKQuantsAreNoneThatInspectingPromises) {
+// K-quants and Q8_0 hold drafts themselves, so loading for `auto` packs a copy of other matrices alone.
+TEST(Weights, ToDraftFromAreThoseThatInspectingPromised) {
   const test::TemporaryFolder folder;
   const auto file = folder.path() / "model.gguf";
   for (const char* const type : {"llama", "mixtral", "qwen3_moe"}) {
@@ -63,9 +63,13 @@ TEST(Weights, BesideKQuantsAreNoneThatInspectingPromises) {
     const MemoryEstimate memory = inspect_model(file).memory;
     EXPECT_EQ(memory.mxfp4, 0) << type;
     EXPECT_EQ(weight_bytes(Model::load(file, {.recipe = "auto"})), memory.full) << type;
-    options.head_dtype = DType::kQ8_0;
-    test::write_tiny_gguf(file, options);
-    EXPECT_GT(inspect_model(file).memory.mxfp4, 0) << type;
+    for (const DType head : {DType::kQ8_0, DType::kF16}) {
+      options.head_dtype = head;
+      test::write_tiny_gguf(file, options);
+      const MemoryEstimate mixed = inspect_model(file).memory;
+      EXPECT_EQ(mixed.mxfp4 > 0, head == DType::kF16) << type;
+      EXPECT_EQ(weight_bytes(Model::load(file, {.recipe = "auto"})), mixed.full + mixed.mxfp4) << type;
+    }
   }
 }
 
