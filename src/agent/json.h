@@ -18,6 +18,8 @@ inline constexpr int kDeepestJson = 64;
 
 /// How many bytes of a text a message repeats.
 inline constexpr size_t kShownBytes = 60;
+/// How many bytes of an answer that is a failure a message repeats.
+inline constexpr size_t kShownAnswerBytes = 300;
 
 /// JSON as one line of text. Bytes of strings that are no UTF-8 become U+FFFD.
 std::string dump(const Json& json);
