@@ -15,7 +15,7 @@ add_dependencies(pages verbatim_program)
 # All that is packaged. Building packages does not build tests and the laboratory.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 add_custom_target(packaged)
-foreach(part verbatim_program verbatim verbatim_shared verbatim_serve verbatim_python pages)
+foreach(part verbatim_program verbatim verbatim_shared verbatim_serve verbatim_agent verbatim_python pages)
   if(TARGET ${part})
     add_dependencies(packaged ${part})
   endif()

@@ -50,6 +50,10 @@ TEST(CommandTool, EndsWithAllThatItStartedWhenItIsCancelled) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
+TEST(CommandTool, MayReadNothingOfItsInput) {
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(run({"sh", "-c", "exec <&-; echo x"}, {{"a", std::string(100'000, 'y')}}).value, "x");
+}
+
 TEST(CommandTool, KeepsKeysFromPrograms) {
   setenv("OPENAI_API_KEY", "hidden", 1);
   EXPECT_EQ(run({"sh", "-c", "echo =$OPENAI_API_KEY="}).value, "==");

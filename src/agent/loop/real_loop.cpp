@@ -1,5 +1,7 @@
 #include "agent/loop/real_loop.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -9,6 +11,33 @@
 #include <utility>
 
 namespace verbatim::agent {
+
+namespace {
+
+/// Keeps SIGPIPE, which comes of writing to a program that reads no more, from ending this one. A library
+/// must not change what signals do to the process, so the signal is blocked on this thread and taken away.
+class NoBrokenPipes {
+ public:
+  NoBrokenPipes() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoBrokenPipes() {
+    const timespec at_once = {};
+    while (sigismember(&before_, SIGPIPE) == 0 && sigtimedwait(&pipe_, nullptr, &at_once) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoBrokenPipes(const NoBrokenPipes&) = delete;
+  NoBrokenPipes& operator=(const NoBrokenPipes&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+};
+
+}  // namespace
 
 struct RealLoop::State {
   boost::asio::io_context context{1};
@@ -48,6 +77,7 @@ void RealLoop::forget(uint64_t timer) {
 }
 
 void RealLoop::run() {
+  const NoBrokenPipes guard;
   state_->context.restart();
   state_->context.run();
 }
