@@ -129,7 +129,8 @@ void tell_end(const Options& options, const std::string& question, const AgentAn
         {"requests", answer.requests},
         {"calls", answer.calls},
         {"prompt_tokens", answer.prompt_tokens},
-        {"reply_tokens", answer.reply_tokens}};
+        {"reply_tokens", answer.reply_tokens},
+        {"structure_tokens", answer.structure_tokens}};
     write_out(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else if (answer.error.empty()) {
     write_out(answer.text + "\n");
@@ -236,13 +237,41 @@ void run(Options& options) {
   tell_end(options, question, answer, events);
 }
 
+/// How this program's own engine decodes; a server has its own settings for all but the last two.
+void add_model_options(Command command, CommonOptions& options) {
+  const char* const decoding = "Decoding";
+  command
+      .add_option("--recipe", options.recipe,
+                  "A name from `verbatim recipes` or a .toml file; without it auto")
+      .group(decoding);
+  command
+      .add_option("--draft-model", options.draft_model,
+                  "The model that recipes with a small model draft with")
+      .type_name("MODEL")
+      .group(decoding);
+  command.add_option("--threads", options.threads, "Threads to compute with; without it one per core")
+      .group(decoding)
+      .range(1, 4096);
+  add_portable(command).group(decoding);
+  command
+      .add_option("--temperature", options.sampling.temperature,
+                  "0 takes the likeliest token, more is more varied")
+      .group(decoding)
+      .show_default()
+      .range(0.0, 10.0);
+  command.add_option("--seed", options.sampling.seed, "The same seed gives the same text")
+      .group(decoding)
+      .show_default();
+}
+
 void add_limits(Command command, Options& options) {
   const auto add = [&](const char* name, auto& value, const char* what) {
     return command.add_option(name, value, what).group("Limits").show_default();
   };
   constexpr int64_t kMany = int64_t{1} << 40;
-  add("--max-rounds", options.agent.max_rounds, "Plans, or turns of the other strategies")
-      .range(int64_t{1}, int64_t{1000});
+  add("--max-rounds", options.agent.max_rounds,
+      "Plans, or turns of the other strategies; 0: 3 plans, 20 turns")
+      .range(int64_t{0}, int64_t{1000});
   add("--max-tokens", options.agent.max_tokens, "Tokens of prompts and replies, in all")
       .range(int64_t{1}, kMany);
   add("--max-reply", options.agent.max_reply_tokens, "Tokens of one reply")
@@ -291,7 +320,7 @@ void add_agent(Command program) {
   command.add_flag("--yes", options->agent.allow_all, "Allow the calls that a person would be asked about")
       .group(tools);
   add_limits(command, *options);
-  add_decoding(command, options->common);
+  add_model_options(command, options->common);
   command.add_flag("--json", options->json, "Print what happens as JSON, a line for each event");
   command.add_option("--record", options->record, "Write a file from which --replay does the run again")
       .type_name("FILE");

@@ -93,6 +93,10 @@ set(development_depends "libverbatim0 (= ${PROJECT_VERSION})" libc6-dev libfmt-d
 if(VERBATIM_BUILD_SERVER)
   list(APPEND development_depends libspdlog-dev prometheus-cpp-dev libssl-dev)
 endif()
+if(VERBATIM_AGENT)
+  list(APPEND development_depends libssl-dev libsqlite3-dev)
+  list(REMOVE_DUPLICATES development_depends)
+endif()
 list(JOIN development_depends ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
 
 # Each package says under which terms it comes and what it is a build of.

@@ -63,7 +63,7 @@ struct AgentOptions {
   bool streamed = true;
   double temperature = 0;
   uint64_t seed = 0;
-  int64_t max_rounds = 3;           ///< plans, or turns of the other strategies
+  int64_t max_rounds = 0;           ///< plans, or turns of the other strategies; 0: 3 plans, 20 turns
   int64_t max_tokens = 200'000;     ///< of prompts and replies, in all
   int64_t max_reply_tokens = 2048;  ///< of one reply
   int64_t max_calls = 1000;         ///< of tools, in all
@@ -103,7 +103,8 @@ struct AgentAnswer {
   int64_t requests = 0;  ///< to the model
   int64_t prompt_tokens = 0;
   int64_t reply_tokens = 0;
-  int64_t calls = 0;  ///< tasks for which a tool was called
+  int64_t structure_tokens = 0;  ///< part of reply_tokens: those that the grammar alone drafted
+  int64_t calls = 0;             ///< tasks for which a tool was called
 };
 
 /// Prices for the report of a run, in any currency, for a million tokens.

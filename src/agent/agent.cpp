@@ -32,7 +32,10 @@ RunOptions run_options(const AgentOptions& options) {
   run.examples = options.examples;
   run.streamed = options.streamed;
   run.shared_prompt = options.endpoint.empty();
+  constexpr int64_t kPlans = 3;
+  constexpr int64_t kTurns = 20;
   run.max_rounds = options.max_rounds;
+  if (run.max_rounds == 0) run.max_rounds = options.strategy == AgentStrategy::kCompiler ? kPlans : kTurns;
   run.max_tokens = options.max_tokens;
   run.max_reply_tokens = options.max_reply_tokens;
   run.max_time = std::chrono::duration_cast<Duration>(options.max_time);
@@ -48,7 +51,7 @@ void check(const AgentOptions& options) {
   const auto usage = [](const std::string& message) { throw Error(ErrorKind::kUsage, message); };
   if (options.endpoint.empty() && (!options.model || !options.engine))
     usage("an agent wants an endpoint or an engine with its model");
-  if (options.max_rounds < 1 || options.max_tokens < 1 || options.max_reply_tokens < 1 ||
+  if (options.max_rounds < 0 || options.max_tokens < 1 || options.max_reply_tokens < 1 ||
       options.max_calls < 1 || options.concurrency < 1 || options.concurrency > 10'000 ||
       options.max_time.count() < 1 || options.stragglers.count() < 0) {
     usage("an agent's limits begin with 1, and at most 10000 calls run at a time");
@@ -64,6 +67,7 @@ AgentAnswer answer_of(const RunResult& result, int64_t calls) {
   answer.requests = result.requests;
   answer.prompt_tokens = result.prompt_tokens;
   answer.reply_tokens = result.reply_tokens;
+  answer.structure_tokens = result.structure_tokens;
   answer.calls = calls;
   return answer;
 }

@@ -22,7 +22,8 @@ ToolEntry math_tool(Loop& loop) {
   };
   return {.tool = std::make_shared<InstantTool>(loop, std::move(declaration), compute),
           .policy = Policy::kAllow,
-          .idempotent = true};
+          .idempotent = true,
+          .limits = {.retries = 0}};
 }
 
 }  // namespace verbatim::agent

@@ -99,7 +99,8 @@ ToolEntry read_file_tool(Loop& loop, const std::filesystem::path& root) {
   };
   return {.tool = std::make_shared<InstantTool>(loop, std::move(declaration), compute),
           .policy = Policy::kAllow,
-          .idempotent = true};
+          .idempotent = true,
+          .limits = {.retries = 0}};
 }
 
 }  // namespace verbatim::agent

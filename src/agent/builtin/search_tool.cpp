@@ -169,7 +169,8 @@ ToolEntry search_tool(Loop& loop, const std::filesystem::path& path) {
   };
   return {.tool = std::make_shared<InstantTool>(loop, std::move(declaration), compute),
           .policy = Policy::kAllow,
-          .idempotent = true};
+          .idempotent = true,
+          .limits = {.retries = 0}};
 }
 
 }  // namespace verbatim::agent

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/grammar/plan_grammar.h"
 #include "agent/model/scripted_endpoint.h"
 #include "agent/run/joiner.h"
 #include "agent/run/prompts.h"
@@ -115,9 +116,17 @@ void Run::ask(Asking what, const char* name) {
                        .max_tokens = options_.max_reply_tokens,
                        .temperature = options_.temperature,
                        .seed = options_.seed};
+  if (endpoint_.constrains()) request.structure = structure_of(what);
   stream_ =
       endpoint_.start(std::move(request), {.piece = [this](std::string_view piece) { take(piece); },
                                            .ended = [this](const ModelReply& reply) { replied(reply); }});
+}
+
+Structure Run::structure_of(Asking what) const {
+  constexpr int64_t kMostCalls = 16;
+  if (what == Asking::kPlan) return plan_structure(tools_, known(), parser_->next_id(), kMostCalls);
+  if (what == Asking::kJoin) return joiner_structure(result_.rounds < options_.max_rounds);
+  return turn_structure(tools_, known(), options_.strategy == RunStrategy::kParallel);
 }
 
 void Run::take(std::string_view piece) {

@@ -43,6 +43,7 @@ class Run {
   void tell(RunEvent::Kind kind, std::string text = {});
   void on_task_event(TaskEvent event, const Task& task, const std::string& detail);
   void ask(Asking what, const char* name);
+  Structure structure_of(Asking what) const;
   void take(std::string_view piece);
   void take_turn(std::string_view piece);
   void account(ModelReply reply);
