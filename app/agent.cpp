@@ -293,9 +293,8 @@ void add_agent(Command program) {
                      "A directory in Hugging Face layout, a .gguf or a .vbt file");
   Option question = command.add_option("-q,--question", options->question, "The question");
   command
-      .add_option(
-          "--endpoint", options->agent.endpoint,
-          "An OpenAI-compatible server in place of MODEL, up to /v1; its key is taken from OPENAI_API_KEY")
+      .add_option("--endpoint", options->agent.endpoint,
+                  "An OpenAI-compatible server in place of MODEL; OPENAI_API_KEY holds its key")
       .type_name("URL");
   command.add_option("--endpoint-model", options->agent.endpoint_model, "The server's name of the model")
       .type_name("NAME");
@@ -342,6 +341,7 @@ void add_agent(Command program) {
       "Examples:\n"
       "  verbatim agent --endpoint http://localhost:8080/v1 --corpus pages.jsonl -q 'Who is older, Ann or "
       "Bob?'\n"
+      "  verbatim agent models/target --root docs -q 'What does agent.md say?'\n"
       "  verbatim agent --replay run.jsonl --report run.html");
   command.callback([options] { run(*options); });
 }
