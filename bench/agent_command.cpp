@@ -8,6 +8,7 @@
 #include "agent/loop/simulated_loop.h"
 #include "agent/run/run.h"
 #include "app/text_io.h"
+#include "bench/agent_game.h"
 #include "bench/agent_model.h"
 #include "bench/commands.h"
 
@@ -221,8 +222,44 @@ void measure_overhead(const Options& options) {
   }
 }
 
+/// A hundred hands of the Game of 24, evenly from all that can be solved.
+void measure_games(const Options& options) {
+  const std::vector<std::string> hands = solvable_hands();
+  constexpr size_t kGames = 100;
+  int64_t solved = 0;
+  int64_t same = 0;
+  double side_by_side = 0;
+  double one_by_one = 0;
+  for (size_t i = 0; i < kGames; ++i) {
+    const std::string& hand = hands[i * hands.size() / kGames];
+    const GamePlayed game = play_24(hand, options.rates, 64);
+    const GamePlayed tree = play_24(hand, options.rates, 1);
+    solved += game.solved ? 1 : 0;
+    same += game.answer == tree.answer ? 1 : 0;
+    side_by_side += game.seconds / kGames;
+    one_by_one += tree.seconds / kGames;
+  }
+  if (options.json) {
+    const nlohmann::ordered_json object = {{"set", "Game of 24"},
+                                           {"hands", hands.size()},
+                                           {"questions", kGames},
+                                           {"solved", solved},
+                                           {"same_answers", same},
+                                           {"seconds", {{"tree", one_by_one}, {"compiler", side_by_side}}},
+                                           {"speedup", one_by_one / side_by_side}};
+    app::write_out(object.dump() + "\n");
+    return;
+  }
+  app::write_out(
+      fmt::format("Game of 24: {} of the {} hands that can be solved\n  solved {}, the same answers one call "
+                  "at a time {}\n  seconds: {:.1f} side by "
+                  "side, {:.1f} one by one: {:.2f} times (thesis 2.89)\n",
+                  kGames, hands.size(), solved, same, side_by_side, one_by_one, one_by_one / side_by_side));
+}
+
 void run(const Options& options) {
   measure_overhead(options);
+  measure_games(options);
   if (options.data.empty()) return;
   measure_set(options, AgentSet::kHotpot, "HotpotQA comparison", 3,
               {.speedup = 1.80, .input = 2.2, .streaming = 1.01});

@@ -14,12 +14,17 @@ using test::lines_of;
 using test::run_bench;
 using test::RunResult;
 
-TEST(BenchAgent, MeasuresWhatTheOrchestratorTakes) {
+TEST(BenchAgent, MeasuresWhatTheOrchestratorTakesAndPlaysGames) {
   const RunResult result = run_bench({"agent", "--json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const auto lines = lines_of(result.out);
-  ASSERT_EQ(lines.size(), 6u);
-  EXPECT_EQ(nlohmann::json::parse(lines.back())["calls"], 32);
+  ASSERT_EQ(lines.size(), 7u);
+  EXPECT_EQ(nlohmann::json::parse(lines[5])["calls"], 32);
+  const auto game = nlohmann::json::parse(lines[6]);
+  EXPECT_EQ(game["hands"], 1362);
+  EXPECT_EQ(game["solved"], 100);
+  EXPECT_EQ(game["same_answers"], 100);
+  EXPECT_GT(game["speedup"].get<double>(), 1.5);
 }
 
 TEST(PublicBenchAgent, AgreesWithTheLatencyModel) {
@@ -30,7 +35,7 @@ TEST(PublicBenchAgent, AgreesWithTheLatencyModel) {
   int sets = 0;
   for (const std::string& line : lines_of(result.out)) {
     const auto json = nlohmann::json::parse(line);
-    if (!json.contains("set")) continue;
+    if (!json.contains("worst_against_formula")) continue;
     ++sets;
     EXPECT_LT(json["worst_against_formula"].get<double>(), 0.05);
     EXPECT_GT(json["speedup"].get<double>(), 1.8);
