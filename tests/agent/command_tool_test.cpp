@@ -51,7 +51,8 @@ TEST(CommandTool, EndsWithAllThatItStartedWhenItIsCancelled) {
 }
 
 TEST(CommandTool, MayReadNothingOfItsInput) {
-  for (int i = 0; i < 20; ++i) EXPECT_EQ(run({"sh", "-c", "exec <&-; echo x"}, {{"a", std::string(100'000, 'y')}}).value, "x");
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(run({"sh", "-c", "exec <&-; echo x"}, {{"a", std::string(100'000, 'y')}}).value, "x");
 }
 
 TEST(CommandTool, KeepsKeysFromPrograms) {
