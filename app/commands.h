@@ -10,6 +10,8 @@ void add_generate(Command program);
 void add_chat(Command program);
 /// Only in programs that are built with the server.
 void add_serve(Command program);
+/// Only in programs that are built with the agent.
+void add_agent(Command program);
 void add_inspect(Command program);
 void add_recipes(Command program);
 void add_demo(Command program);

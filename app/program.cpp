@@ -13,6 +13,9 @@ void add_commands(Command program) {
 #ifdef VERBATIM_SERVER
   add_serve(program);
 #endif
+#ifdef VERBATIM_WITH_AGENT
+  add_agent(program);
+#endif
   add_inspect(program);
   add_recipes(program);
   add_demo(program);

@@ -14,5 +14,7 @@ void add_drafting(app::Command program);
 void add_masks(app::Command program);
 void add_structures(app::Command program);
 void add_texts(app::Command program);
+/// Only in builds with the agent.
+void add_agent(app::Command program);
 
 }  // namespace verbatim::bench

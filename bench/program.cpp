@@ -17,6 +17,9 @@ void add_commands(Command program) {
   bench::add_masks(program);
   bench::add_structures(program);
   bench::add_texts(program);
+#ifdef VERBATIM_WITH_AGENT
+  bench::add_agent(program);
+#endif
 }
 
 }  // namespace

@@ -15,6 +15,11 @@ if(VERBATIM_BUILD_SERVER)
   install(TARGETS verbatim_serve EXPORT VerbatimTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT development INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endif()
+if(VERBATIM_AGENT)
+  set_target_properties(verbatim_agent PROPERTIES EXPORT_NAME agent)
+  install(TARGETS verbatim_agent EXPORT VerbatimTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT development INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
 set_target_properties(verbatim_shared PROPERTIES EXPORT_NAME c)
 install(TARGETS verbatim_shared EXPORT VerbatimCTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development

@@ -17,6 +17,9 @@ using ::testing::Not;
 
 constexpr const char* kCommands[] = {"generate", "chat", "inspect", "recipes", "demo",     "inflate",
                                      "bench",    "eval", "pack",    "ngrams",  "tokenize",
+#ifdef VERBATIM_WITH_AGENT
+                                     "agent",
+#endif
 #ifdef VERBATIM_SERVER
                                      "serve"
 #endif

@@ -1,0 +1,310 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "agent/exec/executor.h"
+#include "agent/loop/real_loop.h"
+#include "agent/loop/simulated_loop.h"
+#include "agent/run/run.h"
+#include "app/text_io.h"
+#include "bench/agent_game.h"
+#include "bench/agent_model.h"
+#include "bench/commands.h"
+
+namespace verbatim::bench {
+
+namespace {
+
+using agent::RunStrategy;
+
+struct Options {
+  std::string data;
+  int64_t most = 0;  // questions of each set; 0: all
+  agent::ScriptedRates rates;
+  AgentTimes times;
+  bool json = false;
+};
+
+/// The means over the questions of a set.
+struct Row {
+  double seconds = 0;
+  double prompt_tokens = 0;
+  double reply_tokens = 0;
+  double worst = 0;    // share by which a run differed most from the formulas
+  double printed = 0;  // seconds by D.3 as it is printed, where it is one of plans
+  int64_t count = 0;
+};
+
+double in_seconds(agent::Time time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+/// The seconds that a compiler's run takes by D.2 and D.3 as corrected: each call begins when its line and
+/// its inputs are there, and the joiner when the plan and all calls are.
+struct Prediction {
+  double seconds = 0;
+  double printed = 0;
+};
+
+Prediction predicted(const Options& options, const AgentQuestion& question, bool streamed,
+                     int64_t plan_prompt, int64_t join_prompt, const std::string& joiner) {
+  const std::string plan = scripted_plan(question);
+  const double begin = static_cast<double>(plan_prompt) / options.rates.prompt_tokens_per_second;
+  constexpr size_t kBytesPerToken = 4;
+  const auto written = [&](size_t offset) {  // when the byte is there
+    return begin + static_cast<double>(offset / kBytesPerToken + 1) / options.rates.tokens_per_second;
+  };
+  const double plan_end = written(plan.size() - 1);
+  std::vector<double> ends;
+  double last = plan_end;
+  size_t offset = 0;
+  for (const AgentStep& step : question.steps) {
+    offset = plan.find('\n', offset);
+    double start = streamed ? written(offset) : plan_end;
+    ++offset;
+    for (const int64_t input : step.inputs) start = std::max(start, ends[static_cast<size_t>(input) - 1]);
+    ends.push_back(start + tool_seconds(options.times, step.tool, step.argument));
+    last = std::max(last, ends.back());
+  }
+  const double join =
+      static_cast<double>(join_prompt) / options.rates.prompt_tokens_per_second +
+      static_cast<double>(agent::ScriptedEndpoint::tokens_of(joiner) + 1) / options.rates.tokens_per_second;
+  return {.seconds = last + join, .printed = std::max(plan_end, ends.back()) + join};
+}
+
+Row measure(const Options& options, const std::vector<AgentQuestion>& questions, RunStrategy strategy,
+            bool streamed, size_t shots, int64_t branch = 0) {
+  Row row;
+  agent::RunOptions run_options;
+  run_options.strategy = strategy;
+  run_options.streamed = streamed;
+  run_options.max_rounds = 100;
+  run_options.max_tokens = 10'000'000;
+  run_options.max_time = std::chrono::hours(10);
+  run_options.examples = scripted_examples(questions, shots, strategy);
+  for (const AgentQuestion& question : questions) {
+    if (options.most > 0 && row.count >= options.most) break;
+    if (branch != 0 && question.branch != branch) continue;
+    agent::SimulatedLoop loop;
+    std::vector<int64_t> prompts;
+    std::string last_reply;
+    agent::ScriptedEndpoint endpoint(loop, options.rates, [&](const agent::ModelRequest& request) {
+      int64_t tokens = 0;
+      for (const agent::ModelMessage& message : request.messages)
+        tokens += agent::ScriptedEndpoint::tokens_of(message.content);
+      prompts.push_back(tokens);
+      last_reply = scripted_reply(question, strategy, request);
+      return last_reply;
+    });
+    agent::ToolSet tools;
+    for (const char* const name : {"search", "math"}) {
+      tools.add({.tool = timed_tool(loop, name, options.times),
+                 .policy = agent::Policy::kAllow,
+                 .limits = {.concurrency = 64}});
+    }
+    agent::RunResult result;
+    agent::Run run(loop, endpoint, tools, run_options, question.text,
+                   {.ended = [&](const agent::RunResult& end) { result = end; }});
+    loop.run();
+    if (!result.error.empty()) throw Error(ErrorKind::kBadInput, "a scripted run failed: " + result.error);
+    row.seconds += in_seconds(result.time);
+    row.prompt_tokens += static_cast<double>(result.prompt_tokens);
+    row.reply_tokens += static_cast<double>(result.reply_tokens);
+    ++row.count;
+    if (strategy == RunStrategy::kCompiler) {
+      const Prediction by_formula =
+          predicted(options, question, streamed, prompts.at(0), prompts.at(1), last_reply);
+      row.printed += by_formula.printed;
+      row.worst = std::max(row.worst, std::fabs(in_seconds(result.time) / by_formula.seconds - 1));
+    }
+  }
+  for (double* const sum : {&row.seconds, &row.prompt_tokens, &row.reply_tokens, &row.printed})
+    *sum /= static_cast<double>(std::max<int64_t>(row.count, 1));
+  return row;
+}
+
+/// What the thesis measured (Tables 6.1, 6.2 and D.1).
+struct Published {
+  double speedup;
+  double input;
+  double streaming;
+};
+
+void measure_set(const Options& options, AgentSet set, const char* name, size_t shots,
+                 const Published& published) {
+  const std::vector<AgentQuestion> questions = agent_questions(set, options.data);
+  const Row react = measure(options, questions, RunStrategy::kReactCareful, true, shots);
+  const Row parallel = measure(options, questions, RunStrategy::kParallel, true, shots);
+  const Row whole = measure(options, questions, RunStrategy::kCompiler, false, shots);
+  const Row compiler = measure(options, questions, RunStrategy::kCompiler, true, shots);
+  if (options.json) {
+    const nlohmann::ordered_json object = {{"set", name},
+                                           {"questions", compiler.count},
+                                           {"seconds",
+                                            {{"react", react.seconds},
+                                             {"parallel", parallel.seconds},
+                                             {"whole_plans", whole.seconds},
+                                             {"compiler", compiler.seconds}}},
+                                           {"speedup", react.seconds / compiler.seconds},
+                                           {"input_reduced", react.prompt_tokens / compiler.prompt_tokens},
+                                           {"streaming", whole.seconds / compiler.seconds},
+                                           {"worst_against_formula", std::max(whole.worst, compiler.worst)}};
+    app::write_out(object.dump() + "\n");
+    return;
+  }
+  app::write_out(
+      fmt::format("{}: {} questions\n  seconds: react {:.2f}, parallel {:.2f}, compiler {:.2f}, {:.2f} with "
+                  "whole plans\n",
+                  name, compiler.count, react.seconds, parallel.seconds, compiler.seconds, whole.seconds));
+  app::write_out(fmt::format(
+      "  over react {:.2f} times (thesis {:.2f}), parallel {:.2f}; streaming gains {:.3f} (thesis {:.2f})\n",
+      react.seconds / compiler.seconds, published.speedup, react.seconds / parallel.seconds,
+      whole.seconds / compiler.seconds, published.streaming));
+  app::write_out(
+      fmt::format("  tokens in: react {:.0f}, parallel {:.0f}, compiler {:.0f}: {:.1f} times less (thesis "
+                  "{:.1f}); out {:.0f}, {:.0f}, {:.0f}\n",
+                  react.prompt_tokens, parallel.prompt_tokens, compiler.prompt_tokens,
+                  react.prompt_tokens / compiler.prompt_tokens, published.input, react.reply_tokens,
+                  parallel.reply_tokens, compiler.reply_tokens));
+  app::write_out(
+      fmt::format("  against D.2 and D.3 as corrected: at most {:.4f} % off; D.3 as printed says {:.2f} s\n",
+                  100 * std::max(whole.worst, compiler.worst), compiler.printed));
+  if (set != AgentSet::kParallel) return;
+  for (int64_t branch = 2; branch <= 5; ++branch) {
+    app::write_out(
+        fmt::format("  {} side by side: react {:.2f} s, compiler {:.2f} s\n", branch,
+                    measure(options, questions, RunStrategy::kReactCareful, true, shots, branch).seconds,
+                    measure(options, questions, RunStrategy::kCompiler, true, shots, branch).seconds));
+  }
+}
+
+/// What the orchestrator itself takes, on the real clock: N calls of 50 ms side by side.
+void measure_overhead(const Options& options) {
+  for (const int64_t count : {1, 2, 4, 8, 16, 32}) {
+    agent::RealLoop loop;
+    AgentTimes times;
+    times.math = 0.05;
+    agent::ToolSet tools;
+    tools.add({.tool = timed_tool(loop, "math", times),
+               .policy = agent::Policy::kAllow,
+               .limits = {.concurrency = 64}});
+    double least = 1e9;
+    constexpr int kRuns = 5;
+    for (int run = 0; run < kRuns; ++run) {
+      agent::Executor executor(loop, tools, {}, {});
+      const auto begin = std::chrono::steady_clock::now();
+      loop.post([&] {
+        const std::vector<agent::ToolDeclaration> declarations = tools.declarations();
+        agent::PlanParser parser(declarations, {},
+                                 {.task = [&](agent::PlannedTask task) { executor.add(std::move(task)); }});
+        for (int64_t id = 1; id <= count; ++id) parser.add(fmt::format("{}. math(\"1 + {}\")\n", id, id));
+        parser.add("join()\n");
+        executor.when_settled([&] { loop.stop(); });
+        executor.close();
+      });
+      loop.run();
+      least =
+          std::min(least, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    const double milliseconds = (least - times.math) * 1000;
+    if (options.json) {
+      app::write_out(nlohmann::ordered_json{{"calls", count},
+                                            {"overhead_ms", milliseconds},
+                                            {"overhead_ms_a_call", milliseconds / static_cast<double>(count)}}
+                         .dump() +
+                     "\n");
+    } else {
+      app::write_out(
+          fmt::format("{:2} calls side by side: {:.3f} ms more than one call takes, {:.3f} ms a call\n",
+                      count, milliseconds, milliseconds / static_cast<double>(count)));
+    }
+  }
+}
+
+/// A hundred hands of the Game of 24, evenly from all that can be solved.
+void measure_games(const Options& options) {
+  const std::vector<std::string> hands = solvable_hands();
+  constexpr size_t kGames = 100;
+  int64_t solved = 0;
+  int64_t same = 0;
+  double side_by_side = 0;
+  double one_by_one = 0;
+  for (size_t i = 0; i < kGames; ++i) {
+    const std::string& hand = hands[i * hands.size() / kGames];
+    const GamePlayed game = play_24(hand, options.rates, 64);
+    const GamePlayed tree = play_24(hand, options.rates, 1);
+    solved += game.solved ? 1 : 0;
+    same += game.answer == tree.answer ? 1 : 0;
+    side_by_side += game.seconds / kGames;
+    one_by_one += tree.seconds / kGames;
+  }
+  if (options.json) {
+    const nlohmann::ordered_json object = {{"set", "Game of 24"},
+                                           {"hands", hands.size()},
+                                           {"questions", kGames},
+                                           {"solved", solved},
+                                           {"same_answers", same},
+                                           {"seconds", {{"tree", one_by_one}, {"compiler", side_by_side}}},
+                                           {"speedup", one_by_one / side_by_side}};
+    app::write_out(object.dump() + "\n");
+    return;
+  }
+  app::write_out(
+      fmt::format("Game of 24: {} of the {} hands that can be solved\n  solved {}, the same answers one call "
+                  "at a time {}\n  seconds: {:.1f} side by "
+                  "side, {:.1f} one by one: {:.2f} times (thesis 2.89)\n",
+                  kGames, hands.size(), solved, same, side_by_side, one_by_one, one_by_one / side_by_side));
+}
+
+void run(const Options& options) {
+  measure_overhead(options);
+  measure_games(options);
+  if (options.data.empty()) return;
+  measure_set(options, AgentSet::kHotpot, "HotpotQA comparison", 3,
+              {.speedup = 1.80, .input = 2.2, .streaming = 1.01});
+  measure_set(options, AgentSet::kMovies, "Movie recommendation", 1,
+              {.speedup = 3.74, .input = 7.1, .streaming = 1.03});
+  measure_set(options, AgentSet::kParallel, "ParallelQA", 5,
+              {.speedup = 2.15, .input = 5.0, .streaming = 1.30});
+}
+
+}  // namespace
+
+void add_agent(app::Command program) {
+  auto options = std::make_shared<Options>();
+  app::Command command = program.add_command(
+      "agent", "How fast the agent is around a scripted model, beside LLMCompiler's own figures");
+  command
+      .add_option("--data", options->data,
+                  "The folder of LLMCompiler's data sets; without it the overhead alone")
+      .type_name("DIR");
+  command.add_option("--questions", options->most, "Questions of each set; 0: all")
+      .range(int64_t{0}, int64_t{1'000'000})
+      .show_default();
+  command.add_option("--rate", options->rates.tokens_per_second, "Tokens that the model writes a second")
+      .range(0.001, 1e6)
+      .show_default();
+  command
+      .add_option("--prompt-rate", options->rates.prompt_tokens_per_second, "Tokens that it reads a second")
+      .range(0.001, 1e9)
+      .show_default();
+  command.add_option("--search", options->times.search, "Seconds of a search, the mean")
+      .range(0.0, 1e4)
+      .show_default();
+  command.add_option("--slowest", options->times.slowest, "Seconds of the slowest of eight, the mean")
+      .range(0.0, 1e4)
+      .show_default();
+  command.add_option("--math", options->times.math, "Seconds of a computation")
+      .range(0.0, 1e4)
+      .show_default();
+  command.add_flag("--json", options->json, "Print JSON, a line for each set");
+  command.footer(
+      "The sets run on a simulated clock, the overhead on the real one.\n"
+      "\n"
+      "Example:\n"
+      "  verbatim-bench agent --data LLMCompiler/datasets");
+  command.callback([options] { run(*options); });
+}
+
+}  // namespace verbatim::bench

@@ -1,0 +1,243 @@
+#include "verbatim/agent.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "agent/builtin/builtin_tools.h"
+#include "agent/config/tools_file.h"
+#include "agent/json.h"
+#include "agent/loop/real_loop.h"
+#include "agent/mcp/mcp_client.h"
+#include "agent/model/engine_endpoint.h"
+#include "agent/model/openai_endpoint.h"
+#include "agent/public_events.h"
+#include "agent/record/journal.h"
+#include "agent/run/run.h"
+#include "verbatim/error.h"
+#include "verbatim/text.h"
+
+namespace verbatim {
+
+namespace {
+
+using namespace agent;  // NOLINT: the wing behind this interface
+
+constexpr Duration kListLimit = std::chrono::seconds(30);
+constexpr size_t kMostRecording = size_t{1} << 30;
+
+RunOptions run_options(const AgentOptions& options) {
+  RunOptions run;
+  run.strategy = static_cast<RunStrategy>(options.strategy);
+  run.examples = options.examples;
+  run.streamed = options.streamed;
+  run.shared_prompt = options.endpoint.empty();
+  constexpr int64_t kPlans = 3;
+  constexpr int64_t kTurns = 20;
+  run.max_rounds = options.max_rounds;
+  if (run.max_rounds == 0) run.max_rounds = options.strategy == AgentStrategy::kCompiler ? kPlans : kTurns;
+  run.max_tokens = options.max_tokens;
+  run.max_reply_tokens = options.max_reply_tokens;
+  run.max_time = std::chrono::duration_cast<Duration>(options.max_time);
+  run.temperature = options.temperature;
+  run.seed = options.seed;
+  run.executor.concurrency = static_cast<int>(options.concurrency);
+  run.executor.calls = options.max_calls;
+  run.executor.stragglers = std::chrono::duration_cast<Duration>(options.stragglers);
+  return run;
+}
+
+void check(const AgentOptions& options) {
+  const auto usage = [](const std::string& message) { throw Error(ErrorKind::kUsage, message); };
+  if (options.endpoint.empty() && (!options.model || !options.engine))
+    usage("an agent wants an endpoint or an engine with its model");
+  if (options.max_rounds < 0 || options.max_tokens < 1 || options.max_reply_tokens < 1 ||
+      options.max_calls < 1 || options.concurrency < 1 || options.concurrency > 10'000 ||
+      options.max_time.count() < 1 || options.stragglers.count() < 0) {
+    usage("an agent's limits begin with 1, and at most 10000 calls run at a time");
+  }
+}
+
+AgentAnswer answer_of(const RunResult& result, int64_t calls) {
+  AgentAnswer answer;
+  answer.text = result.answer;
+  answer.error = result.error;
+  answer.seconds = std::chrono::duration<double>(result.time).count();
+  answer.rounds = result.rounds;
+  answer.requests = result.requests;
+  answer.prompt_tokens = result.prompt_tokens;
+  answer.reply_tokens = result.reply_tokens;
+  answer.structure_tokens = result.structure_tokens;
+  answer.calls = calls;
+  return answer;
+}
+
+}  // namespace
+
+AgentStrategy agent_strategy(std::string_view name) {
+  if (name == "compiler") return AgentStrategy::kCompiler;
+  if (name == "react") return AgentStrategy::kReact;
+  if (name == "react-careful") return AgentStrategy::kReactCareful;
+  if (name == "parallel") return AgentStrategy::kParallel;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("`{}` is no strategy; they are compiler, react, react-careful, parallel",
+                          shown(name, kShownBytes)));
+}
+
+struct Agent::Implementation {
+  explicit Implementation(AgentOptions given) : options(std::move(given)) {
+    check(options);
+    tools.add(math_tool(loop));
+    if (!options.corpus.empty()) tools.add(search_tool(loop, options.corpus));
+    if (!options.root.empty()) tools.add(read_file_tool(loop, options.root));
+    std::vector<ConfiguredServer> servers;
+    if (!options.tools.empty()) servers = read_tools_file(loop, options.tools, tools);
+    connect(servers);
+    if (options.allow_all) {
+      ToolSet allowed;
+      for (ToolEntry entry : tools.entries()) {
+        if (entry.policy == Policy::kAsk) entry.policy = Policy::kAllow;
+        allowed.add(std::move(entry));
+      }
+      tools = std::move(allowed);
+    }
+    endpoint = options.endpoint.empty()
+                   ? engine_endpoint(loop, *options.model, *options.engine, options.recipe)
+                   : openai_endpoint(loop, {.url = options.endpoint,
+                                            .model = options.endpoint_model,
+                                            .api_key = options.api_key});
+  }
+
+  /// Starts all servers side by side, and waits for what they list.
+  void connect(const std::vector<ConfiguredServer>& servers) {
+    if (servers.empty()) return;
+    std::vector<std::vector<McpClient::Listed>> listed(servers.size());
+    std::string failure;
+    size_t open = servers.size();
+    loop.post([&] {
+      for (size_t i = 0; i < servers.size(); ++i) {
+        clients.push_back(std::make_shared<McpClient>(loop, servers[i].options));
+        clients[i]->list(kListLimit, [&, i](std::vector<McpClient::Listed> found, const std::string& error) {
+          listed[i] = std::move(found);
+          if (!error.empty() && failure.empty()) {
+            failure = fmt::format("the server of tools `{}`: {}", shown(servers[i].options.name, kShownBytes),
+                                  error);
+          }
+          if (--open == 0) loop.stop();
+        });
+      }
+    });
+    loop.run();
+    if (!failure.empty()) throw Error(ErrorKind::kBadInput, failure);
+    for (size_t i = 0; i < servers.size(); ++i) {
+      for (const McpClient::Listed& one : listed[i]) {
+        ToolEntry entry = servers[i].defaults;
+        const auto settings = servers[i].tools.find(one.declaration.name);
+        if (settings != servers[i].tools.end()) apply_settings(settings->second, entry, one.declaration.name);
+        // Two servers may have tools of the same name.
+        const std::string& name = one.declaration.name;
+        entry.tool =
+            mcp_tool(clients[i], one, tools.find(name) ? servers[i].options.name + "." + name : name);
+        tools.add(std::move(entry));
+      }
+    }
+  }
+
+  AgentOptions options;
+  RealLoop loop;
+  ToolSet tools;
+  std::vector<std::shared_ptr<McpClient>> clients;
+  std::unique_ptr<Endpoint> endpoint;
+  std::unique_ptr<Recorder> recorder;
+  std::unique_ptr<Run> run;
+  bool cancelled = false;
+};
+
+Agent::Agent(AgentOptions options) : implementation_(std::make_unique<Implementation>(std::move(options))) {}
+
+Agent::~Agent() = default;
+
+AgentAnswer Agent::ask(const std::string& question, const std::function<void(const AgentEvent&)>& event,
+                       const std::filesystem::path& record) {
+  Implementation& self = *implementation_;
+  require_utf8(question, "the question");
+  std::ofstream file;
+  if (!record.empty()) {
+    file.open(record, std::ios::binary | std::ios::trunc);
+    if (!file)
+      throw Error(ErrorKind::kBadInput, fmt::format("cannot write {}", shown(record.string(), kShownBytes)));
+  }
+  const RunOptions options = run_options(self.options);
+  RunResult result;
+  std::exception_ptr failure;
+  self.cancelled = false;
+  self.loop.post([&] {
+    RunHooks hooks;
+    if (event) {
+      hooks.event = [&event](const RunEvent& told) { event(public_event(told)); };
+    }
+    if (self.options.ask) {
+      hooks.ask = [&self](const Task& task, std::function<void(bool)> answer) {
+        self.options.ask(task.plan.tool, dump(task.arguments),
+                         [&self, answer = std::move(answer)](bool allowed) {
+                           self.loop.post([answer, allowed] { answer(allowed); });
+                         });
+      };
+    }
+    hooks.ended = [&](const RunResult& end) {
+      result = end;
+      self.loop.stop();
+    };
+    try {
+      if (record.empty()) {
+        self.run =
+            std::make_unique<Run>(self.loop, *self.endpoint, self.tools, options, question, std::move(hooks));
+      } else {
+        self.recorder = std::make_unique<Recorder>(self.loop, *self.endpoint, self.tools);
+        hooks.ask = self.recorder->recorded(std::move(hooks.ask));
+        self.run = std::make_unique<Run>(self.recorder->loop(), self.recorder->endpoint(),
+                                         self.recorder->tools(), options, question, std::move(hooks));
+      }
+    } catch (...) {
+      failure = std::current_exception();
+      self.loop.stop();
+    }
+  });
+  self.loop.run();
+  if (failure) std::rethrow_exception(failure);
+  int64_t calls = 0;
+  for (const auto& [id, task] : self.run->tasks()) calls += task.attempts > 0 ? 1 : 0;
+  if (self.recorder) file << self.recorder->text(options, question);
+  self.run.reset();
+  self.recorder.reset();
+  if (file.is_open() && !file.flush()) {
+    throw Error(ErrorKind::kMachine, fmt::format("cannot write {}", shown(record.string(), kShownBytes)));
+  }
+  AgentAnswer answer = answer_of(result, calls);
+  answer.cancelled = self.cancelled;
+  return answer;
+}
+
+void Agent::cancel() {
+  Implementation& self = *implementation_;
+  self.loop.post([&self] {
+    if (!self.run) return;
+    self.cancelled = true;
+    if (self.recorder) self.recorder->cancelled();
+    self.run->cancel();
+  });
+}
+
+AgentAnswer replay_agent(const std::filesystem::path& recording, std::string& question,
+                         const std::function<void(const AgentEvent&)>& event) {
+  int64_t calls = 0;
+  const RunResult result = agent::replay(
+      read_text(recording, kMostRecording), question,
+      [&event](const RunEvent& told) {
+        if (event) event(public_event(told));
+      },
+      calls);
+  return answer_of(result, calls);
+}
+
+}  // namespace verbatim

@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include "agent/mcp/mcp_transport.h"
+#include "verbatim/error.h"
+#include "verbatim/text.h"
+
+namespace verbatim::agent {
+
+namespace {
+
+/// Streamable HTTP: each message is posted, and the answer is one message or a stream of them.
+class HttpTransport : public McpTransport {
+ public:
+  HttpTransport(RealLoop& loop, McpServerOptions options, McpTransportHooks hooks)
+      : loop_(loop), options_(std::move(options)), hooks_(std::move(hooks)) {}
+  ~HttpTransport() override {
+    for (auto& [number, post] : posts_) loop_.forget(post->timer);
+  }
+
+  void send(const Json& message) override {
+    HttpCallOptions call{.url = options_.url, .headers = options_.headers, .body = dump(message)};
+    call.headers.emplace_back("Content-Type", "application/json");
+    call.headers.emplace_back("Accept", "application/json, text/event-stream");
+    if (!session_.empty()) call.headers.emplace_back("Mcp-Session-Id", session_);
+    if (!version_.empty()) call.headers.emplace_back("MCP-Protocol-Version", version_);
+    const uint64_t number = ++made_;
+    auto made = std::make_unique<Post>();
+    Post* const post = made.get();
+    posts_.emplace(number, std::move(made));
+    if (message.contains("id") && message.contains("method")) post->request = message["id"].get<int64_t>();
+    post->call =
+        start_http(loop_, std::move(call),
+                   {.head =
+                        [this, post](const HttpHead& head) {
+                          post->status = head.status;
+                          post->events = head.header("content-type").starts_with("text/event-stream");
+                          const std::string session = head.header("mcp-session-id");
+                          if (!session.empty()) session_ = session;
+                        },
+                    .body = [this, post, number](std::string_view piece) { take(*post, number, piece); },
+                    .ended = [this, post, number](const std::string& error) { end(*post, number, error); }});
+  }
+
+  void forget(int64_t request) override {
+    for (auto& [number, post] : posts_) {
+      if (post->request == request) post->call.reset();
+    }
+    std::erase_if(posts_,
+                  [&](const auto& one) { return one.second->request == request && one.second->timer == 0; });
+  }
+
+ private:
+  struct Post {
+    std::unique_ptr<HttpCall> call;
+    int64_t request = -1;
+    int status = 0;
+    bool events = false;
+    size_t bytes = 0;
+    std::string body;
+    EventStream stream;
+    uint64_t timer = 0;
+  };
+
+  void take(Post& post, uint64_t number, std::string_view piece) {
+    post.bytes += piece.size();
+    if (post.bytes > kMostMcpBytes) {
+      end(post, number, fmt::format("the server sent more than {} MiB in one answer", kMostMcpBytes >> 20));
+      return;
+    }
+    if (!post.events) {
+      post.body += piece;
+      return;
+    }
+    std::vector<Json> messages;
+    post.stream.add(piece, [&](const std::string& data) {
+      if (std::optional<Json> message = parse_json(data); message && message->is_object()) {
+        messages.push_back(std::move(*message));
+      }
+    });
+    for (Json& message : messages) tell(std::move(message));
+  }
+
+  /// Ends a post in a call of its own, so that its connection is not dropped by itself.
+  void end(Post& post, uint64_t number, const std::string& error) {
+    if (post.timer != 0) return;
+    std::string why = error;
+    if (why.empty() && (post.status < 200 || post.status > 299)) {
+      why = fmt::format("the server answered with status {}: {}", post.status,
+                        shown(post.body, kShownAnswerBytes));
+    }
+    std::optional<Json> message;
+    if (why.empty() && !post.events && !post.body.empty()) message = parse_json(post.body);
+    post.timer = loop_.after(Duration(0), [this, number, why = std::move(why), message = std::move(message)] {
+      const int64_t request = posts_.at(number)->request;
+      posts_.erase(number);
+      if (message && message->is_object()) tell(*message);
+      if (request < 0) return;
+      const auto failed = hooks_.failed;
+      failed(request, why.empty() ? "the server ended its answer without a result" : why);
+    });
+  }
+
+  void tell(Json message) {
+    if (message.contains("result") && message["result"].is_object() &&
+        message["result"].contains("protocolVersion") && message["result"]["protocolVersion"].is_string()) {
+      version_ = message["result"]["protocolVersion"];
+    }
+    hooks_.message(std::move(message));
+  }
+
+  RealLoop& loop_;
+  McpServerOptions options_;
+  McpTransportHooks hooks_;
+  std::string session_;
+  std::string version_;
+  std::map<uint64_t, std::unique_ptr<Post>> posts_;
+  uint64_t made_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<McpTransport> start_http_transport(RealLoop& loop, const McpServerOptions& options,
+                                                   McpTransportHooks hooks) {
+  HttpUrl::parse(options.url);  // throws if it is none
+  return std::make_unique<HttpTransport>(loop, options, std::move(hooks));
+}
+
+}  // namespace verbatim::agent

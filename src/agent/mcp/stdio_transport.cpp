@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include "agent/mcp/mcp_transport.h"
+#include "verbatim/text.h"
+
+namespace verbatim::agent {
+
+namespace {
+
+constexpr int kMostBadLines = 100;
+
+class StdioTransport : public McpTransport {
+ public:
+  StdioTransport(RealLoop& loop, const McpServerOptions& options, McpTransportHooks hooks)
+      : loop_(loop), hooks_(std::move(hooks)) {
+    process_ = std::make_unique<Process>(
+        loop, options.process,
+        ProcessHooks{.output = [this](std::string_view piece) { take(piece); },
+                     .ended =
+                         [this](int status) {
+                           const std::string errors = shown(process_->last_errors(), kShownAnswerBytes);
+                           close(fmt::format("the server ended with status {}{}{}", status,
+                                             errors.empty() ? "" : ": ", errors));
+                         }});
+  }
+  ~StdioTransport() override { loop_.forget(timer_); }
+
+  void send(const Json& message) override { process_->write(dump(message) + "\n"); }
+  void forget(int64_t) override {}
+
+ private:
+  void take(std::string_view piece) {
+    while (!piece.empty() && !closed_) {
+      const size_t end = piece.find('\n');
+      if (line_.size() + std::min(end, piece.size()) > kMostMcpBytes) {
+        process_->kill();
+        close(fmt::format("the server sent more than {} MiB in one message, and was ended",
+                          kMostMcpBytes >> 20));
+        return;
+      }
+      line_ += piece.substr(0, end);
+      if (end == std::string_view::npos) return;
+      piece.remove_prefix(end + 1);
+      const std::string line = std::exchange(line_, {});
+      std::optional<Json> message = parse_json(line);
+      if (message && message->is_object()) {
+        hooks_.message(std::move(*message));
+      } else if (line.find_first_not_of(" \t\r") != std::string::npos && ++bad_lines_ > kMostBadLines) {
+        process_->kill();  // a line or two of greeting is forgiven
+        close("the server does not speak JSON-RPC");
+      }
+    }
+  }
+
+  /// Tells, in a call of its own, so that whoever is told may drop this.
+  void close(std::string why) {
+    if (closed_) return;
+    closed_ = true;
+    timer_ = loop_.after(Duration(0), [this, why = std::move(why)] {
+      timer_ = 0;
+      const auto closed = hooks_.closed;
+      closed(why);
+    });
+  }
+
+  RealLoop& loop_;
+  McpTransportHooks hooks_;
+  std::unique_ptr<Process> process_;
+  std::string line_;
+  int bad_lines_ = 0;
+  bool closed_ = false;
+  uint64_t timer_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<McpTransport> start_stdio_transport(RealLoop& loop, const McpServerOptions& options,
+                                                    McpTransportHooks hooks) {
+  return std::make_unique<StdioTransport>(loop, options, std::move(hooks));
+}
+
+}  // namespace verbatim::agent

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+
+#include "agent/loop/real_loop.h"
+#include "agent/model/endpoint.h"
+#include "verbatim/engine.h"
+#include "verbatim/model.h"
+#include "verbatim/recipe.h"
+
+namespace verbatim::agent {
+
+/// This program's own engine. Its replies are held to structures, and the requests of a run share what it
+/// remembers of their prompts. All three must outlive the endpoint and its streams.
+std::unique_ptr<Endpoint> engine_endpoint(RealLoop& loop, const Model& model, Engine& engine,
+                                          const Recipe& recipe);
+
+}  // namespace verbatim::agent

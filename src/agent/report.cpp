@@ -1,0 +1,284 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "agent/json.h"
+#include "verbatim/agent.h"
+
+namespace verbatim {
+
+namespace {
+
+constexpr double kWidth = 760;  // of the timeline, in pixels
+constexpr double kLeft = 130;
+constexpr double kRow = 22;
+constexpr size_t kShownText = 400;
+
+std::string escaped(std::string_view text) {
+  std::string html;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      default:
+        html += c;
+    }
+  }
+  return html;
+}
+
+std::string shortened(const std::string& text) {
+  const std::string_view first = agent::first_bytes(text, kShownText);
+  return escaped(first) + (first.size() < text.size() ? "..." : "");
+}
+
+/// A task of the run, or a request to the model.
+struct Bar {
+  std::string name;
+  std::string kind;  // "model", or the task's state
+  std::string line;
+  std::string outcome;
+  double begin = -1;
+  double end = 0;
+  int64_t task = 0;
+  int64_t round = 0;
+  std::vector<int64_t> inputs;
+};
+
+struct Picture {
+  std::vector<Bar> bars;
+  std::string end_text;
+  bool answered = false;
+  double seconds = 0;
+  int64_t prompt_tokens = 0;
+  int64_t reply_tokens = 0;
+  int64_t requests = 0;
+
+  Bar* task(int64_t id) {
+    for (Bar& bar : bars) {
+      if (bar.task == id && id != 0) return &bar;
+    }
+    return nullptr;
+  }
+};
+
+Picture picture_of(const std::vector<AgentEvent>& events) {
+  Picture picture;
+  for (const AgentEvent& event : events) {
+    picture.seconds = std::max(picture.seconds, event.seconds);
+    Bar* const bar = picture.task(event.task);
+    if (event.kind == "asked") {
+      Bar made;
+      made.name = event.text;
+      made.kind = "model";
+      made.begin = event.seconds;
+      made.end = -1;
+      made.round = event.round;
+      picture.bars.push_back(made);
+      ++picture.requests;
+    } else if (event.kind == "replied") {
+      picture.prompt_tokens += event.prompt_tokens;
+      picture.reply_tokens += event.reply_tokens;
+      for (Bar& one : picture.bars) {
+        if (one.kind != "model" || one.end >= 0) continue;
+        one.end = event.seconds;
+        one.line = event.text;
+      }
+    } else if (event.kind == "task") {
+      Bar made;
+      made.name = fmt::format("{}. {}", event.task, event.tool);
+      made.line = event.text;
+      made.task = event.task;
+      made.round = event.round;
+      made.inputs = event.inputs;
+      picture.bars.push_back(made);
+    } else if (event.kind == "started" && bar) {
+      if (bar->begin < 0) bar->begin = event.seconds;
+    } else if (event.kind == "settled" && bar) {
+      bar->end = event.seconds;
+      bar->kind = event.state;
+      bar->outcome = event.text;
+    } else if (event.kind == "answer" || event.kind == "failed") {
+      picture.end_text = event.text;
+      picture.answered = event.kind == "answer";
+    }
+  }
+  for (Bar& bar : picture.bars) {
+    if (bar.end < 0) bar.end = picture.seconds;
+  }
+  return picture;
+}
+
+/// The tasks of the chain that decided when the last result of the last plan was there: from the task that
+/// ended last back to the input that ended last, and so on.
+std::vector<int64_t> critical_path(Picture& picture) {
+  const Bar* last = nullptr;
+  for (const Bar& bar : picture.bars) {
+    if (bar.task != 0 && bar.begin >= 0 && (!last || bar.end > last->end)) last = &bar;
+  }
+  std::vector<int64_t> path;
+  while (last) {
+    path.insert(path.begin(), last->task);
+    const Bar* next = nullptr;
+    for (const int64_t input : last->inputs) {
+      const Bar* const one = picture.task(input);
+      if (one && (!next || one->end > next->end)) next = one;
+    }
+    last = next;
+  }
+  return path;
+}
+
+bool on(const std::vector<int64_t>& path, int64_t task) {
+  return task != 0 && std::find(path.begin(), path.end(), task) != path.end();
+}
+
+std::string timeline(const Picture& picture, const std::vector<int64_t>& path) {
+  const double scale = (kWidth - kLeft - 70) / std::max(picture.seconds, 1e-6);
+  std::string svg =
+      fmt::format("<svg width=\"{:.0f}\" height=\"{:.0f}\" role=\"img\" aria-label=\"timeline\">\n", kWidth,
+                  kRow * static_cast<double>(picture.bars.size()) + 8);
+  double y = 4;
+  for (const Bar& bar : picture.bars) {
+    svg += fmt::format("<text x=\"0\" y=\"{:.0f}\">{}</text>", y + 14,
+                       escaped(agent::first_bytes(bar.name, 18)));
+    if (bar.begin >= 0) {
+      const double x = kLeft + bar.begin * scale;
+      svg += fmt::format(
+          "<rect class=\"{}{}\" x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"16\" "
+          "rx=\"3\"><title>{}</title></rect>",
+          escaped(bar.kind), on(path, bar.task) ? " critical" : "", x, y,
+          std::max((bar.end - bar.begin) * scale, 1.5), shortened(bar.line));
+      svg += fmt::format("<text class=\"time\" x=\"{:.1f}\" y=\"{:.0f}\">{:.3f} s</text>",
+                         x + std::max((bar.end - bar.begin) * scale, 1.5) + 5, y + 13, bar.end - bar.begin);
+    }
+    svg += "\n";
+    y += kRow;
+  }
+  return svg + "</svg>\n";
+}
+
+/// The graph: tasks in columns, each right of all that it uses.
+std::string graph(const Picture& picture, const std::vector<int64_t>& path) {
+  constexpr double kBoxWidth = 120;
+  constexpr double kColumn = 170;
+  constexpr double kStep = 42;
+  std::map<int64_t, std::pair<double, double>> places;
+  std::map<int64_t, int> columns;
+  std::map<int, int> filled;
+  for (const Bar& bar : picture.bars) {
+    if (bar.task == 0) continue;
+    int column = 0;
+    for (const int64_t input : bar.inputs) column = std::max(column, columns[input] + 1);
+    columns[bar.task] = column;
+    places[bar.task] = {column * kColumn + 4, filled[column]++ * kStep + 4};
+  }
+  double width = 0;
+  double height = 0;
+  for (const auto& [id, place] : places) {
+    width = std::max(width, place.first + kBoxWidth + 8);
+    height = std::max(height, place.second + 36);
+  }
+  std::string svg = fmt::format(
+      "<svg width=\"{:.0f}\" height=\"{:.0f}\" role=\"img\" aria-label=\"graph of calls\">\n", width, height);
+  for (const Bar& bar : picture.bars) {
+    for (const int64_t input : bar.inputs) {
+      if (places.count(input) == 0) continue;
+      const auto [x, y] = places[input];
+      const auto [to_x, to_y] = places[bar.task];
+      const bool critical = on(path, input) && on(path, bar.task);
+      svg += fmt::format(
+          "<path class=\"edge{}\" d=\"M{:.0f} {:.0f} C{:.0f} {:.0f} {:.0f} {:.0f} {:.0f} {:.0f}\"/>\n",
+          critical ? " critical" : "", x + kBoxWidth, y + 14, x + kBoxWidth + 25, y + 14, to_x - 25,
+          to_y + 14, to_x, to_y + 14);
+    }
+  }
+  for (const Bar& bar : picture.bars) {
+    if (bar.task == 0) continue;
+    const auto [x, y] = places[bar.task];
+    svg += fmt::format(
+        "<g><title>{}</title><rect class=\"{}{}\" x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" height=\"28\" "
+        "rx=\"5\"/>"
+        "<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text></g>\n",
+        shortened(bar.line), escaped(bar.kind), on(path, bar.task) ? " critical" : "", x, y, kBoxWidth, x + 8,
+        y + 19, escaped(agent::first_bytes(bar.name, 16)));
+  }
+  return svg + "</svg>\n";
+}
+
+constexpr const char* kStyle =
+    "body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 "
+    "1rem;color:#222;background:#fff}"
+    "h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.6rem}svg{max-width:100%;overflow:visible}svg "
+    "text{font-size:12px;fill:#222}"
+    "svg "
+    ".time{fill:#666}rect{fill:#bbb}rect.model{fill:#c9b3e6}rect.done{fill:#a9d5b0}rect.failed,rect.late{"
+    "fill:#eea9a2}"
+    "rect.skipped,rect.cancelled{fill:#ddd}rect.critical{stroke:#1f5f2a;stroke-width:2}.edge{fill:none;"
+    "stroke:#999;stroke-width:1.4}"
+    ".edge.critical{stroke:#1f5f2a;stroke-width:2.4}table{border-collapse:collapse;width:100%}"
+    "td,th{border-bottom:1px solid #ddd;padding:.3rem "
+    ".5rem;text-align:left;vertical-align:top}td{overflow-wrap:anywhere}"
+    "pre{white-space:pre-wrap;margin:0;font-size:12px}.answer{font-size:1.1rem;background:#f2f7f3;padding:."
+    "6rem .8rem;border-radius:6px}"
+    ".bad{background:#fbeeee}";
+
+}  // namespace
+
+std::string agent_report(const std::string& question, const std::vector<AgentEvent>& events,
+                         const AgentPrices& prices) {
+  Picture picture = picture_of(events);
+  const std::vector<int64_t> path = critical_path(picture);
+  std::string html = fmt::format(
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title><meta "
+      "name=\"viewport\" "
+      "content=\"width=device-width\"><style>{1}</style></head><body>\n<h1>{0}</h1>\n<p "
+      "class=\"answer{2}\">{3}</p>\n",
+      escaped(question), kStyle, picture.answered ? "" : " bad", escaped(picture.end_text));
+  constexpr double kMillion = 1e6;
+  const double money = (static_cast<double>(picture.prompt_tokens) * prices.prompt +
+                        static_cast<double>(picture.reply_tokens) * prices.reply) /
+                       kMillion;
+  html += fmt::format("<p>{:.3f} seconds, {} requests to the model, {} tokens read and {} written",
+                      picture.seconds, picture.requests, picture.prompt_tokens, picture.reply_tokens);
+  if (prices.prompt > 0 || prices.reply > 0) html += fmt::format(", which cost {:.6f}", money);
+  html += ".</p>\n<h2>When</h2>\n" + timeline(picture, path);
+  html += "<h2>What used what</h2>\n" + graph(picture, path);
+  std::string chain;
+  double calls = 0;
+  for (const int64_t id : path) {
+    const Bar* const bar = picture.task(id);
+    chain += (chain.empty() ? "" : " → ") + escaped(bar->name);
+    calls += bar->begin >= 0 ? bar->end - bar->begin : 0;
+  }
+  if (!chain.empty())
+    html += fmt::format("<p>The chain that ended last: {} ({:.3f} s of calls).</p>\n", chain, calls);
+  html += "<h2>Calls</h2>\n<table><tr><th>Call</th><th>State</th><th>Seconds</th><th>Result</th></tr>\n";
+  for (const Bar& bar : picture.bars) {
+    if (bar.task == 0) continue;
+    html +=
+        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td><pre>{}</pre></td></tr>\n", escaped(bar.line),
+                    escaped(bar.kind), bar.begin >= 0 ? fmt::format("{:.3f}", bar.end - bar.begin) : "",
+                    shortened(bar.outcome));
+  }
+  html += "</table>\n<h2>What the model wrote</h2>\n<table>";
+  for (const Bar& bar : picture.bars) {
+    if (bar.task != 0) continue;
+    html += fmt::format("<tr><td>{} {}</td><td><pre>{}</pre></td></tr>\n", escaped(bar.name), bar.round,
+                        escaped(bar.line));
+  }
+  return html + "</table>\n</body></html>\n";
+}
+
+}  // namespace verbatim

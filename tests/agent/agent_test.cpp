@@ -1,0 +1,235 @@
+#include "verbatim/agent.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "agent/json.h"
+#include "agent/small_server.h"
+#include "support/test_data.h"
+#include "verbatim/error.h"
+
+namespace verbatim {
+namespace {
+
+using agent::Json;
+using test::SmallServer;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// A model behind HTTP that says the given replies one after the other.
+class Asking : public ::testing::Test {
+ protected:
+  Asking()
+      : server_([this](const std::string&, const std::string& body, const auto& send) {
+          requests_.push_back(Json::parse(body));
+          std::string events;
+          const std::string reply =
+              requests_.size() <= replies_.size() ? replies_[requests_.size() - 1] : "none";
+          for (size_t at = 0; at < reply.size(); at += 7) {
+            events +=
+                "data: " + agent::dump({{"choices", {{{"delta", {{"content", reply.substr(at, 7)}}}}}}}) +
+                "\n\n";
+          }
+          events +=
+              "data: "
+              "{\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":100,"
+              "\"completion_tokens\":9}}\n\n"
+              "data: [DONE]\n\n";
+          send(SmallServer::answer(200, "text/event-stream", events));
+        }) {
+    folder_.write("corpus.jsonl",
+                  "{\"title\": \"Ann\", \"text\": \"Ann was born in 1950.\"}\n{\"title\": \"Bob\", \"text\": "
+                  "\"Bob was born in 1947.\"}\n");
+    folder_.write("tools.json", R"({"tools": [
+      {"type": "function", "function": {"name": "year", "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}},
+       "command": ["sh", "-c", "printf %s \"$1\" | grep -o '[0-9]*' | tail -1", "sh", "{text}"], "settings": {"policy": "allow", "idempotent": true}},
+      {"function": {"name": "wipe"}, "command": ["sh", "-c", "echo wiped"]},
+      {"function": {"name": "never"}, "command": ["sleep", "100"], "settings": {"policy": "allow", "seconds": 60}}]})");
+    options_.endpoint = server_.url("/v1");
+    options_.tools = folder_.path() / "tools.json";
+    options_.corpus = folder_.path() / "corpus.jsonl";
+  }
+
+  AgentAnswer ask(std::vector<std::string> replies) {
+    replies_ = std::move(replies);
+    Agent agent(options_);
+    return agent.ask(
+        "Who is older?", [this](const AgentEvent& event) { events_.push_back(event); }, record_);
+  }
+
+  std::vector<std::string> lines() const {
+    std::vector<std::string> all;
+    for (const AgentEvent& event : events_) all.push_back(agent_event_json(event));
+    return all;
+  }
+
+  test::TemporaryFolder folder_;
+  std::vector<std::string> replies_;
+  std::vector<Json> requests_;
+  AgentOptions options_;
+  std::filesystem::path record_;
+  std::vector<AgentEvent> events_;
+  SmallServer server_;
+};
+
+const std::vector<std::string> kReplies = {
+    "1. search(\"Ann\")\n2. search(\"Bob\")\n3. year(\"$1\")\n4. year(\"$2\")\nThought: subtract\n5. "
+    "math(\"$3 - $4\")\njoin()\n",
+    "Thought: 3 years\nAction: Finish(Bob is 3 years older.)"};
+
+TEST_F(Asking, AnswersWithToolsAndReplaysExactly) {
+  record_ = folder_.path() / "run.jsonl";
+  const AgentAnswer answer = ask(kReplies);
+  EXPECT_EQ(answer.error, "");
+  EXPECT_EQ(answer.text, "Bob is 3 years older.");
+  EXPECT_EQ(answer.calls, 5);
+  EXPECT_EQ(answer.rounds, 1);
+  EXPECT_EQ(answer.requests, 2);
+  EXPECT_THAT(requests_[1]["messages"].back()["content"].get<std::string>(),
+              HasSubstr("5. math(expression=\"${3} - ${4}\")\n   Observation: 3\n"));
+
+  const std::vector<std::string> recorded = lines();
+  for (int i = 0; i < 2; ++i) {
+    events_.clear();
+    std::string question;
+    const AgentAnswer again =
+        replay_agent(record_, question, [this](const AgentEvent& event) { events_.push_back(event); });
+    EXPECT_EQ(question, "Who is older?");
+    EXPECT_EQ(again.text, answer.text);
+    EXPECT_EQ(again.seconds, answer.seconds);
+    EXPECT_EQ(again.calls, answer.calls);
+    EXPECT_EQ(lines(), recorded);
+  }
+  EXPECT_EQ(requests_.size(), 2u);
+}
+
+TEST_F(Asking, RefusesRecordingsThatAreNone) {
+  record_ = folder_.path() / "run.jsonl";
+  ask(kReplies);
+  const std::string whole = test::read_file(record_);
+  std::string question;
+  const auto failure = [&](const std::string& text) -> std::string {
+    folder_.write("broken", text);
+    try {
+      replay_agent(folder_.path() / "broken", question);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(failure(whole), "none");
+  EXPECT_THAT(failure(""), HasSubstr("it is no recording of the agent"));
+  EXPECT_THAT(failure("{}\n"), HasSubstr("it is no recording of the agent"));
+  EXPECT_THAT(failure("nonsense"), HasSubstr("line 1 is no JSON"));
+  EXPECT_THAT(failure(whole.substr(0, whole.rfind('[', whole.size() - 3))),
+              HasSubstr("it ends before the run"));
+  EXPECT_THAT(failure(whole.substr(0, whole.find('\n') + 1) + "[5,\"timer\",77,null]\n"),
+              HasSubstr("timer 77"));
+  EXPECT_THAT(failure(whole.substr(0, whole.find('\n') + 1) + "[5]\n"), HasSubstr("not understood"));
+  EXPECT_THAT(failure("{\"verbatim_agent_recording\":99}"), HasSubstr("of another version"));
+}
+
+TEST_F(Asking, AsksAPersonBeforeACall) {
+  std::string asked;
+  options_.ask = [&](const std::string& tool, const std::string& arguments,
+                     std::function<void(bool)> answer) {
+    asked += tool + arguments;
+    std::thread([answer = std::move(answer)] { answer(false); }).detach();
+  };
+  record_ = folder_.path() / "run.jsonl";
+  ask({"1. wipe()\njoin()", "Action: Finish(no)"});
+  EXPECT_EQ(asked, "wipe{}");
+  EXPECT_THAT(requests_[1]["messages"].back()["content"].get<std::string>(),
+              HasSubstr("(failed: the call was not allowed)"));
+  const std::vector<std::string> recorded = lines();
+  events_.clear();
+  std::string question;
+  replay_agent(record_, question, [this](const AgentEvent& event) { events_.push_back(event); });
+  EXPECT_EQ(lines(), recorded);
+}
+
+TEST_F(Asking, AllowsEverythingIfItIsToldTo) {
+  options_.allow_all = true;
+  ask({"1. wipe()\njoin()", "Action: Finish(no)"});
+  EXPECT_THAT(requests_[1]["messages"].back()["content"].get<std::string>(), HasSubstr("Observation: wiped"));
+}
+
+TEST_F(Asking, EndsWhenItIsCancelled) {
+  replies_ = {"1. never()\n2. never()\njoin()"};
+  record_ = folder_.path() / "run.jsonl";
+  Agent agent(options_);
+  std::thread other;
+  const AgentAnswer answer = agent.ask(
+      "q",
+      [&](const AgentEvent& event) {
+        events_.push_back(event);
+        if (event.kind == "started" && event.task == 2) other = std::thread([&] { agent.cancel(); });
+      },
+      record_);
+  other.join();
+  EXPECT_TRUE(answer.cancelled);
+  EXPECT_EQ(answer.error, "it was called off");
+  const std::vector<std::string> recorded = lines();
+  events_.clear();
+  std::string question;
+  replay_agent(record_, question, [this](const AgentEvent& event) { events_.push_back(event); });
+  EXPECT_EQ(lines(), recorded);
+}
+
+TEST_F(Asking, ReportsARunAsAPage) {
+  ask(kReplies);
+  const std::string page = agent_report("Who is <older>?", events_, {.prompt = 1, .reply = 2});
+  EXPECT_THAT(page, HasSubstr("<h1>Who is &lt;older&gt;?</h1>"));
+  EXPECT_THAT(page, HasSubstr("Bob is 3 years older."));
+  EXPECT_THAT(page, HasSubstr(" seconds, 2 requests to the model, "));
+  EXPECT_THAT(page, HasSubstr(" written, which cost 0.00"));
+  EXPECT_THAT(page, HasSubstr("5. math"));
+  EXPECT_THAT(page, HasSubstr("The chain that ended last: "));
+  EXPECT_EQ(page.find("http"), std::string::npos);  // whole in itself
+}
+
+TEST_F(Asking, RefusesFilesOfToolsThatAreNotUnderstood) {
+  const auto failure = [&](const std::string& text) -> std::string {
+    folder_.write("t.json", text);
+    options_.tools = folder_.path() / "t.json";
+    try {
+      Agent agent(options_);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(failure("{}"), "none");
+  EXPECT_THAT(failure("{"), HasSubstr("it is no JSON"));
+  EXPECT_THAT(failure(R"({"tool": []})"), HasSubstr("`tool` is no key here"));
+  EXPECT_THAT(failure(R"({"tools": [{"function": {"name": "a"}}]})"),
+              HasSubstr("tools[0]: a tool has either a `command` or a `url`"));
+  EXPECT_THAT(failure(R"({"tools": [{"function": {"name": "math"}, "command": ["x"]}]})"),
+              HasSubstr("two tools called `math`"));
+  EXPECT_THAT(failure(R"({"tools": [{"function": {"name": "join"}, "command": ["x"]}]})"),
+              HasSubstr("no tool may be called `join`"));
+  EXPECT_THAT(failure(R"({"tools": [{"function": {"name": "a"}, "url": "ftp://x"}]})"),
+              HasSubstr("is no address"));
+  EXPECT_THAT(
+      failure(
+          R"({"tools": [{"function": {"name": "a"}, "command": ["x"], "settings": {"policy": "maybe"}}]})"),
+      HasSubstr("tools[0].settings: `policy` should be"));
+  EXPECT_THAT(
+      failure(
+          R"({"tools": [{"function": {"name": "a"}, "command": ["x"], "settings": {"hedge_after": 1}}]})"),
+      HasSubstr("must be `idempotent`"));
+  EXPECT_THAT(
+      failure(R"({"tools": [{"function": {"name": "a"}, "command": ["x"], "settings": {"seconds": -1}}]})"),
+      HasSubstr("`seconds` should be a number"));
+  EXPECT_THAT(failure(R"({"mcpServers": {"s": {}}})"), HasSubstr("mcpServers.s: a server has either"));
+  EXPECT_THAT(failure(R"({"mcpServers": {"s": {"command": "false"}}})"),
+              HasSubstr("the server of tools `s`: "));
+  options_.endpoint.clear();
+  EXPECT_THAT(failure("{}"), HasSubstr("an endpoint or an engine"));
+  EXPECT_THROW(agent_strategy("best"), Error);
+}
+
+}  // namespace
+}  // namespace verbatim

@@ -1,0 +1,201 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/call_tool.h"
+#include "agent/mcp/mcp_client.h"
+#include "agent/small_server.h"
+#include "support/test_data.h"
+#include "verbatim/error.h"
+
+namespace verbatim::agent {
+namespace {
+
+using test::call_tool;
+using test::SmallServer;
+using ::testing::HasSubstr;
+
+/// A server of tools as a script of the shell, which answers by the tool's name.
+constexpr const char* kServer = R"SH(
+echo "some server is starting"
+while read -r line; do
+  id=${line#*'"id":'}; id=${id%%[,\}]*}
+  say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+  case "$line" in
+    *'"method":"initialize"'*) say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+    *'"method":"tools/list"'*'"cursor":"2"'*)
+      say '{"tools":[{"name":"second","description":7,"inputSchema":"no schema"},{"nameless":true},{"name":"lies","inputSchema":{"type":"object","properties":{"n":{"type":"number"}}},"outputSchema":{"type":"object","required":["sum"],"properties":{"sum":{"type":"number"}}}}]}' ;;
+    *'"method":"tools/list"'*)
+      say '{"tools":[{"name":"echo","description":"Says it again","inputSchema":{"type":"object","properties":{"s":{"type":"string"}},"required":["s"]}}],"nextCursor":"2"}' ;;
+    *'"name":"echo"'*)
+      token=${line#*'"progressToken":'}; token=${token%%[,\}]*}
+      printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"total":2,"message":"half"}}\n' "$token"
+      printf '{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{}}\n'
+      read -r refusal
+      case "$refusal" in *-32601*) ;; *) exit 9 ;; esac
+      say '{"content":[{"type":"text","text":"you said it"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource","resource":{"uri":"file:///x","text":"inside"}}]}' ;;
+    *'"name":"lies"'*) say '{"content":[],"structuredContent":{"sum":"five"}}' ;;
+    *'"name":"json"'*) say '{"content":[{"type":"text","text":"{}"}],"structuredContent":{"sum":[5]}}' ;;
+    *'"name":"fails"'*) say '{"isError":true,"content":[{"type":"text","text":"no such city"}]}' ;;
+    *'"name":"error"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad arguments"}}\n' "$id" ;;
+    *'"name":"odd"'*) say '"odd"' ;;
+    *'"name":"dies"'*) echo "out of luck" >&2; exit 7 ;;
+    *'"name":"large"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"; head -c 100000000 /dev/zero | tr '\0' x; printf '"}]}}\n' ;;
+    *'"name":"babbles"'*) yes babble ;;
+    *'"name":"hangs"'*) ;;
+    *'notifications/cancelled'*) echo cancelled >> "$LOG" ;;
+  esac
+done
+)SH";
+
+class Mcp : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_.write("server.sh", kServer);
+    connect({.name = "s",
+             .process = {.command = {"sh", (folder_.path() / "server.sh").string()},
+                         .environment = {{"LOG", (folder_.path() / "log").string()}}}});
+  }
+  void connect(McpServerOptions options) { client_ = std::make_shared<McpClient>(loop_, std::move(options)); }
+
+  std::string list(std::vector<McpClient::Listed>& tools, Duration limit = std::chrono::seconds(30)) {
+    std::string failure = "nothing came";
+    loop_.post([&] {
+      client_->list(limit, [&](std::vector<McpClient::Listed> found, const std::string& error) {
+        tools = std::move(found);
+        failure = error;
+        loop_.stop();
+      });
+    });
+    loop_.run();
+    return failure;
+  }
+
+  ToolResult call(const std::string& name, Json output_schema = nullptr,
+                  Duration cancel_after = Duration(0)) {
+    const auto tool = mcp_tool(
+        client_, {.declaration = {.name = name}, .output_schema = std::move(output_schema)}, "s." + name);
+    return call_tool(loop_, *tool, {{"s", "hello"}}, cancel_after);
+  }
+
+  test::TemporaryFolder folder_;
+  RealLoop loop_;
+  std::shared_ptr<McpClient> client_;
+};
+
+TEST_F(Mcp, ListsTheToolsOfAllPages) {
+  std::vector<McpClient::Listed> tools;
+  EXPECT_EQ(list(tools), "");
+  ASSERT_EQ(tools.size(), 3u);
+  EXPECT_EQ(tools[0].declaration.description, "Says it again");
+  EXPECT_EQ(tools[0].declaration.parameters["required"][0], "s");
+  EXPECT_EQ(tools[1].declaration.name, "second");
+  EXPECT_EQ(tools[1].declaration.parameters["type"], "object");
+}
+
+TEST_F(Mcp, CallsToolsAndTellsOfTheirProgress) {
+  const auto tool = mcp_tool(client_, {.declaration = {.name = "echo"}}, "echo");
+  std::string progress;
+  ToolResult result;
+  std::shared_ptr<ToolCall> call;
+  loop_.post([&] {
+    call = tool->start({{"s", "x"}}, {.done =
+                                          [&](ToolResult got) {
+                                            result = std::move(got);
+                                            loop_.stop();
+                                          },
+                                      .progress = [&](const std::string& what) { progress += what; }});
+  });
+  loop_.run();
+  EXPECT_EQ(result.value, "you said it\n(image, image/png, 3 bytes)\ninside");
+  EXPECT_EQ(progress, "1 of 2: half");
+}
+
+TEST_F(Mcp, TakesStructuredResultsAndErrors) {
+  EXPECT_EQ(call("json").value, (Json{{"sum", {5}}}));
+  EXPECT_EQ(call("fails").error, "no such city");
+  EXPECT_EQ(call("error").error, "bad arguments");
+  EXPECT_EQ(call("odd").error, "the server's result is no object");
+}
+
+TEST_F(Mcp, NoticesALieAboutASchema) {
+  std::vector<McpClient::Listed> tools;
+  EXPECT_EQ(list(tools), "");
+  EXPECT_EQ(
+      call("lies", tools[2].output_schema).error,
+      "the result does not fit the schema that the server gave: `sum` should be a number, and is a string");
+}
+
+TEST_F(Mcp, SurvivesAServerThatDiesAndStartsItAgain) {
+  const ToolResult result = call("dies");
+  EXPECT_EQ(result.error, "the server ended with status 7: out of luck ");
+  EXPECT_FALSE(result.again);  // the call may have done something
+  EXPECT_TRUE(call("echo").done);
+  for (int i = 0; i < 3; ++i) call("dies");
+  EXPECT_EQ(call("echo").error, "the server ended too often to be started again");
+}
+
+TEST_F(Mcp, SurvivesAnAnswerOfAHundredMegabytes) {
+  EXPECT_EQ(call("large").error, "the server sent more than 16 MiB in one message, and was ended");
+  EXPECT_TRUE(call("echo").done);
+}
+
+TEST_F(Mcp, SurvivesAServerThatBabbles) {
+  EXPECT_EQ(call("babbles").error, "the server does not speak JSON-RPC");
+}
+
+TEST_F(Mcp, TellsAServerThatHangsThatNobodyWaits) {
+  EXPECT_EQ(call("hangs", nullptr, std::chrono::milliseconds(300)).error, "it was cancelled");
+  EXPECT_TRUE(call("echo").done);  // the server is as it was
+  EXPECT_EQ(test::read_file(folder_.path() / "log"), "cancelled\n");
+}
+
+TEST_F(Mcp, SaysWhenAServerCannotBeHad) {
+  std::vector<McpClient::Listed> tools;
+  connect({.name = "s", .process = {.command = {"/no/such/server"}}});
+  EXPECT_EQ(list(tools), "cannot start /no/such/server: No such file or directory");
+  EXPECT_EQ(call("echo").error, "cannot start /no/such/server: No such file or directory");
+  connect({.name = "s", .process = {.command = {"sleep", "100"}}});
+  EXPECT_EQ(list(tools, std::chrono::milliseconds(200)), "the server does not answer");
+  connect({.name = "s", .process = {.command = {"false"}}});
+  EXPECT_EQ(list(tools), "the server cannot be initialized: the server ended with status 1");
+}
+
+TEST_F(Mcp, SpeaksOverHttp) {
+  std::string sessions;
+  SmallServer server([&](const std::string& head, const std::string& body, const auto& send) {
+    const Json message = Json::parse(body);
+    if (head.find("Mcp-Session-Id: abc") != std::string::npos) sessions += "s";
+    if (!message.contains("id")) return send(SmallServer::answer(202, "text/plain", ""));
+    const std::string method = message["method"];
+    const auto reply = [&](const Json& result) {
+      return dump({{"jsonrpc", "2.0"}, {"id", message["id"]}, {"result", result}});
+    };
+    if (method == "initialize") {
+      return send(SmallServer::answer(200, "application/json", reply({{"protocolVersion", "2025-06-18"}}),
+                                      "Mcp-Session-Id: abc\r\n"));
+    }
+    if (method == "tools/list") {
+      return send(SmallServer::answer(200, "application/json", reply({{"tools", {{{"name", "echo"}}}}})));
+    }
+    if (message["params"]["name"] == "gone")
+      return send(SmallServer::answer(404, "text/plain", "no session"));
+    if (message["params"]["name"] == "cut")
+      return send(SmallServer::answer(200, "text/event-stream", ": nothing\n\n"));
+    const std::string events =
+        "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{}}\n\n"
+        "data: " +
+        reply({{"content", {{{"type", "text"}, {"text", "hi"}}}}}) + "\n\n";
+    send(SmallServer::answer(200, "text/event-stream", events));
+  });
+  connect({.name = "s", .url = server.url("/mcp")});
+  std::vector<McpClient::Listed> tools;
+  EXPECT_EQ(list(tools), "");
+  ASSERT_EQ(tools.size(), 1u);
+  EXPECT_EQ(call("echo").value, "hi");
+  EXPECT_EQ(call("gone").error, "the server answered with status 404: no session");
+  EXPECT_EQ(call("cut").error, "the server ended its answer without a result");
+  EXPECT_EQ(sessions, "sssss");
+}
+
+}  // namespace
+}  // namespace verbatim::agent
