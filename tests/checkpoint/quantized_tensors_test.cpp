@@ -173,9 +173,8 @@ TEST(QuantizedTensors, HaveNoUseForScalesOfActivationsNorForBiasesOfZeros) {
 
 /// Expects a folder to be refused after a change.
 template <typename Change>
-void refused(const Quantizing& how, Change&& change, std::initializer_list<std::string> parts) {
+void refused(QuantizedFolder model, Change&& change, std::initializer_list<std::string> parts) {
   const TemporaryFolder folder;
-  QuantizedFolder model = quantized_folder(how);
   change(model);
   expect_bad_input([&] { opened(folder, model); }, parts);
 }
@@ -187,15 +186,15 @@ TEST(QuantizedTensors, AreRefusedWhereOneIsMissingOrOfAnotherShapeOrType) {
     for (const auto& [name, tensor] : model.tensors) {
       if (!name.starts_with(module)) continue;
       const bool optional_index = name.ends_with(".g_idx") && !how.reordered;
-      if (!optional_index) refused(how, [&](auto& changed) { changed.tensors.erase(name); }, {module});
-      refused(how,
+      if (!optional_index) refused(model, [&](auto& changed) { changed.tensors.erase(name); }, {module});
+      refused(model,
               [&](auto& changed) {
                 auto& other = changed.tensors.at(name);
                 other.shape.push_back(1);
                 if (other.shape.size() == 2) other.shape.push_back(1);
               },
               {name, "shape"});
-      refused(how,
+      refused(model,
               [&](auto& changed) {
                 auto& other = changed.tensors.at(name);
                 other.dtype = "BF16";
@@ -208,11 +207,12 @@ TEST(QuantizedTensors, AreRefusedWhereOneIsMissingOrOfAnotherShapeOrType) {
 
 TEST(QuantizedTensors, AreRefusedWhereAScaleIsNoFiniteNumber) {
   for (const Quantizing& how : layouts()) {
+    const QuantizedFolder model = quantized_folder(how);
     for (const float bad : {INFINITY, -INFINITY, NAN}) {
       refused(
-          how,
-          [&](QuantizedFolder& model) {
-            for (auto& [name, tensor] : model.tensors) {
+          model,
+          [&](QuantizedFolder& changed) {
+            for (auto& [name, tensor] : changed.tensors) {
               if (!name.starts_with("model.layers.1.mlp.up_proj.") || name.find("scale") == std::string::npos)
                 continue;
               const DType type = how.scale_type == "F32"   ? DType::kF32
@@ -228,7 +228,8 @@ TEST(QuantizedTensors, AreRefusedWhereAScaleIsNoFiniteNumber) {
 }
 
 TEST(QuantizedTensors, AreRefusedWhereConfigAndTensorsDisagree) {
-  const Quantizing gptq = {.method = "gptq", .bits = 4, .group_size = 64};
+  const QuantizedFolder gptq = quantized_folder({.method = "gptq", .bits = 4, .group_size = 64});
+  const QuantizedFolder fp8 = quantized_folder({.method = "fp8", .scale_type = "F32"});
   const auto set = [](const char* key, const json& value) {
     return [=](QuantizedFolder& model) { model.quantization[key] = value; };
   };
@@ -236,28 +237,28 @@ TEST(QuantizedTensors, AreRefusedWhereConfigAndTensorsDisagree) {
   refused(gptq, set("group_size", 48), {".qweight", "no multiple of the group_size 48"});
   refused(gptq, set("group_size", 32), {".scales", "shape"});
   refused(gptq, set("bits", 8), {"shape"});
-  refused({.method = "fp8", .scale_type = "F32"}, set("weight_block_size", {64, 64}), {"scale_inv", "shape"});
+  refused(fp8, set("weight_block_size", {64, 64}), {"scale_inv", "shape"});
   refused(gptq,
           [](QuantizedFolder& model) {
             model.quantization = {{"quant_method", "fp8"}};
           },
           {"no tensor is quantized"});
   refused(gptq, [](QuantizedFolder& model) { model.quantization = nullptr; }, {"I32", "quantization_config"});
-  refused({.method = "fp8", .scale_type = "F32"},
-          [](QuantizedFolder& model) { model.quantization = nullptr; }, {"F8_E4M3", "quantization_config"});
+  refused(fp8, [](QuantizedFolder& model) { model.quantization = nullptr; },
+          {"F8_E4M3", "quantization_config"});
   refused(gptq,
           [](QuantizedFolder& model) {
             auto& index = model.tensors.at("model.layers.0.mlp.up_proj.g_idx");
             index.bytes.replace(0, 4, test::bytes_of(int32_t{2}));
           },
           {"up_proj.g_idx", "group 2 of 2"});
-  refused({.method = "pack-quantized", .bits = 4, .group_size = 64, .scale_type = "BF16"},
+  refused(quantized_folder({.method = "pack-quantized", .bits = 4, .group_size = 64, .scale_type = "BF16"}),
           [](QuantizedFolder& model) {
             auto& shape = model.tensors.at("model.layers.0.mlp.up_proj.weight_shape");
             shape.bytes.replace(8, 8, test::bytes_of(int64_t{1} << 40));
           },
           {"up_proj.weight_shape"});
-  refused({.method = "fp8", .scale_type = "F32"},
+  refused(fp8,
           [](QuantizedFolder& model) {
             model.tensors["model.embed_tokens.weight"] = {"F8_E4M3", {256, 128}, std::string(256 * 128, '8')};
           },

@@ -243,8 +243,8 @@ QuantizedFolder quantized_folder(const Quantizing& quantizing, const TinyModelOp
 }
 
 void QuantizedFolder::write(const std::filesystem::path& folder) const {
-  write_tiny_llama(folder, options);
-  json config = json::parse(read_file(folder / "config.json"));
+  std::filesystem::create_directories(folder);
+  json config = json::parse(tiny_config_text(options));
   config["quantization_config"] = quantization;
   std::ofstream(folder / "config.json") << config;
   json header;

@@ -538,9 +538,13 @@ std::string safetensors_file(const std::vector<NamedTensor>& tensors, DType dtyp
   return safetensors_file(header.dump(), data);
 }
 
+std::string tiny_config_text(const TinyModelOptions& options) {
+  return tiny_config(options).dump(2);
+}
+
 void write_tiny_llama(const fs::path& folder, const TinyModelOptions& options) {
   fs::create_directories(folder);
-  write_file(folder / "config.json", tiny_config(options).dump(2));
+  write_file(folder / "config.json", tiny_config_text(options));
   const std::vector<NamedTensor> tensors = options.model_type == "gpt_oss"
                                                ? stacked_gpt_oss(tiny_tensors(options), options)
                                                : tiny_tensors(options);

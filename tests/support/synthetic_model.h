@@ -55,6 +55,9 @@ struct TinyModelOptions {
       std::nullopt;  ///< of GGUF: of the last matrices of experts; without it `dtype`
 };
 
+/// The config.json of such a model.
+std::string tiny_config_text(const TinyModelOptions& options);
+
 /// Writes config.json and the weights as safetensors into the folder, which is made if need be. Without
 /// tokenizer.
 void write_tiny_llama(const std::filesystem::path& folder, const TinyModelOptions& options = {});
