@@ -214,6 +214,7 @@ void ask(Options& options) {
         options.record);
   } catch (...) {
     stop();
+    questions.reset();
     throw;
   }
   stop();

@@ -151,6 +151,7 @@ struct Agent::Implementation {
   std::unique_ptr<Recorder> recorder;
   std::unique_ptr<Run> run;
   bool cancelled = false;
+  int64_t asked = 0;  // questions so far
 };
 
 Agent::Agent(AgentOptions options) : implementation_(std::make_unique<Implementation>(std::move(options))) {}
@@ -171,16 +172,20 @@ AgentAnswer Agent::ask(const std::string& question, const std::function<void(con
   RunResult result;
   std::exception_ptr failure;
   self.cancelled = false;
+  ++self.asked;
   self.loop.post([&] {
     RunHooks hooks;
     if (event) {
       hooks.event = [&event](const RunEvent& told) { event(public_event(told)); };
     }
     if (self.options.ask) {
-      hooks.ask = [&self](const Task& task, std::function<void(bool)> answer) {
+      // An answer may come when the run that asked is over.
+      hooks.ask = [&self, number = self.asked](const Task& task, std::function<void(bool)> answer) {
         self.options.ask(task.plan.tool, dump(task.arguments),
-                         [&self, answer = std::move(answer)](bool allowed) {
-                           self.loop.post([answer, allowed] { answer(allowed); });
+                         [&self, number, answer = std::move(answer)](bool allowed) {
+                           self.loop.post([&self, number, answer, allowed] {
+                             if (self.run && self.asked == number) answer(allowed);
+                           });
                          });
       };
     }

@@ -99,10 +99,19 @@ TEST(PlanParser, ReadsValuesOfJsonAndOfPython) {
       "join()\n");
   EXPECT_EQ(result.error, "");
   EXPECT_THAT(result.tasks,
-              ElementsAre("1. set(value={\"a\":[1,-2500.0,\"xé😀\"],\"b\":{}}, count=3, unit=\"km\")",
-                          "2. set(value=[true,false,null,true,null], count=1)",
+              ElementsAre("1. set(value={\"a\": [1, -2500.0, \"xé😀\"], \"b\": {}}, count=3, unit=\"km\")",
+                          "2. set(value=[true, false, null, true, null], count=1)",
                           "3. set(value=\"costs \\$5, $ 5 and $x; \\$5\")",
                           "4. set(value={\"k\": $1, \"l\": \"a${2}b\"})"));
+}
+
+TEST(PlanParser, TakesArgumentsByAnyNameThatSchemasUse) {
+  const std::vector<ToolDeclaration> all = {
+      {.name = "t", .parameters = Json::parse(R"({"properties": {"a-b": {}, "c.d": {}, "_e": {}}})")}};
+  std::string task;
+  PlanParser parser(all, {}, {.task = [&](const PlannedTask& planned) { task = written(planned); }});
+  parser.add("1. t(_e=-1, c.d = \"x\", a-b=[1])\njoin()\n");
+  EXPECT_EQ(task, "1. t(_e=-1, c.d=\"x\", a-b=[1])");
 }
 
 TEST(PlanParser, PassesOverWhatFollowsTheEnd) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "agent/plan/term.h"
 #include "verbatim/error.h"
@@ -142,6 +143,14 @@ Structure value_structure(const Json& root, const Json& given, const Ids& ids, i
   return chosen(string_structure(schema, ids));
 }
 
+/// Whether a plan can give an argument by this name.
+bool nameable(const std::string& name) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  });
+}
+
 /// The call of a tool, from its name to the parenthesis.
 Structure call_structure(const ToolDeclaration& tool, const Ids& ids) {
   const Json& schema = tool.parameters;
@@ -167,7 +176,7 @@ Structure call_structure(const ToolDeclaration& tool, const Ids& ids) {
   }
   std::vector<Structure> one_only;
   for (const std::string& name : names) {
-    if (is_required(name)) continue;
+    if (is_required(name) || !nameable(name)) continue;
     Structure given = Structure::sequence({Structure::text((first ? "" : ", ") + name + "="),
                                            value_structure(schema, property_of(schema, name), ids, 0)});
     if (first) {

@@ -183,10 +183,8 @@ class LineReader {
   std::string keyword() {
     const size_t begin = at_;
     size_t at = at_;
-    while (at < line_.size() &&
-           (std::isalnum(static_cast<unsigned char>(line_[at])) != 0 || line_[at] == '_'))
-      ++at;
-    if (at == begin || is_digit(line_[begin])) return {};
+    while (at < line_.size() && in_name(line_[at])) ++at;
+    if (at == begin || is_digit(line_[begin]) || line_[begin] == '-') return {};
     size_t equals = at;
     while (equals < line_.size() && is_blank(line_[equals])) ++equals;
     if (equals >= line_.size() || line_[equals] != '=') return {};

@@ -1,5 +1,7 @@
 #include "agent/plan/term.h"
 
+#include <utility>
+
 namespace verbatim::agent {
 
 namespace {
@@ -14,6 +16,20 @@ std::string quoted_content(const std::string& text) {
     content += quoted[i];
   }
   return content;
+}
+
+/// A value that holds no references, with what would be read as one escaped.
+std::string written_value(const Json& value) {
+  if (value.is_string()) return '"' + quoted_content(value.get_ref<const std::string&>()) + '"';
+  if (!value.is_structured()) return dump(value);
+  std::string text = value.is_array() ? "[" : "{";
+  bool first = true;
+  for (const auto& [key, element] : value.items()) {
+    if (!std::exchange(first, false)) text += ", ";
+    if (value.is_object()) text += '"' + quoted_content(key) + "\": ";
+    text += written_value(element);
+  }
+  return text + (value.is_array() ? "]" : "}");
 }
 
 }  // namespace
@@ -52,8 +68,7 @@ Json substitute(const Term& term, const std::function<const Json&(int64_t)>& res
 std::string written(const Term& term) {
   switch (term.kind) {
     case Term::Kind::kValue:
-      return term.value.is_string() ? '"' + quoted_content(term.value.get<std::string>()) + '"'
-                                    : dump(term.value);
+      return written_value(term.value);
     case Term::Kind::kReference:
       return "$" + std::to_string(term.id);
     case Term::Kind::kText: {
@@ -72,7 +87,7 @@ std::string written(const Term& term) {
   std::string text = list ? "[" : "{";
   for (size_t i = 0; i < term.parts.size(); ++i) {
     if (i != 0) text += ", ";
-    if (!list) text += dump(term.keys[i]) + ": ";
+    if (!list) text += written_value(term.keys[i]) + ": ";
     text += written(term.parts[i]);
   }
   return text + (list ? "]" : "}");

@@ -6,6 +6,7 @@
 #include "agent/model/scripted_endpoint.h"
 #include "agent/run/joiner.h"
 #include "agent/run/prompts.h"
+#include "verbatim/error.h"
 #include "verbatim/text.h"
 
 namespace verbatim::agent {
@@ -116,7 +117,12 @@ void Run::ask(Asking what, const char* name) {
                        .max_tokens = options_.max_reply_tokens,
                        .temperature = options_.temperature,
                        .seed = options_.seed};
-  if (endpoint_.constrains()) request.structure = structure_of(what);
+  try {
+    if (endpoint_.constrains()) request.structure = structure_of(what);
+  } catch (const Error& error) {  // a tool's schema allows nothing
+    finish({}, error.what());
+    return;
+  }
   stream_ =
       endpoint_.start(std::move(request), {.piece = [this](std::string_view piece) { take(piece); },
                                            .ended = [this](const ModelReply& reply) { replied(reply); }});
