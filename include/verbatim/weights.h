@@ -27,9 +27,9 @@ std::vector<std::string> needed_formats(const std::filesystem::path& model, cons
 int64_t weight_bytes(const Model& model, const std::vector<std::string>& formats = {});
 
 /// The name of the reading that another one means for a loaded model: "bf16" for "full" of a model in BF16;
-/// any reading but "full" and "draft" means itself. Two recipes that verify in the same reading give the same bytes.
-/// Throws Error(kBadInput) for an unknown name, and Error(kUsage) when the model was loaded without the
-/// format of the reading.
+/// any reading but "full" and "draft" means itself. Two recipes that verify in the same reading give the same
+/// bytes. Throws Error(kBadInput) for an unknown name, and Error(kUsage) when the model was loaded without
+/// the format of the reading.
 std::string resolved_reading(const Model& model, std::string_view reading);
 
 /// The floating-point operations that the products of one token with all matrices of a model take, the output

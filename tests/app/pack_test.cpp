@@ -257,7 +257,7 @@ TEST(PackCommand, RefusesBadInputInOneLine) {
   const auto with_formats = [&](const char* formats) {
     return std::vector<std::string>{"pack", model, "-o", file, "--formats", formats};
   };
-  expect_refused(with_formats("full,bf17"), 2, {"\"bf17\"", "full, bf16", "squeeze4"});
+  expect_refused(with_formats("full,bf17"), 2, {"\"bf17\"", "full, draft, bf16", "squeeze4"});
   expect_refused(with_formats("mxfp4,full,mxfp4"), 2, {"mxfp4 is there twice"});
   expect_refused({"pack", folder.path() / "absent", "-o", file}, 1, {"absent does not exist"});
   expect_refused({"pack", model, "-o", folder.write("there.vbt", "x")}, 1, {"there.vbt exists already"});
