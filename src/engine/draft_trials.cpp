@@ -36,7 +36,7 @@ void DraftTrials::settle() {
   if (!last_.timed) return;
   Size& size = sizes_[last_.size];
   if (size.drafting != last_.drafting) return;
-  size.tokens += static_cast<double>(last_.sequences + kept_);
+  size.tokens += static_cast<double>(last_.members + kept_);
   size.seconds += last_.seconds;
   if (--size.left <= 0) begin_spell(size);
 }
@@ -83,14 +83,14 @@ void DraftTrials::begin_spell(Size& size) {
   if (size.since_trial > size.interval) size.drafting = !size.preferred;
 }
 
-void DraftTrials::pass(int64_t sequences, bool prompts, double now) {
+void DraftTrials::pass(int64_t sequences, int64_t members, bool prompts, double now) {
   const bool drafting = drafts(sequences);  // settle() may change it for the next pass
   settle();
   kept_ = 0;
   last_ = {.timed = running_ && !prompts,
            .size = size_of(sequences),
            .drafting = drafting,
-           .sequences = sequences,
+           .members = members,
            .seconds = now - end_};
   running_ = true;
   end_ = now;

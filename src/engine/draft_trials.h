@@ -19,14 +19,14 @@ class DraftTrials {
  public:
   /// Whether sequences should draft before the next pass of a batch of `sequences` sequences.
   bool drafts(int64_t sequences) const;
-  /// Takes in a pass over the whole model for all `sequences` sequences of the batch, which ended at `now`,
-  /// in seconds from any beginning. `prompts`: parts of prompts were read in it, so that its time says
+  /// Takes in a pass over the whole model for `members` of the batch's `sequences` sequences, which ended at
+  /// `now`, in seconds from any beginning. Where drafts let sequences fall out of step, passes for a few of
+  /// them are part of what drafts cost. `prompts`: parts of prompts were read in it, so that its time says
   /// nothing.
-  void pass(int64_t sequences, bool prompts, double now);
+  void pass(int64_t sequences, int64_t members, bool prompts, double now);
   /// Takes in that `tokens` of a draft of the last pass were kept.
   void kept(int64_t tokens) { kept_ += tokens; }
-  /// Takes in that a pass took place that was not for all sequences: the time until the next one ends says
-  /// nothing either.
+  /// Takes in that the batch did something else, so that the time until the next pass ends says nothing.
   void interrupted();
 
  private:
@@ -55,7 +55,7 @@ class DraftTrials {
     bool timed = false;  // whether `seconds` is the time since the pass before it
     size_t size = 0;
     bool drafting = false;
-    int64_t sequences = 0;
+    int64_t members = 0;
     double seconds = 0;
   };
 

@@ -308,12 +308,12 @@ void PassBatcher::count(const std::vector<Request*>& group) {
 
 /// Counts a pass over the whole model, with the drafts before it, for what the batch gains by drafts.
 void PassBatcher::count_trial(const std::vector<Request*>& group, bool decodes) {
-  if (!weighs_drafts() || std::ssize(group) != attached_) {
+  if (!weighs_drafts()) {
     trials_.interrupted();
     return;
   }
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  trials_.pass(attached_, !decodes, std::chrono::duration<double>(now).count());
+  trials_.pass(attached_, std::ssize(group), !decodes, std::chrono::duration<double>(now).count());
 }
 
 /// Adds up how much of the memory of those who wait is for tokens that they have, evaluated or not.
