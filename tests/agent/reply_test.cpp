@@ -213,5 +213,36 @@ TEST(Replies, EndAtOnceWithTheRun) {
   EXPECT_GE(talking.ended_at, 6 * kSecond);  // the tool was given its time
 }
 
+/// A model that is held to structures, and asked for a plan of any tool but one.
+TEST(Replies, HeldToAGrammarDoWithoutAToolThatItCannotHold) {
+  class Held : public PieceEndpoint {
+   public:
+    using PieceEndpoint::PieceEndpoint;
+    bool constrains() const override { return true; }
+  };
+  SimulatedLoop loop;
+  Held endpoint(loop, kWhole, {{"1. good()\njoin()\n"}, {"Action: Finish(x)"}});
+  ToolSet tools;
+  for (const auto& [name, schema] :
+       {std::pair<std::string, const char*>{"bad", R"({"allOf": [{"required": ["x"]}]})"}, {"good", "{}"}}) {
+    tools.add({.tool = std::make_shared<SimulatedTool>(
+                   loop, ToolDeclaration{.name = name, .parameters = Json::parse(schema)},
+                   [](const Json&) { return SimulatedTool::Behaviour{}; }),
+               .policy = Policy::kAllow});
+  }
+  std::vector<std::string> left_out;
+  RunResult result;
+  agent::Run run(loop, endpoint, tools, {}, "Why?",
+                 {.event =
+                      [&](const RunEvent& event) {
+                        if (event.kind == RunEvent::Kind::kLeftOut) left_out.push_back(event.text);
+                      },
+                  .ended = [&](const RunResult& end) { result = end; }});
+  loop.run();
+  EXPECT_EQ(result.answer, "x");
+  EXPECT_THAT(left_out, ElementsAre(HasSubstr("the tool `bad` is left out")));
+  EXPECT_THAT(endpoint.requests[0].messages[0].content, Not(HasSubstr("bad(")));
+}
+
 }  // namespace
 }  // namespace verbatim::agent

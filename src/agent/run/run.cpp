@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "agent/grammar/call_grammar.h"
 #include "agent/grammar/plan_grammar.h"
 #include "agent/model/scripted_endpoint.h"
 #include "agent/run/joiner.h"
@@ -40,6 +41,11 @@ Run::Run(Loop& loop, Endpoint& endpoint, const ToolSet& tools, RunOptions option
   };
   executor_hooks.ask = hooks_.ask;
   executor_ = std::make_unique<Executor>(loop, tools, options_.executor, std::move(executor_hooks));
+  if (endpoint_.constrains()) {
+    WritableTools held = writable(tools_);
+    tools_ = std::move(held.tools);
+    for (std::string& reason : held.left_out) tell(RunEvent::Kind::kLeftOut, std::move(reason));
+  }
   messages_ = {{"system", system_prompt(options_, tools_)}, {"user", question_}};
   joiner_messages_ = {{"system", joiner_prompt()}, {"user", question_}};
   limit_timer_ = loop_.after(options_.max_time, [this] {
