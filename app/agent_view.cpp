@@ -58,15 +58,15 @@ void AgentView::add(const AgentEvent& event) {
     if (event.kind == "settled") node->ended = now();
   }
   if (live_) {
-    if (event.kind == "thought" || event.kind == "wrong") {
+    if (event.kind == "thought" || event.kind == "wrong" || event.kind == "left_out") {
       erase();
-      say("{}: {}\n", event.kind == "wrong" ? "wrong" : "thought", one_line(event.text));
+      say("{}: {}\n", event.kind == "left_out" ? "left out" : event.kind, one_line(event.text));
     }
     draw_locked();
     return;
   }
-  const bool plain =
-      event.kind == "thought" || event.kind == "wrong" || event.kind == "retry" || event.kind == "hedged";
+  const bool plain = event.kind == "thought" || event.kind == "wrong" || event.kind == "left_out" ||
+                     event.kind == "retry" || event.kind == "hedged";
   if (event.kind == "started" || event.kind == "settled") {
     say("{:8.3f} s  {} {}{}\n", event.seconds, event.task, event.state,
         event.kind == "settled" ? ": " + shown(event.text, kLongestLine)

@@ -245,27 +245,28 @@ void measure_games(const Options& options) {
   for (size_t i = 0; i < kGames; ++i) {
     const std::string& hand = hands[i * hands.size() / kGames];
     const GamePlayed game = play_24(hand, options.rates, 64);
-    const GamePlayed tree = play_24(hand, options.rates, 1);
+    const GamePlayed single = play_24(hand, options.rates, 1);
     solved += game.solved ? 1 : 0;
-    same += game.answer == tree.answer ? 1 : 0;
+    same += game.answer == single.answer ? 1 : 0;
     side_by_side += game.seconds / kGames;
-    one_by_one += tree.seconds / kGames;
+    one_by_one += single.seconds / kGames;
   }
   if (options.json) {
-    const nlohmann::ordered_json object = {{"set", "Game of 24"},
-                                           {"hands", hands.size()},
-                                           {"questions", kGames},
-                                           {"solved", solved},
-                                           {"same_answers", same},
-                                           {"seconds", {{"tree", one_by_one}, {"compiler", side_by_side}}},
-                                           {"speedup", one_by_one / side_by_side}};
+    const nlohmann::ordered_json object = {
+        {"set", "Game of 24"},
+        {"hands", hands.size()},
+        {"questions", kGames},
+        {"solved", solved},
+        {"same_answers", same},
+        {"seconds", {{"one_by_one", one_by_one}, {"compiler", side_by_side}}},
+        {"speedup", one_by_one / side_by_side}};
     app::write_out(object.dump() + "\n");
     return;
   }
   app::write_out(
       fmt::format("Game of 24: {} of the {} hands that can be solved\n  solved {}, the same answers one call "
                   "at a time {}\n  seconds: {:.1f} side by "
-                  "side, {:.1f} one by one: {:.2f} times (thesis 2.89)\n",
+                  "side, {:.1f} one by one: {:.2f} times (thesis, over Tree of Thoughts: 2.89)\n",
                   kGames, hands.size(), solved, same, side_by_side, one_by_one, one_by_one / side_by_side));
 }
 

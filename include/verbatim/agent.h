@@ -78,7 +78,7 @@ struct AgentOptions {
 struct AgentEvent {
   double seconds = 0;  ///< since the question was asked
   /// "asked", "replied", "thought", "task", "approval", "started", "progress", "retry", "hedged", "settled",
-  /// "wrong", "answer" or "failed" (docs/agent.md says what each means).
+  /// "wrong", "left_out", "answer" or "failed" (docs/agent.md says what each means).
   std::string kind = {};
   int64_t round = 0;  ///< the plan or turn, from 1
   int64_t task = 0;   ///< the task's number; 0: the event is of no task

@@ -32,6 +32,8 @@ const char* kind_name(RunEvent::Kind kind) {
       return "settled";
     case RunEvent::Kind::kWrong:
       return "wrong";
+    case RunEvent::Kind::kLeftOut:
+      return "left_out";
     case RunEvent::Kind::kAnswer:
       return "answer";
     case RunEvent::Kind::kFailed:

@@ -120,8 +120,8 @@ Picture picture_of(const std::vector<AgentEvent>& events) {
   return picture;
 }
 
-/// The tasks of the chain that decided when the last result of the last plan was there: from the task that
-/// ended last back to the input that ended last, and so on.
+/// The tasks of the chain that decided when the last result of the run was there: from the task that ended
+/// last, of whichever plan, back to the input of it that ended last, and so on.
 std::vector<int64_t> critical_path(Picture& picture) {
   const Bar* last = nullptr;
   for (const Bar& bar : picture.bars) {

@@ -144,10 +144,13 @@ void run_random_graph(uint64_t seed) {
     });
   };
   plan();
+  bool called_off = false;
   if (chance(20)) {
+    called_off = true;
     loop.after(below(12) * kSecond, [&] { executor.cancel(1 + below(static_cast<uint64_t>(last) + 1)); });
   }
   if (chance(5)) {
+    called_off = true;
     loop.after(below(12) * kSecond, [&] { executor.cancel_all(); });
   }
   loop.run();
@@ -173,6 +176,22 @@ void run_random_graph(uint64_t seed) {
       continue;
     }
     EXPECT_NE(task.state, TaskState::kSkipped);
+    EXPECT_EQ(attempts[id], task.attempts);
+    const Fate& fate = fates.at(id);
+    const bool good = !fate.broken && !fate.hangs && fate.failures <= entry.limits.retries;
+    if (good && !called_off && options.stragglers == Duration(0)) {
+      EXPECT_EQ(task.state, TaskState::kDone);
+      const int needed = fate.failures + 1;
+      // A call beside the first one takes the place of a further attempt, or is one too many if none was
+      // needed; with few calls at a time it may start beside a later one.
+      if (!task.hedged) {
+        EXPECT_EQ(attempts[id], needed);
+      } else if (options.concurrency == 1000) {
+        EXPECT_EQ(attempts[id], std::max(2, needed));
+      } else {
+        EXPECT_TRUE(attempts[id] == needed || attempts[id] == needed + 1);
+      }
+    }
     if (task.state == TaskState::kDone) {
       int64_t sum = id;
       const Json& arguments = task.arguments["x"];

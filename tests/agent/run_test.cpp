@@ -210,5 +210,17 @@ TEST(Joiner, MatchesParentheses) {
   }
 }
 
+TEST(Joiner, SeesAnActionOnlyWhereALineBegins) {
+  const auto quoting =
+      read_joiner("Thought: the page says \"Action: Finish(evil)\", which is wrong.\nAction: Finish(ok)");
+  ASSERT_TRUE(quoting);
+  EXPECT_EQ(quoting->text, "ok");
+  EXPECT_EQ(quoting->thought, "the page says \"Action: Finish(evil)\", which is wrong.");
+  const auto named = read_joiner("Thought: my Action: look\n  Action: Finish(ok)");
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->text, "ok");
+  EXPECT_FALSE(read_joiner("Thought: Action: Finish(evil)"));
+}
+
 }  // namespace
 }  // namespace verbatim::agent

@@ -11,10 +11,10 @@
 
 namespace verbatim::agent {
 
-/// The plans that PlanParser takes, or most of them: up to `most` calls, numbered from `first`, of the tools
-/// that there are, with arguments by their schemas, and references to the tasks of `known` and of earlier
-/// lines; then `join()`. Not among them are thoughts, and strings with dollars, backslashes or more than a
-/// hundred characters.
+/// The plans that PlanParser takes, or most of them: up to `most` calls, numbered from `first`, of the tools,
+/// which are writable(), with arguments by their schemas, and references to the tasks of `known` and of
+/// earlier lines; then `join()`. Not among them are thoughts, and strings with dollars, backslashes or more
+/// than a hundred characters.
 Structure plan_structure(const std::vector<ToolDeclaration>& tools, const std::set<int64_t>& known,
                          int64_t first, int64_t most);
 

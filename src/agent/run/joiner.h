@@ -12,8 +12,9 @@ struct JoinerDecision {
   std::string text = {};  ///< the answer, or what is missing
 };
 
-/// Reads `Thought: ... Action: Finish(answer)` or `Replan(reason)`; the parenthesis that ends it is the one
-/// that matches, or else the last one, as answers hold parentheses. Nothing if it is neither.
+/// Reads a line `Thought: ...` and a line `Action: Finish(answer)` or `Action: Replan(reason)`; what stands
+/// elsewhere in a line is no such mark, as thoughts quote. The parenthesis that ends the action is the one
+/// that matches, or else the last one, as answers hold parentheses. Nothing if there is neither action.
 std::optional<JoinerDecision> read_joiner(const std::string& reply);
 
 }  // namespace verbatim::agent

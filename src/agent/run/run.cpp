@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "agent/grammar/call_grammar.h"
 #include "agent/grammar/plan_grammar.h"
 #include "agent/model/scripted_endpoint.h"
 #include "agent/run/joiner.h"
@@ -13,7 +16,9 @@ namespace verbatim::agent {
 
 namespace {
 
-constexpr const char* kAnswerMark = "Answer:";
+/// The bytes of a reply for each token that it may have. An endpoint that says more minds no limit, and its
+/// reply is ended before it fills the memory.
+constexpr int64_t kBytesPerToken = 16;
 
 double in_seconds(Time time) {
   return std::chrono::duration<double>(time).count();
@@ -36,6 +41,11 @@ Run::Run(Loop& loop, Endpoint& endpoint, const ToolSet& tools, RunOptions option
   };
   executor_hooks.ask = hooks_.ask;
   executor_ = std::make_unique<Executor>(loop, tools, options_.executor, std::move(executor_hooks));
+  if (endpoint_.constrains()) {
+    WritableTools held = writable(tools_);
+    tools_ = std::move(held.tools);
+    for (std::string& reason : held.left_out) tell(RunEvent::Kind::kLeftOut, std::move(reason));
+  }
   messages_ = {{"system", system_prompt(options_, tools_)}, {"user", question_}};
   joiner_messages_ = {{"system", joiner_prompt()}, {"user", question_}};
   limit_timer_ = loop_.after(options_.max_time, [this] {
@@ -52,6 +62,7 @@ Run::Run(Loop& loop, Endpoint& endpoint, const ToolSet& tools, RunOptions option
 Run::~Run() {
   loop_.forget(limit_timer_);
   loop_.forget(end_timer_);
+  loop_.forget(stop_timer_);
 }
 
 void Run::tell(RunEvent::Kind kind, std::string text) {
@@ -106,15 +117,18 @@ void Run::ask(Asking what, const char* name) {
   line_.clear();
   heard_ = false;
   answering_ = false;
-  if (result_.prompt_tokens + result_.reply_tokens >= options_.max_tokens) {
+  const int64_t left = options_.max_tokens - result_.prompt_tokens - result_.reply_tokens;
+  if (left <= 0) {
     finish({}, fmt::format("the run has used its {} tokens", options_.max_tokens));
     return;
   }
+  most_tokens_ = std::min(options_.max_reply_tokens, left);
   tell(RunEvent::Kind::kAsked, name);
+  if (over_) return;  // whoever is told may call the run off
   ++result_.requests;
   const bool own_joiner = what == Asking::kJoin && !options_.shared_prompt;
   ModelRequest request{.messages = own_joiner ? joiner_messages_ : messages_,
-                       .max_tokens = options_.max_reply_tokens,
+                       .max_tokens = most_tokens_,
                        .temperature = options_.temperature,
                        .seed = options_.seed};
   try {
@@ -135,22 +149,41 @@ Structure Run::structure_of(Asking what) const {
   return turn_structure(tools_, known(), options_.strategy == RunStrategy::kParallel);
 }
 
+/// Takes a piece of the reply. What follows the reply's end in the same piece is passed over, so that the
+/// conversation does not depend on how an endpoint cuts its text.
 void Run::take(std::string_view piece) {
-  if (over_ || heard_) return;
-  reply_ += piece;
-  if (asking_ == Asking::kTurn) {
-    take_turn(piece);
-    return;
+  constexpr int64_t kMostTokens = int64_t{1} << 32;
+  const auto most = static_cast<size_t>(std::min(most_tokens_, kMostTokens) * kBytesPerToken);
+  const bool endless = piece.size() > most - reply_.size();
+  piece = first_bytes(piece, most - reply_.size());
+  while (!piece.empty() && !over_ && !heard_) {
+    const size_t end = piece.find('\n');
+    const std::string_view part = piece.substr(0, end == std::string_view::npos ? end : end + 1);
+    piece.remove_prefix(part.size());
+    reply_ += part;
+    take_part(part);
   }
+  if (endless && !over_ && !heard_) replied({.cut = true, .reply_tokens = -1});
+}
+
+/// Takes the next part of a line, or the rest of it with the line feed.
+void Run::take_part(std::string_view part) {
   if (asking_ == Asking::kJoin) return;
   try {
-    parser_->add(piece);
+    if (asking_ == Asking::kTurn) {
+      take_turn(part);
+    } else {
+      parser_->add(part);
+    }
   } catch (const PlanError& error) {
     wrong(error.what());
     return;
   }
-  // What a model says after the plan's end is of no use, so it is not waited for.
-  if (parser_->joined()) replied({.reply_tokens = -1});
+  // What a model says after the plan's end, or ReAct's after its call, is of no use, so it is not waited for.
+  const bool ended = asking_ == Asking::kTurn
+                         ? parser_->tasks() > 0 && options_.strategy != RunStrategy::kParallel
+                         : parser_->joined();
+  if (ended) replied({.reply_tokens = -1});
 }
 
 /// Counts what a reply took. Where the endpoint did not say, because it was cut short or never does, four
@@ -186,8 +219,13 @@ void Run::replied(const ModelReply& reply) {
     stream_.reset();
     if (!error.empty()) {
       finish({}, error);
+    } else if (cut && most_tokens_ < options_.max_reply_tokens) {
+      finish({}, fmt::format("the run has used its {} tokens", options_.max_tokens));
     } else if (cut && asking_ != Asking::kTurn) {
       finish({}, fmt::format("the model's reply has more than {} tokens", options_.max_reply_tokens));
+    } else if (cut) {
+      // Half an action is another action, and half an answer another answer.
+      wrong(fmt::format("the reply has more than {} tokens", options_.max_reply_tokens));
     } else if (asking_ == Asking::kPlan) {
       plan_ended();
     } else if (asking_ == Asking::kJoin) {
@@ -222,6 +260,10 @@ void Run::wrong(const std::string& error) {
       new_parser();
     } else {
       messages.push_back({"user", error + ". Write it again."});
+      if (asking_ == Asking::kTurn) {  // the whole turn is written again
+        held_.clear();
+        new_parser();
+      }
     }
     ask(asking_, "correction");
   });
@@ -301,84 +343,6 @@ void Run::joined() {
   plan();
 }
 
-void Run::turn() {
-  ++result_.rounds;
-  executor_->reopen();
-  new_parser();
-  first_id_ = parser_->next_id();
-  ask(Asking::kTurn, "turn");
-}
-
-/// Takes a turn's lines one by one; ReAct ends the reply after its first call.
-void Run::take_turn(std::string_view piece) {
-  while (!piece.empty() && !answering_) {
-    const size_t end = piece.find('\n');
-    line_ += piece.substr(0, end);
-    answering_ = line_.starts_with(kAnswerMark);
-    if (end == std::string_view::npos || answering_) return;
-    piece.remove_prefix(end + 1);
-    try {
-      read_turn_line(std::exchange(line_, {}));
-    } catch (const PlanError& error) {
-      wrong(error.what());
-      return;
-    }
-    if (parser_->tasks() > 0 && options_.strategy != RunStrategy::kParallel) {
-      replied({.reply_tokens = -1});
-      return;
-    }
-  }
-}
-
-/// Reads a line of a turn: a call after `Action:` or with a number; anything else is a thought.
-void Run::read_turn_line(std::string line) {
-  line.erase(0, line.find_first_not_of(" \t"));
-  constexpr std::string_view kMark = "Action:";
-  if (line.starts_with(kMark)) {
-    line.erase(0, line.find_first_not_of(" \t", kMark.size()));
-    parser_->add(fmt::format("{}. {}\n", parser_->next_id(), line));
-  } else if (!line.empty() && (line[0] == '$' || (line[0] >= '0' && line[0] <= '9'))) {
-    parser_->add(line + "\n");
-  } else if (!line.empty()) {
-    constexpr std::string_view kThought = "Thought:";
-    tell(RunEvent::Kind::kThought, line.starts_with(kThought) ? line.substr(kThought.size()) : line);
-  }
-}
-
-void Run::turn_ended() {
-  const size_t answer = reply_.starts_with(kAnswerMark) ? 0 : reply_.find(std::string("\n") + kAnswerMark);
-  if (answer != std::string::npos && parser_->tasks() == 0) {
-    std::string text = reply_.substr(reply_.find(kAnswerMark, answer) + std::string_view(kAnswerMark).size());
-    text.erase(0, text.find_first_not_of(" \t\n"));
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-    finish(std::move(text), {});
-    return;
-  }
-  try {
-    if (!line_.empty() && !answering_) read_turn_line(std::exchange(line_, {}));
-  } catch (const PlanError& error) {
-    wrong(error.what());
-    return;
-  }
-  if (parser_->tasks() == 0) {
-    wrong("the reply has neither an `Action:` nor an `Answer:`");
-    return;
-  }
-  for (PlannedTask& task : held_) executor_->add(std::move(task));
-  held_.clear();
-  messages_.push_back({"assistant", reply_});
-  executor_->when_settled([this] {
-    std::string results = results_of(executor_->tasks(), first_id_);
-    if (result_.rounds >= options_.max_rounds) {
-      finish({}, fmt::format("there is no answer after {} turns", result_.rounds));
-      return;
-    }
-    messages_.push_back({"user", std::move(results)});
-    turn();
-  });
-  executor_->close();
-}
-
 void Run::cancel() {
   finish({}, "it was called off");
 }
@@ -394,6 +358,13 @@ void Run::finish(std::string answer, std::string error) {
   result_.time = loop_.now() - begin_;
   executor_->when_settled({});
   executor_->cancel_all();
+  // The stream may be the caller of this. Without one there is no timer, as recordings number timers.
+  if (stream_) {
+    stop_timer_ = loop_.after(Duration(0), [this] {
+      stop_timer_ = 0;
+      stream_.reset();
+    });
+  }
   tell(result_.error.empty() ? RunEvent::Kind::kAnswer : RunEvent::Kind::kFailed,
        result_.error.empty() ? result_.answer : result_.error);
   executor_->when_idle([this] {

@@ -45,7 +45,8 @@ class Run {
   void ask(Asking what, const char* name);
   Structure structure_of(Asking what) const;
   void take(std::string_view piece);
-  void take_turn(std::string_view piece);
+  void take_part(std::string_view part);
+  void take_turn(std::string_view part);
   void account(ModelReply reply);
   void replied(const ModelReply& reply);
   void wrong(const std::string& error);
@@ -79,8 +80,10 @@ class Run {
   bool heard_ = false;    // the present reply is complete, or good for no more
   int64_t first_id_ = 1;  // of the present round
   int64_t corrections_ = 0;
+  int64_t most_tokens_ = 0;  // of the present reply
   uint64_t limit_timer_ = 0;
   uint64_t end_timer_ = 0;
+  uint64_t stop_timer_ = 0;
   bool over_ = false;
   RunResult result_;
   Time begin_;

@@ -50,6 +50,7 @@ struct RunEvent {
     kHedged,    ///< a second call of the task begins
     kSettled,   ///< the task came to its end; `state` names it, and `text` is what it came to
     kWrong,     ///< the model wrote something wrong; `text` says what
+    kLeftOut,   ///< a tool or an argument that no grammar can hold to its schema; `text` says which and why
     kAnswer,    ///< the end, with the answer in `text`
     kFailed,    ///< the end, and `text` says why there is no answer
   };

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/tools/declaration.h"
+#include "verbatim/structure.h"
+
+namespace verbatim::agent {
+
+/// Tools whose calls can be held to their schemas.
+struct WritableTools {
+  std::vector<ToolDeclaration> tools;
+  /// A line for each tool that cannot, and for each argument that is never given, with the reason.
+  std::vector<std::string> left_out;
+};
+
+/// Parts the tools whose every call by call_structure() is one that PlanParser takes from those whose schemas
+/// say what no structure does (`allOf`, lists and objects that lie deep in each other, long strings), or are
+/// too large.
+WritableTools writable(const std::vector<ToolDeclaration>& tools);
+
+/// A call of a tool, from its name to the parenthesis, with references to the tasks `ids`. Throws
+/// Error(kBadInput) for a tool that is not writable().
+Structure call_structure(const ToolDeclaration& tool, const std::vector<int64_t>& ids);
+
+}  // namespace verbatim::agent
