@@ -1,7 +1,9 @@
 #include "agent/tools/command_tool.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "agent/call_tool.h"
 #include "agent/small_server.h"
@@ -53,6 +55,13 @@ TEST(CommandTool, EndsWithAllThatItStartedWhenItIsCancelled) {
 TEST(CommandTool, MayReadNothingOfItsInput) {
   for (int i = 0; i < 20; ++i)
     EXPECT_EQ(run({"sh", "-c", "exec <&-; echo x"}, {{"a", std::string(100'000, 'y')}}).value, "x");
+}
+
+TEST(CommandTool, InheritsNothingThatIsOpenHere) {
+  const int left = open("/dev/null", O_RDONLY);  // not marked to be closed, as sockets are not
+  // The last descriptor is that of the folder that ls reads.
+  EXPECT_EQ(run({"ls", "/proc/self/fd"}).value, "0\n1\n2\n3");
+  close(left);
 }
 
 TEST(CommandTool, KeepsKeysFromPrograms) {
