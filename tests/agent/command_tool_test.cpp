@@ -90,11 +90,28 @@ TEST(UrlTool, PostsArgumentsAndTakesTheAnswer) {
   EXPECT_EQ(seen, "POST /a?b HTTP/1.1|{\"q\":1}");
   const ToolResult busy = ask("/busy");
   EXPECT_EQ(busy.error, "it answered with status 503: later");
-  EXPECT_TRUE(busy.again);
   EXPECT_THAT(ask("/short").error, HasSubstr("reading the answer"));
   EXPECT_EQ(ask("/large").error, "it answered more than 8 MiB");
   EXPECT_THAT(call_tool(loop, *url_tool(loop, kTool, "http://127.0.0.1:1/", {}), {}).error,
               HasSubstr("connecting: Connection refused"));
+}
+
+TEST(UrlTool, TriesAgainOnlyWhatDidNothing) {
+  std::string answer;
+  SmallServer server([&](const std::string&, const std::string&, const auto& send) { send(answer); });
+  RealLoop loop;
+  const auto again = [&](const std::string& url) {
+    const ToolResult result = call_tool(loop, *url_tool(loop, kTool, url, {}), {});
+    EXPECT_FALSE(result.done);
+    return result.again;
+  };
+  EXPECT_TRUE(again("http://127.0.0.1:1/"));
+  EXPECT_TRUE(again("http://no-such-host.invalid/"));
+  EXPECT_FALSE(again(server.url()));  // took the request, and closed the connection without a word
+  for (const int status : {429, 500, 502, 503, 504}) {
+    answer = SmallServer::answer(status, "text/plain", "x");
+    EXPECT_EQ(again(server.url()), status == 429) << status;
+  }
 }
 
 TEST(UrlTool, EndsWhenItIsCancelled) {
