@@ -130,6 +130,7 @@ struct Agent::Implementation {
     loop.run();
     if (!failure.empty()) throw Error(ErrorKind::kBadInput, failure);
     for (size_t i = 0; i < servers.size(); ++i) {
+      require_tools(servers[i], listed[i]);
       for (const McpClient::Listed& one : listed[i]) {
         ToolEntry entry = servers[i].defaults;
         const auto settings = servers[i].tools.find(one.declaration.name);

@@ -226,6 +226,22 @@ TEST_F(Asking, RefusesFilesOfToolsThatAreNotUnderstood) {
   EXPECT_THAT(failure(R"({"mcpServers": {"s": {}}})"), HasSubstr("mcpServers.s: a server has either"));
   EXPECT_THAT(failure(R"({"mcpServers": {"s": {"command": "false"}}})"),
               HasSubstr("the server of tools `s`: "));
+  folder_.write("server.sh", R"SH(while read -r line; do
+    case "$line" in
+      *'"initialize"'*) echo '{"jsonrpc":"2.0","id":1,"result":{}}' ;;
+      *'"tools/list"'*) echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"read_file"},{"name":"write_file"}]}}' ;;
+    esac
+  done)SH");
+  const auto with_setting = [&](const std::string& tool) {
+    return failure(agent::dump({{"mcpServers",
+                                 {{"s",
+                                   {{"command", "sh"},
+                                    {"args", {(folder_.path() / "server.sh").string()}},
+                                    {"tools", {{tool, {{"policy", "deny"}}}}}}}}}}));
+  };
+  EXPECT_EQ(with_setting("write_file"), "none");
+  EXPECT_EQ(with_setting("write_fil"),
+            "mcpServers.s.tools.write_fil: the server has no such tool; it has `read_file`, `write_file`");
   options_.endpoint.clear();
   EXPECT_THAT(failure("{}"), HasSubstr("an endpoint or an engine"));
   EXPECT_THROW(agent_strategy("best"), Error);

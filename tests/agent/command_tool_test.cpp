@@ -1,7 +1,9 @@
 #include "agent/tools/command_tool.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "agent/call_tool.h"
 #include "agent/small_server.h"
@@ -55,6 +57,13 @@ TEST(CommandTool, MayReadNothingOfItsInput) {
     EXPECT_EQ(run({"sh", "-c", "exec <&-; echo x"}, {{"a", std::string(100'000, 'y')}}).value, "x");
 }
 
+TEST(CommandTool, InheritsNothingThatIsOpenHere) {
+  const int left = open("/dev/null", O_RDONLY);  // not marked to be closed, as sockets are not
+  // The last descriptor is that of the folder that ls reads.
+  EXPECT_EQ(run({"ls", "/proc/self/fd"}).value, "0\n1\n2\n3");
+  close(left);
+}
+
 TEST(CommandTool, KeepsKeysFromPrograms) {
   setenv("OPENAI_API_KEY", "hidden", 1);
   EXPECT_EQ(run({"sh", "-c", "echo =$OPENAI_API_KEY="}).value, "==");
@@ -81,11 +90,28 @@ TEST(UrlTool, PostsArgumentsAndTakesTheAnswer) {
   EXPECT_EQ(seen, "POST /a?b HTTP/1.1|{\"q\":1}");
   const ToolResult busy = ask("/busy");
   EXPECT_EQ(busy.error, "it answered with status 503: later");
-  EXPECT_TRUE(busy.again);
   EXPECT_THAT(ask("/short").error, HasSubstr("reading the answer"));
   EXPECT_EQ(ask("/large").error, "it answered more than 8 MiB");
   EXPECT_THAT(call_tool(loop, *url_tool(loop, kTool, "http://127.0.0.1:1/", {}), {}).error,
               HasSubstr("connecting: Connection refused"));
+}
+
+TEST(UrlTool, TriesAgainOnlyWhatDidNothing) {
+  std::string answer;
+  SmallServer server([&](const std::string&, const std::string&, const auto& send) { send(answer); });
+  RealLoop loop;
+  const auto again = [&](const std::string& url) {
+    const ToolResult result = call_tool(loop, *url_tool(loop, kTool, url, {}), {});
+    EXPECT_FALSE(result.done);
+    return result.again;
+  };
+  EXPECT_TRUE(again("http://127.0.0.1:1/"));
+  EXPECT_TRUE(again("http://no-such-host.invalid/"));
+  EXPECT_FALSE(again(server.url()));  // took the request, and closed the connection without a word
+  for (const int status : {429, 500, 502, 503, 504}) {
+    answer = SmallServer::answer(status, "text/plain", "x");
+    EXPECT_EQ(again(server.url()), status == 429) << status;
+  }
 }
 
 TEST(UrlTool, EndsWhenItIsCancelled) {

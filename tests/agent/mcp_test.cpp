@@ -160,6 +160,63 @@ TEST_F(Mcp, SaysWhenAServerCannotBeHad) {
   EXPECT_EQ(list(tools), "the server cannot be initialized: the server ended with status 1");
 }
 
+TEST_F(Mcp, SurvivesAServerThatRefusesToBeginAndTalksOn) {
+  folder_.write("refuses.sh", R"(read -r line
+    printf '{"jsonrpc":"2.0","id":1,"error":{"message":"not today"}}\n{"jsonrpc":"2.0","method":"x"}\n{}\n'
+    sleep 100)");
+  connect({.name = "s", .process = {.command = {"sh", (folder_.path() / "refuses.sh").string()}}});
+  std::vector<McpClient::Listed> tools;
+  EXPECT_EQ(list(tools), "the server cannot be initialized: not today");
+  SmallServer server([&](const std::string&, const std::string&, const auto& send) {
+    send(SmallServer::answer(200, "text/event-stream",
+                             "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"message\":\"not today\"}}\n\n"
+                             "data: {\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n\ndata: {}\n\n"));
+  });
+  connect({.name = "s", .url = server.url()});
+  EXPECT_EQ(list(tools), "the server cannot be initialized: not today");
+}
+
+TEST_F(Mcp, PutsNoVersionIntoHeadersThatIsNone) {
+  std::string version;
+  std::string heads;
+  SmallServer server([&](const std::string& head, const std::string& body, const auto& send) {
+    heads += head;
+    const Json message = Json::parse(body);
+    if (!message.contains("id")) return send(SmallServer::answer(202, "text/plain", ""));
+    const Json result = message["method"] == "initialize" ? Json{{"protocolVersion", version}}
+                                                          : Json{{"tools", {{{"name", "echo"}}}}};
+    send(SmallServer::answer(200, "application/json",
+                             dump({{"jsonrpc", "2.0"}, {"id", message["id"]}, {"result", result}})));
+  });
+  for (const std::string& odd : {std::string(100'000, '2'), std::string("2025\r\nX-Other: 1")}) {
+    version = odd;
+    connect({.name = "s", .url = server.url()});
+    std::vector<McpClient::Listed> tools;
+    EXPECT_EQ(list(tools), "");
+    EXPECT_EQ(tools.size(), 1u);
+  }
+  EXPECT_EQ(heads.find("X-Other"), std::string::npos);
+}
+
+TEST_F(Mcp, TriesAgainOnlyWhatDidNothing) {
+  SmallServer server([&](const std::string&, const std::string& body, const auto& send) {
+    const Json message = Json::parse(body);
+    if (!message.contains("id")) return send(SmallServer::answer(202, "text/plain", ""));
+    if (message["method"] == "initialize") {
+      return send(SmallServer::answer(200, "application/json",
+                                      dump({{"id", message["id"]}, {"result", Json::object()}})));
+    }
+    const std::string name = message["params"]["name"];
+    if (name != "closes") send(SmallServer::answer(name == "busy" ? 429 : 503, "text/plain", "later"));
+  });
+  connect({.name = "s", .url = server.url()});
+  EXPECT_TRUE(call("busy").again);
+  EXPECT_FALSE(call("broken").again);
+  EXPECT_FALSE(call("closes").again);
+  connect({.name = "s", .url = "http://127.0.0.1:1/"});
+  EXPECT_TRUE(call("echo").again);
+}
+
 TEST_F(Mcp, SpeaksOverHttp) {
   std::string sessions;
   SmallServer server([&](const std::string& head, const std::string& body, const auto& send) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -215,6 +216,43 @@ TEST(SchemaCheck, ConvertsResultsToTheTypeThatIsAskedFor) {
       R"({"properties": {"s": {"type": "string"}, "n": {"type": "number"}, "l": {"items": {"type": "integer"}}}})");
   EXPECT_EQ(converted(Json::parse(R"({"s": {"x": 1}, "n": "2.5", "l": ["1", 2, "x"]})"), schema),
             Json::parse(R"({"s": "{\"x\":1}", "n": 2.5, "l": [1, 2, "x"]})"));
+}
+
+TEST(SchemaCheck, ConvertsThroughReferencesAndCombinations) {
+  const Json schema = Json::parse(R"({"$defs": {"n": {"type": "integer"}}, "properties": {
+    "list": {"type": ["string", "null"]}, "number": {"type": ["integer", "null"]}, "either": {"type": ["integer", "string"]},
+    "any": {"anyOf": [{"type": "null"}, {"type": "number"}]}, "text": {"oneOf": [{"type": "string"}, {"type": "null"}]},
+    "both": {"anyOf": [{"type": "number"}, {"type": "string"}]}, "all": {"allOf": [{"$ref": "#/$defs/n"}, {"minimum": 2}]},
+    "ref": {"$ref": "#/$defs/n"}, "deep": {"anyOf": [{"type": "null"}, {"type": "array", "items": {"$ref": "#/$defs/n"}}]},
+    "loop": {"anyOf": [{"$ref": "#/properties/loop"}]}}})");
+  EXPECT_EQ(
+      converted(
+          Json::parse(
+              R"({"list": {"x": 1}, "number": "7", "either": "7", "any": "2.5", "text": [1], "both": "5",
+                  "all": "3", "ref": "4", "deep": ["1", 2], "loop": "1"})"),
+          schema),
+      Json::parse(R"({"list": "{\"x\":1}", "number": 7, "either": "7", "any": 2.5, "text": "[1]", "both": "5",
+                  "all": 3, "ref": 4, "deep": [1, 2], "loop": "1"})"));
+  EXPECT_EQ(converted(Json::parse(R"({"list": null, "number": "x", "any": null})"), schema),
+            Json::parse(R"({"list": null, "number": "x", "any": null})"));
+}
+
+TEST(SchemaCheck, EndsSoonWhateverTheSchema) {
+  const Json doubling = Json::parse(
+      R"({"properties": {"x": {"anyOf": [{"$ref": "#/properties/x"}, {"$ref": "#/properties/x"}]},
+                         "y": {"allOf": [{"$ref": "#/properties/y"}, {"$ref": "#/properties/y"}]},
+                         "z": {"oneOf": [{"type": "object", "properties": {"z": {"$ref": "#/properties/z"}}},
+                                         {"type": "object", "properties": {"z": {"$ref": "#/properties/z"}}}]}}})");
+  Json deep = "end";
+  for (int i = 0; i < 60; ++i) deep = Json{{"z", deep}};
+  const Json value = {{"x", 1}, {"y", Json(std::vector<int>(100'000, 1))}, {"z", deep["z"]}};
+  const auto begin = std::chrono::steady_clock::now();
+  for (const auto& [key, member] : value.items()) {
+    const Json one = {{key, member}};
+    EXPECT_EQ(converted(one, doubling), one);
+    EXPECT_EQ(schema_fault(Term::of(one), doubling, ""), std::nullopt);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 }  // namespace

@@ -160,6 +160,23 @@ void apply_settings(const Json& settings, ToolEntry& entry, const std::string& p
   }
 }
 
+void require_tools(const ConfiguredServer& server, const std::vector<McpClient::Listed>& listed) {
+  for (const auto& [tool, settings] : server.tools) {
+    std::string there;
+    bool found = false;
+    for (const McpClient::Listed& one : listed) {
+      const std::string& name = one.declaration.name;
+      found = found || name == tool;
+      there += fmt::format("{}`{}`", there.empty() ? "" : ", ", shown(name, kShownBytes));
+    }
+    if (found) continue;
+    bad(fmt::format("mcpServers.{}.tools.{}", shown(server.options.name, kShownBytes),
+                    shown(tool, kShownBytes)),
+        there.empty() ? "the server has no tools"
+                      : "the server has no such tool; it has " + shown(there, kShownAnswerBytes));
+  }
+}
+
 std::vector<ConfiguredServer> read_tools_file(RealLoop& loop, const std::filesystem::path& path,
                                               ToolSet& tools) {
   const std::string name = shown(path.string(), kShownBytes);

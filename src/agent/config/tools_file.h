@@ -21,6 +21,10 @@ struct ConfiguredServer {
 std::vector<ConfiguredServer> read_tools_file(RealLoop& loop, const std::filesystem::path& path,
                                               ToolSet& tools);
 
+/// Throws Error(kBadInput), naming the setting and the tools that there are, if settings are for a tool that
+/// the server does not have: a denial with a slip of the pen would deny nothing.
+void require_tools(const ConfiguredServer& server, const std::vector<McpClient::Listed>& listed);
+
 /// Sets policy and limits of a tool by an object of settings. Throws Error(kBadInput), naming `place`.
 void apply_settings(const Json& settings, ToolEntry& entry, const std::string& place);
 

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "agent/mcp/mcp_transport.h"
 #include "verbatim/error.h"
 #include "verbatim/text.h"
@@ -7,6 +10,14 @@
 namespace verbatim::agent {
 
 namespace {
+
+/// Whether a server's version of the protocol, which is a date, can be a header's value.
+bool plain_version(const std::string& version) {
+  constexpr size_t kLongest = 32;
+  return version.size() <= kLongest && std::all_of(version.begin(), version.end(), [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '.';
+         });
+}
 
 /// Streamable HTTP: each message is posted, and the answer is one message or a stream of them.
 class HttpTransport : public McpTransport {
@@ -88,22 +99,26 @@ class HttpTransport : public McpTransport {
       why = fmt::format("the server answered with status {}: {}", post.status,
                         shown(post.body, kShownAnswerBytes));
     }
+    constexpr int kTooManyRequests = 429;
+    const bool again = post.status == kTooManyRequests || !post.call->sent();
     std::optional<Json> message;
     if (why.empty() && !post.events && !post.body.empty()) message = parse_json(post.body);
-    post.timer = loop_.after(Duration(0), [this, number, why = std::move(why), message = std::move(message)] {
-      const int64_t request = posts_.at(number)->request;
-      posts_.erase(number);
-      if (message && message->is_object()) tell(*message);
-      if (request < 0) return;
-      const auto failed = hooks_.failed;
-      failed(request, why.empty() ? "the server ended its answer without a result" : why);
-    });
+    post.timer =
+        loop_.after(Duration(0), [this, number, again, why = std::move(why), message = std::move(message)] {
+          const int64_t request = posts_.at(number)->request;
+          posts_.erase(number);
+          if (message && message->is_object()) tell(*message);
+          if (request < 0) return;
+          const auto failed = hooks_.failed;
+          failed(request, why.empty() ? "the server ended its answer without a result" : why, again);
+        });
   }
 
   void tell(Json message) {
-    if (message.contains("result") && message["result"].is_object() &&
+    if (version_.empty() && message.contains("result") && message["result"].is_object() &&
         message["result"].contains("protocolVersion") && message["result"]["protocolVersion"].is_string()) {
-      version_ = message["result"]["protocolVersion"];
+      const auto version = message["result"]["protocolVersion"].get<std::string>();
+      if (plain_version(version)) version_ = version;
     }
     hooks_.message(std::move(message));
   }

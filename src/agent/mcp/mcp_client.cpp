@@ -27,6 +27,18 @@ McpClient::McpClient(RealLoop& loop, McpServerOptions options) : loop_(loop), op
 
 McpClient::~McpClient() {
   for (auto& [id, pending] : pending_) loop_.forget(pending.timer);
+  loop_.forget(retired_timer_);
+}
+
+void McpClient::retire_transport() {
+  if (!transport_) return;
+  retired_.push_back(std::move(transport_));
+  transport_.reset();
+  if (retired_timer_ != 0) return;
+  retired_timer_ = loop_.after(Duration(0), [this] {
+    retired_timer_ = 0;
+    retired_.clear();
+  });
 }
 
 void McpClient::ensure_started() {
@@ -34,10 +46,19 @@ void McpClient::ensure_started() {
   if (++starts_ > kMostStarts)
     throw Error(ErrorKind::kBadInput, "the server ended too often to be started again");
   ready_ = false;
-  McpTransportHooks hooks{
-      .message = [this](const Json& message) { on_message(message); },
-      .closed = [this](const std::string& why) { on_closed(why); },
-      .failed = [this](int64_t id, const std::string& why) { answer(id, nullptr, why, false); }};
+  const auto current = [this, start = starts_] { return transport_ && starts_ == start; };
+  McpTransportHooks hooks{.message =
+                              [this, current](const Json& message) {
+                                if (current()) on_message(message);
+                              },
+                          .closed =
+                              [this, current](const std::string& why) {
+                                if (current()) on_closed(why);
+                              },
+                          .failed =
+                              [this, current](int64_t id, const std::string& why, bool again) {
+                                if (current()) answer(id, nullptr, why, again);
+                              }};
   transport_ = options_.process.command.empty() ? start_http_transport(loop_, options_, std::move(hooks))
                                                 : start_stdio_transport(loop_, options_, std::move(hooks));
   const Json params = {{"protocolVersion", kProtocol},
@@ -78,7 +99,7 @@ int64_t McpClient::call(const std::string& tool, const Json& arguments, Answer a
         {"params", {{"name", tool}, {"arguments", arguments}, {"_meta", {{"progressToken", id}}}}}};
     if (ready_) send_waiting();
   } catch (const Error& error) {
-    transport_.reset();
+    retire_transport();
     id = ++made_;
     Pending& pending = pending_[id];
     pending.answer = std::move(answer);
@@ -165,7 +186,7 @@ void McpClient::on_message(const Json& message) {
 
 void McpClient::on_closed(const std::string& why) {
   const auto self = weak_from_this().lock();
-  transport_.reset();
+  retire_transport();
   ready_ = false;
   std::vector<std::pair<int64_t, bool>> ids;  // whether the server never saw the call
   for (const auto& [id, pending] : pending_) ids.emplace_back(id, !pending.message.is_null());

@@ -50,6 +50,8 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
   void ensure_started();
   void request(const std::string& method, Json params, Answer answer);
   void send_waiting();
+  /// Gives up the transport, which may be what calls: it is dropped in a call of its own.
+  void retire_transport();
   void on_message(const Json& message);
   void on_closed(const std::string& why);
   void answer(int64_t id, Json result, const std::string& error, bool again);
@@ -59,6 +61,8 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
   RealLoop& loop_;
   McpServerOptions options_;
   std::unique_ptr<McpTransport> transport_;
+  std::vector<std::unique_ptr<McpTransport>> retired_;
+  uint64_t retired_timer_ = 0;
   bool ready_ = false;
   int starts_ = 0;
   int64_t made_ = 0;

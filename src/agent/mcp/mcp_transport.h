@@ -22,10 +22,11 @@ struct McpServerOptions {
 
 struct McpTransportHooks {
   std::function<void(Json message)> message = {};
-  /// Called once, when no message will come any more; says why. For HTTP it is called for failures of a
-  /// single request as well, with the number of that request.
+  /// Called once, when no message will come any more; says why.
   std::function<void(const std::string& why)> closed = {};
-  std::function<void(int64_t request, const std::string& why)> failed = {};
+  /// Called over HTTP for the failure of a single request; says why, and whether the server did nothing of
+  /// it.
+  std::function<void(int64_t request, const std::string& why, bool again)> failed = {};
 };
 
 /// Carries messages of the Model Context Protocol to a server and back.

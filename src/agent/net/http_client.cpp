@@ -78,6 +78,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     socket_.close(ignored);
   }
 
+  bool sent() const { return sent_; }
+
  private:
   /// Whether to go on no further.
   bool failed(const boost::system::error_code& error, const char* what) {
@@ -97,7 +99,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
   void connected() {
-    socket_.set_option(tcp::no_delay(true));
+    boost::system::error_code ignored;
+    socket_.set_option(tcp::no_delay(true), ignored);
     if (!url_.tls) {
       send(socket_);
       return;
@@ -120,6 +123,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   template <typename Stream>
   void send(Stream& stream) {
+    sent_ = true;
     http::async_write(stream, request_, [self = shared_from_this(), &stream](const auto& error, size_t) {
       if (self->failed(error, "sending")) return;
       http::async_read_header(
@@ -166,12 +170,14 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   std::optional<http::response_parser<http::buffer_body>> parser_;
   std::array<char, 16384> piece_{};
   bool dropped_ = false;
+  bool sent_ = false;
 };
 
 class StartedCall : public HttpCall {
  public:
   explicit StartedCall(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
   ~StartedCall() override { exchange_->drop(); }
+  bool sent() const override { return exchange_->sent(); }
 
  private:
   std::shared_ptr<Exchange> exchange_;

@@ -51,6 +51,8 @@ struct HttpCallHooks {
 class HttpCall {
  public:
   virtual ~HttpCall() = default;
+  /// Whether the server may have received any of the request. A failure before that did nothing.
+  virtual bool sent() const = 0;
 };
 
 /// Sends a request. The hooks are called by the loop, and not from within this call. Throws Error(kUsage) for

@@ -79,6 +79,9 @@ pid_t spawn(const ProcessOptions& options, const Pipe& in, const Pipe& out, cons
   posix_spawn_file_actions_adddup2(&actions, in.read, 0);
   posix_spawn_file_actions_adddup2(&actions, out.write, 1);
   posix_spawn_file_actions_adddup2(&actions, errors.write, 2);
+  // Not all that is open here is marked to be closed: sockets of the model's server and of other tools, and
+  // whatever the program around this library has open.
+  posix_spawn_file_actions_addclosefrom_np(&actions, 3);
   if (!options.folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, options.folder.c_str());
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);

@@ -120,11 +120,12 @@ class UrlCall : public ToolCall {
 
   void ended(const std::string& error) {
     if (!error.empty()) {
-      finish(ToolResult::failure(error, status_ == 0));
+      finish(ToolResult::failure(error, !call_->sent()));
     } else if (status_ < 200 || status_ > 299) {
-      const bool busy = status_ == 429 || (status_ >= 502 && status_ <= 504);
+      constexpr int kTooManyRequests = 429;  // alone says that nothing was done; behind a 503 anything may be
       finish(ToolResult::failure(
-          fmt::format("it answered with status {}: {}", status_, shown(output_, kShownAnswerBytes)), busy));
+          fmt::format("it answered with status {}: {}", status_, shown(output_, kShownAnswerBytes)),
+          status_ == kTooManyRequests));
     } else {
       finish(ToolResult::of(value_of_output(std::move(output_))));
     }
