@@ -160,6 +160,27 @@ TEST_F(Mcp, SaysWhenAServerCannotBeHad) {
   EXPECT_EQ(list(tools), "the server cannot be initialized: the server ended with status 1");
 }
 
+TEST_F(Mcp, OutlivesAServerThatRefusesToBegin) {
+  const std::string refusal = R"({"jsonrpc":"2.0","id":1,"error":{"message":"no"}})";
+  const std::string said = "the server cannot be initialized: no";
+  std::vector<McpClient::Listed> tools;
+  // Another line comes in the same piece, and is read after the connection has to be closed.
+  folder_.write("refuses.sh",
+                "printf '" + refusal + "\\n{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\\n'; sleep 100");
+  connect({.name = "s", .process = {.command = {"sh", (folder_.path() / "refuses.sh").string()}}});
+  EXPECT_EQ(list(tools), said);
+  SmallServer server([&](const std::string&, const std::string&, const auto& send) {
+    send(SmallServer::answer(200, "application/json", refusal));
+  });
+  connect({.name = "s", .url = server.url()});
+  EXPECT_EQ(list(tools), said);
+  SmallServer streaming([&](const std::string&, const std::string&, const auto& send) {
+    send(SmallServer::answer(200, "text/event-stream", "data: " + refusal + "\n\ndata: {}\n\n"));
+  });
+  connect({.name = "s", .url = streaming.url()});
+  EXPECT_EQ(list(tools), said);
+}
+
 TEST_F(Mcp, SpeaksOverHttp) {
   std::string sessions;
   SmallServer server([&](const std::string& head, const std::string& body, const auto& send) {

@@ -26,6 +26,7 @@ std::string text_of(const Json& object, const char* key) {
 McpClient::McpClient(RealLoop& loop, McpServerOptions options) : loop_(loop), options_(std::move(options)) {}
 
 McpClient::~McpClient() {
+  loop_.forget(closing_);
   for (auto& [id, pending] : pending_) loop_.forget(pending.timer);
 }
 
@@ -46,7 +47,7 @@ void McpClient::ensure_started() {
   const int64_t id = ++made_;
   pending_[id].answer = [this](const Json& result, const std::string& error, bool) {
     if (!error.empty() || !result.is_object()) {
-      on_closed("the server cannot be initialized" + (error.empty() ? "" : ": " + error));
+      close_soon("the server cannot be initialized" + (error.empty() ? "" : ": " + error));
       return;
     }
     ready_ = true;
@@ -163,8 +164,18 @@ void McpClient::on_message(const Json& message) {
   }
 }
 
+void McpClient::close_soon(const std::string& why) {
+  if (!transport_) return on_closed(why);  // it ended by itself
+  if (closing_ != 0) return;
+  closing_ = loop_.after(Duration(0), [this, why] {
+    closing_ = 0;
+    on_closed(why);
+  });
+}
+
 void McpClient::on_closed(const std::string& why) {
   const auto self = weak_from_this().lock();
+  loop_.forget(std::exchange(closing_, 0));
   transport_.reset();
   ready_ = false;
   std::vector<std::pair<int64_t, bool>> ids;  // whether the server never saw the call

@@ -52,6 +52,8 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
   void send_waiting();
   void on_message(const Json& message);
   void on_closed(const std::string& why);
+  /// Closes the connection in a call of its own, because a message that it carries is being read.
+  void close_soon(const std::string& why);
   void answer(int64_t id, Json result, const std::string& error, bool again);
   void list_page(const std::string& cursor, std::shared_ptr<std::vector<Listed>> found,
                  std::function<void(const std::string& error)> done);
@@ -62,6 +64,7 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
   bool ready_ = false;
   int starts_ = 0;
   int64_t made_ = 0;
+  uint64_t closing_ = 0;  // the timer that closes the connection soon
   std::map<int64_t, Pending> pending_;
 };
 
