@@ -32,7 +32,7 @@ FileDescriptor::~FileDescriptor() {
 }
 
 FileDescriptor open_by_steps(int root, const std::string& path) {
-  FileDescriptor folder(dup(root));
+  FileDescriptor folder(fcntl(root, F_DUPFD_CLOEXEC, 0));
   for (size_t at = 0; at <= path.size();) {
     const size_t slash = std::min(path.find('/', at), path.size());
     const std::string name = path.substr(at, slash - at);
