@@ -108,6 +108,15 @@ struct Agent::Implementation {
                                             .api_key = options.api_key});
   }
 
+  ~Implementation() {
+    try {
+      end_servers(loop, clients);
+    } catch (const std::exception&) {  // whoever is left is killed
+    }
+  }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+
   /// Starts all servers side by side, and waits for what they list.
   void connect(const std::vector<ConfiguredServer>& servers) {
     if (servers.empty()) return;

@@ -15,6 +15,9 @@ using Json = nlohmann::ordered_json;
 
 /// How deep lists and objects may lie in each other, in plans, schemas and results.
 inline constexpr int kDeepestJson = 64;
+/// How many members an object of parsed JSON may have. Objects are looked through from their beginning for
+/// each member, so time grows with the square of their number.
+inline constexpr size_t kMostJsonMembers = 2000;
 
 /// How many bytes of a text a message repeats.
 inline constexpr size_t kShownBytes = 60;
@@ -27,8 +30,10 @@ std::string dump(const Json& json);
 /// A value as it stands within a text: a string as it is, anything else as JSON.
 std::string as_text(const Json& json);
 
-/// Parses a JSON text. Nothing if it is no JSON in UTF-8 or lies deeper than kDeepestJson.
-std::optional<Json> parse_json(std::string_view text);
+/// Parses a JSON text. Nothing if it is no JSON in UTF-8, or lies deeper than kDeepestJson or holds an object
+/// of more than kMostJsonMembers members; `why` is then set to a line that says which of the two limits it
+/// is.
+std::optional<Json> parse_json(std::string_view text, std::string* why = nullptr);
 
 /// The offset of the first byte that is not part of a valid UTF-8 character, or npos if all is valid.
 size_t find_bad_utf8(std::string_view text);

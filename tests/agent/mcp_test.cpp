@@ -41,10 +41,22 @@ while read -r line; do
     *'"name":"dies"'*) echo "out of luck" >&2; exit 7 ;;
     *'"name":"large"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"; head -c 100000000 /dev/zero | tr '\0' x; printf '"}]}}\n' ;;
     *'"name":"babbles"'*) yes babble ;;
+    *'"name":"pings"'*) yes '{"jsonrpc":"2.0","id":"'"$(head -c 5000 /dev/zero | tr '\0' x)"'","method":"ping"}' ;;
+    *'"name":"reports"'*)
+      token=${line#*'"progressToken":'}; token=${token%%[,\}]*}
+      for i in $(seq 1000); do printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s}}\n' "$token" "$i"; done
+      say '{"content":[{"type":"text","text":"reported"}]}' ;;
+    *'"name":"members"'*) printf '{'; seq -f '"%g":1,' 3000 | tr -d '\n'; printf '"id":1}\n' ;;
     *'"name":"hangs"'*) ;;
+    *'"name":"deaf"'*)
+      trap 'echo asked >> "$LOG"; exit' TERM
+      say '{"content":[]}'
+      while :; do sleep 0.05; done ;;
     *'notifications/cancelled'*) echo cancelled >> "$LOG" ;;
   esac
 done
+sleep 0.1
+echo over >> "$LOG"
 )SH";
 
 class Mcp : public ::testing::Test {
@@ -143,6 +155,48 @@ TEST_F(Mcp, SurvivesAServerThatBabbles) {
   EXPECT_EQ(call("babbles").error, "the server does not speak JSON-RPC");
 }
 
+TEST_F(Mcp, EndsAServerThatAsksWithoutReadingTheAnswers) {
+  EXPECT_EQ(call("pings").error, "the server left more than 32 MiB of messages unread, and was ended");
+}
+
+TEST_F(Mcp, EndsAServerThatSendsAnObjectOfTooManyMembers) {
+  EXPECT_EQ(call("members").error, "the server was ended: an object of the JSON has more than 2000 members");
+}
+
+TEST_F(Mcp, TellsOfProgressNowAndThenAlone) {
+  const auto tool = mcp_tool(client_, {.declaration = {.name = "reports"}}, "reports");
+  int told = 0;
+  Time end{0};
+  std::shared_ptr<ToolCall> call;
+  loop_.post([&] {
+    call = tool->start({{"s", "x"}}, {.done =
+                                          [&](const ToolResult&) {
+                                            end = loop_.now();
+                                            loop_.stop();
+                                          },
+                                      .progress = [&](const std::string&) { ++told; }});
+  });
+  loop_.run();
+  EXPECT_GE(told, 1);
+  EXPECT_LE(told, 1 + end / std::chrono::milliseconds(100));
+}
+
+TEST_F(Mcp, LetsServersEndByThemselves) {
+  EXPECT_TRUE(call("echo").done);
+  const std::shared_ptr<McpClient> first = client_;
+  SetUp();
+  EXPECT_TRUE(call("echo").done);
+  end_servers(loop_, {first, client_});
+  EXPECT_EQ(test::read_file(folder_.path() / "log"), "over\nover\n");
+  end_servers(loop_, {first, client_});  // nothing is left to end
+}
+
+TEST_F(Mcp, AsksServersToEndThatDoNotEndByThemselves) {
+  EXPECT_TRUE(call("deaf").done);
+  end_servers(loop_, {client_});
+  EXPECT_EQ(test::read_file(folder_.path() / "log"), "asked\n");
+}
+
 TEST_F(Mcp, TellsAServerThatHangsThatNobodyWaits) {
   EXPECT_EQ(call("hangs", nullptr, std::chrono::milliseconds(300)).error, "it was cancelled");
   EXPECT_TRUE(call("echo").done);  // the server is as it was
@@ -215,6 +269,27 @@ TEST_F(Mcp, TriesAgainOnlyWhatDidNothing) {
   EXPECT_FALSE(call("closes").again);
   connect({.name = "s", .url = "http://127.0.0.1:1/"});
   EXPECT_TRUE(call("echo").again);
+}
+
+TEST_F(Mcp, OutlivesAServerThatRefusesToBegin) {
+  const std::string refusal = R"({"jsonrpc":"2.0","id":1,"error":{"message":"no"}})";
+  const std::string said = "the server cannot be initialized: no";
+  std::vector<McpClient::Listed> tools;
+  // Another line comes in the same piece, and is read after the connection has to be closed.
+  folder_.write("refuses.sh",
+                "printf '" + refusal + "\\n{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\\n'; sleep 100");
+  connect({.name = "s", .process = {.command = {"sh", (folder_.path() / "refuses.sh").string()}}});
+  EXPECT_EQ(list(tools), said);
+  SmallServer server([&](const std::string&, const std::string&, const auto& send) {
+    send(SmallServer::answer(200, "application/json", refusal));
+  });
+  connect({.name = "s", .url = server.url()});
+  EXPECT_EQ(list(tools), said);
+  SmallServer streaming([&](const std::string&, const std::string&, const auto& send) {
+    send(SmallServer::answer(200, "text/event-stream", "data: " + refusal + "\n\ndata: {}\n\n"));
+  });
+  connect({.name = "s", .url = streaming.url()});
+  EXPECT_EQ(list(tools), said);
 }
 
 TEST_F(Mcp, SpeaksOverHttp) {

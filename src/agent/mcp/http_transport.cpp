@@ -19,13 +19,19 @@ bool plain_version(const std::string& version) {
          });
 }
 
+/// The time that a message without an answer may take.
+constexpr Duration kLimitOfNotes = std::chrono::seconds(10);
+
 /// Streamable HTTP: each message is posted, and the answer is one message or a stream of them.
 class HttpTransport : public McpTransport {
  public:
   HttpTransport(RealLoop& loop, McpServerOptions options, McpTransportHooks hooks)
       : loop_(loop), options_(std::move(options)), hooks_(std::move(hooks)) {}
   ~HttpTransport() override {
-    for (auto& [number, post] : posts_) loop_.forget(post->timer);
+    for (auto& [number, post] : posts_) {
+      loop_.forget(post->timer);
+      loop_.forget(post->limit);
+    }
   }
 
   void send(const Json& message) override {
@@ -38,7 +44,11 @@ class HttpTransport : public McpTransport {
     auto made = std::make_unique<Post>();
     Post* const post = made.get();
     posts_.emplace(number, std::move(made));
-    if (message.contains("id") && message.contains("method")) post->request = message["id"].get<int64_t>();
+    if (message.contains("id") && message.contains("method")) {
+      post->request = message["id"].get<int64_t>();
+    } else {  // nobody waits for this post, so nobody would ever give it up
+      post->limit = loop_.after(kLimitOfNotes, [this, number] { posts_.erase(number); });
+    }
     post->call =
         start_http(loop_, std::move(call),
                    {.head =
@@ -69,7 +79,8 @@ class HttpTransport : public McpTransport {
     size_t bytes = 0;
     std::string body;
     EventStream stream;
-    uint64_t timer = 0;
+    uint64_t timer = 0;  // that ends it soon
+    uint64_t limit = 0;  // that gives it up
   };
 
   void take(Post& post, uint64_t number, std::string_view piece) {
@@ -83,17 +94,20 @@ class HttpTransport : public McpTransport {
       return;
     }
     std::vector<Json> messages;
+    std::string fault;
     post.stream.add(piece, [&](const std::string& data) {
-      if (std::optional<Json> message = parse_json(data); message && message->is_object()) {
+      if (std::optional<Json> message = parse_json(data, &fault); message && message->is_object()) {
         messages.push_back(std::move(*message));
       }
     });
+    if (!fault.empty()) end(post, number, "the server's answer is refused: " + fault);
     for (Json& message : messages) tell(std::move(message));
   }
 
   /// Ends a post in a call of its own, so that its connection is not dropped by itself.
   void end(Post& post, uint64_t number, const std::string& error) {
     if (post.timer != 0) return;
+    loop_.forget(post.limit);
     std::string why = error;
     if (why.empty() && (post.status < 200 || post.status > 299)) {
       why = fmt::format("the server answered with status {}: {}", post.status,
@@ -102,7 +116,11 @@ class HttpTransport : public McpTransport {
     constexpr int kTooManyRequests = 429;
     const bool again = post.status == kTooManyRequests || !post.call->sent();
     std::optional<Json> message;
-    if (why.empty() && !post.events && !post.body.empty()) message = parse_json(post.body);
+    if (why.empty() && !post.events && !post.body.empty()) {
+      std::string fault;
+      message = parse_json(post.body, &fault);
+      if (!fault.empty()) why = "the server's answer is refused: " + fault;
+    }
     post.timer =
         loop_.after(Duration(0), [this, number, again, why = std::move(why), message = std::move(message)] {
           const int64_t request = posts_.at(number)->request;

@@ -11,6 +11,8 @@ namespace {
 
 constexpr const char* kProtocol = "2025-06-18";
 constexpr int kMostStarts = 4;
+constexpr Duration kTimeToEnd = std::chrono::milliseconds(500);
+constexpr Duration kProgressEvery = std::chrono::milliseconds(100);
 constexpr size_t kMostTools = 1000;
 constexpr size_t kMostDescription = 4000;
 constexpr int kNoSuchMethod = -32601;
@@ -158,6 +160,9 @@ void McpClient::on_message(const Json& message) {
         params["progressToken"].is_number_integer()) {
       const auto found = pending_.find(params["progressToken"].get<int64_t>());
       if (found == pending_.end() || !found->second.progress) return;
+      const Time now = loop_.now();
+      if (found->second.told && now - *found->second.told < kProgressEvery) return;
+      found->second.told = now;
       std::string what =
           params.contains("progress") && params["progress"].is_number() ? dump(params["progress"]) : "?";
       if (params.contains("total") && params["total"].is_number()) what += " of " + dump(params["total"]);
@@ -191,6 +196,18 @@ void McpClient::on_closed(const std::string& why) {
   std::vector<std::pair<int64_t, bool>> ids;  // whether the server never saw the call
   for (const auto& [id, pending] : pending_) ids.emplace_back(id, !pending.message.is_null());
   for (const auto& [id, unseen] : ids) answer(id, nullptr, why, unseen);
+  if (const auto ended = std::exchange(ended_, {})) ended();
+}
+
+bool McpClient::end(std::function<void()> ended) {
+  ended_ = {};
+  if (!transport_ || !transport_->end()) return false;
+  ended_ = std::move(ended);
+  return true;
+}
+
+void McpClient::stop() {
+  if (transport_) transport_->stop();
 }
 
 void McpClient::list_page(const std::string& cursor, std::shared_ptr<std::vector<Listed>> found,
@@ -249,6 +266,27 @@ void McpClient::list(Duration limit,
     loop_.forget(*timer);
     *timer = loop_.after(Duration(0), [tell, what = std::string(error.what())] { tell(what); });
   }
+}
+
+void end_servers(RealLoop& loop, const std::vector<std::shared_ptr<McpClient>>& clients) {
+  size_t open = 0;
+  for (const auto& client : clients) {
+    if (client->end([&] {
+          if (--open == 0) loop.stop();
+        })) {
+      ++open;
+    }
+  }
+  if (open == 0) return;
+  const uint64_t ask = loop.after(kTimeToEnd, [&] {
+    for (const auto& client : clients) client->stop();
+  });
+  // Whoever ignores this, too, is killed as its client is destroyed.
+  const uint64_t limit = loop.after(kTimeToEnd * 3, [&] { loop.stop(); });
+  loop.run();
+  loop.forget(ask);
+  loop.forget(limit);
+  for (const auto& client : clients) client->end({});  // what was to be told refers to this call
 }
 
 }  // namespace verbatim::agent

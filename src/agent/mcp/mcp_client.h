@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,12 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
   /// Forgets a call without another word.
   void forget(int64_t call);
 
+  /// Lets the server end when it has read everything; `ended` is called when it has. Returns whether there is
+  /// something to wait for.
+  bool end(std::function<void()> ended);
+  /// Asks the server's program to end at once.
+  void stop();
+
   const std::string& name() const { return options_.name; }
 
  private:
@@ -46,6 +53,7 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
     std::function<void(const std::string&)> progress;
     Json message;  ///< that waits until the server is ready; null once it is sent
     uint64_t timer = 0;
+    std::optional<Time> told = {};  ///< when progress was told last
   };
   void ensure_started();
   void request(const std::string& method, Json params, Answer answer);
@@ -66,8 +74,13 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
   bool ready_ = false;
   int starts_ = 0;
   int64_t made_ = 0;
+  std::function<void()> ended_;
   std::map<int64_t, Pending> pending_;
 };
+
+/// Ends servers side by side as the protocol has it: their input ends, whoever is left after half a second is
+/// asked to end by SIGTERM, and whoever is left after another half is killed. Runs the loop meanwhile.
+void end_servers(RealLoop& loop, const std::vector<std::shared_ptr<McpClient>>& clients);
 
 /// A tool of a server as the executor calls it. Its name in plans is `as`.
 std::shared_ptr<Tool> mcp_tool(std::shared_ptr<McpClient> client, const McpClient::Listed& listed,

@@ -37,6 +37,11 @@ class McpTransport {
   virtual void send(const Json& message) = 0;
   /// Gives up the answer to a request.
   virtual void forget(int64_t request) = 0;
+  /// Tells the server's program that nothing will be sent any more. Returns whether there is a program, whose
+  /// end is then told as closed().
+  virtual bool end() { return false; }
+  /// Asks the server's program to end at once.
+  virtual void stop() {}
 };
 
 /// Starts the server's program. Throws Error(kBadInput) if it cannot be started.

@@ -8,6 +8,7 @@ namespace verbatim::agent {
 namespace {
 
 constexpr int kMostBadLines = 100;
+constexpr size_t kMostUnread = 32 << 20;
 
 class StdioTransport : public McpTransport {
  public:
@@ -25,8 +26,21 @@ class StdioTransport : public McpTransport {
   }
   ~StdioTransport() override { loop_.forget(timer_); }
 
-  void send(const Json& message) override { process_->write(dump(message) + "\n"); }
+  void send(const Json& message) override {
+    if (closed_) return;
+    process_->write(dump(message) + "\n");
+    if (process_->unwritten() > kMostUnread) {
+      process_->kill();
+      close(fmt::format("the server left more than {} MiB of messages unread, and was ended",
+                        kMostUnread >> 20));
+    }
+  }
   void forget(int64_t) override {}
+  bool end() override {
+    process_->end_input();
+    return !closed_;
+  }
+  void stop() override { process_->stop(); }
 
  private:
   void take(std::string_view piece) {
@@ -42,9 +56,13 @@ class StdioTransport : public McpTransport {
       if (end == std::string_view::npos) return;
       piece.remove_prefix(end + 1);
       const std::string line = std::exchange(line_, {});
-      std::optional<Json> message = parse_json(line);
+      std::string fault;
+      std::optional<Json> message = parse_json(line, &fault);
       if (message && message->is_object()) {
         hooks_.message(std::move(*message));
+      } else if (!fault.empty()) {
+        process_->kill();
+        close("the server was ended: " + fault);
       } else if (line.find_first_not_of(" \t\r") != std::string::npos && ++bad_lines_ > kMostBadLines) {
         process_->kill();  // a line or two of greeting is forgiven
         close("the server does not speak JSON-RPC");

@@ -30,6 +30,8 @@ using ErrorCode = boost::system::error_code;
 
 constexpr size_t kKeptErrors = 2000;
 constexpr Duration kKillAfter = std::chrono::milliseconds(500);
+constexpr Duration kLinger = std::chrono::milliseconds(200);  // for output, when the program itself has ended
+constexpr int kUnseen = 255;                                  // the status of an end that nobody can know
 constexpr Duration kLookEvery = std::chrono::milliseconds(20);  // for its end, where the kernel has no pidfd
 
 /// Variables that tools do not get unless their configuration says so.
@@ -89,7 +91,7 @@ pid_t spawn(const ProcessOptions& options, const Pipe& in, const Pipe& out, cons
   sigemptyset(&none);
   sigset_t standard;
   sigemptyset(&standard);
-  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) sigaddset(&standard, signal);
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&standard, signal);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &standard);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
@@ -186,23 +188,61 @@ struct Process::State : std::enable_shared_from_this<Process::State> {
   }
 
   void look_for_end() {
-    int code = 0;
-    const pid_t ended = waitpid(pid, &code, WNOHANG);
-    if (ended == 0) {
+    siginfo_t about = {};
+    int failed = 0;
+    do {
+      failed = waitid(P_PID, static_cast<id_t>(pid), &about, WEXITED | WNOHANG | WNOWAIT);
+    } while (failed != 0 && errno == EINTR);
+    if (failed == 0 && about.si_pid == 0) {
       look_timer = loop.after(kLookEvery, [self = shared_from_this()] { self->look_for_end(); });
       return;
     }
-    status = WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code);
     over = true;
-    loop.forget(kill_timer);
-    kill_timer = 0;
-    ::kill(-pid, SIGKILL);  // what it has started and left behind
+    loop.forget(std::exchange(kill_timer, 0));
+    if (failed == 0) {
+      // What it has started and left behind ends before its number is given back, for that to be no other's.
+      ::kill(-pid, SIGKILL);
+      status = reap();
+    } else {  // SIGCHLD is ignored, so the kernel has thrown the status away
+      status = kUnseen;
+      last_errors = "whether it succeeded cannot be known: SIGCHLD is ignored";
+    }
+    if (!output_over)
+      linger_timer = loop.after(kLinger, [self = shared_from_this()] { self->leave_output(); });
+    tell_end();
+  }
+
+  /// Takes the program's status from the kernel, as a shell shows it.
+  int reap() const {
+    int code = 0;
+    pid_t ended = 0;
+    do {
+      ended = waitpid(pid, &code, 0);
+    } while (ended < 0 && errno == EINTR);
+    if (ended < 0) return kUnseen;
+    return WIFEXITED(code) ? WEXITSTATUS(code) : 128 + WTERMSIG(code);
+  }
+
+  /// Takes what its output holds now, and no more: someone who left its group keeps it open.
+  void leave_output() {
+    linger_timer = 0;
+    constexpr int kMostPieces = 16;  // as much as a pipe holds, and one may write faster than this reads
+    for (int i = 0; i < kMostPieces && !dropped && hooks.output; ++i) {
+      const ssize_t count = ::read(out.native_handle(), buffer.data(), buffer.size());
+      if (count <= 0) break;
+      hooks.output({buffer.data(), static_cast<size_t>(count)});
+    }
+    if (dropped) return;
+    ErrorCode ignored;
+    out.close(ignored);
+    output_over = true;
     tell_end();
   }
 
   void tell_end() {
     if (!over || !output_over || told) return;
     told = true;
+    loop.forget(std::exchange(linger_timer, 0));
     ErrorCode ignored;
     in.close(ignored);
     if (hooks.ended) hooks.ended(status);
@@ -230,6 +270,7 @@ struct Process::State : std::enable_shared_from_this<Process::State> {
   bool dropped = false;
   uint64_t kill_timer = 0;
   uint64_t look_timer = 0;
+  uint64_t linger_timer = 0;
 };
 
 Process::Process(RealLoop& loop, const ProcessOptions& options, ProcessHooks hooks)
@@ -252,14 +293,16 @@ Process::~Process() {
   state.dropped = true;
   state.loop.forget(state.kill_timer);
   state.loop.forget(state.look_timer);
+  state.loop.forget(state.linger_timer);
   ErrorCode ignored;
   for (Descriptor* one : {&state.in, &state.out, &state.errors, &state.end}) one->close(ignored);
   if (state.over) return;
   state.signal(SIGKILL);
-  waitpid(state.pid, nullptr, 0);
+  state.reap();
 }
 
 void Process::write(std::string text) {
+  if (state_->input_over || state_->over || !state_->in.is_open()) return;  // nobody will read it
   state_->unwritten += text;
   state_->write_next();
 }

@@ -19,8 +19,9 @@ struct ProcessOptions {
 
 struct ProcessHooks {
   std::function<void(std::string_view)> output = {};  ///< a piece of standard output
-  /// Called once, when it has ended and its output has been read. The status is as a shell shows it: 128 and
-  /// the signal's number for one that was killed.
+  /// Called once, when it has ended and its output has been read. Output that another program keeps open is
+  /// read for a moment after the end. The status is as a shell shows it: 128 and the signal's number for one
+  /// that was killed, and 255 for one whose status cannot be known.
   std::function<void(int status)> ended = {};
 };
 
@@ -34,7 +35,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  /// Writes to its standard input; what it does not take is kept.
+  /// Writes to its standard input; what it does not take is kept until it ends.
   void write(std::string text);
   /// Closes its standard input when everything is written.
   void end_input();
