@@ -1,6 +1,8 @@
+#include <poll.h>
+#include <signal.h>
+#include <termios.h>
 #include <unistd.h>
 
-#include <poll.h>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
@@ -28,6 +30,7 @@ namespace {
 
 constexpr const char* kKeyVariable = "OPENAI_API_KEY";
 constexpr std::chrono::milliseconds kTick{100};
+constexpr size_t kWidth = 96;
 
 struct Options {
   CommonOptions common;
@@ -62,28 +65,40 @@ class Questions {
     thread_.join();
   }
 
-  void add(const std::string& text, std::function<void(bool)> answer) {
+  void add(const std::string& tool, const std::string& arguments, std::function<void(bool)> answer) {
     {
       const std::lock_guard lock(mutex_);
-      waiting_.emplace_back(text, std::move(answer));
+      waiting_.push_back({tool, arguments, std::move(answer)});
     }
     changed_.notify_all();
   }
 
  private:
+  struct Question {
+    std::string tool;
+    std::string arguments;
+    std::function<void(bool)> answer;
+  };
+
   void work() {
     while (true) {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
       if (ended_) return;
-      const auto [text, answer] = waiting_.front();
+      const Question question = std::move(waiting_.front());
       waiting_.pop_front();
       lock.unlock();
       view_.pause();
-      say("allow {}? [y/N] ", one_line(text));
+      // All that is allowed is shown, and the question stands last, so that it is seen. What was typed before
+      // is no answer to it.
+      const std::string tool = one_line(question.tool);
+      const bool is_short = tool.size() + question.arguments.size() < kWidth;
+      if (!is_short) say_text(tool + " with\n" + folded(question.arguments, kWidth));
+      tcflush(STDIN_FILENO, TCIFLUSH);
+      say("allow {}? [y/N] ", is_short ? tool + " " + one_line(question.arguments) : "this call of " + tool);
       const bool allowed = read_yes();
       view_.resume();
-      answer(allowed);
+      question.answer(allowed);
     }
   }
 
@@ -104,7 +119,7 @@ class Questions {
   const std::atomic<bool>& over_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::pair<std::string, std::function<void(bool)>>> waiting_;
+  std::deque<Question> waiting_;
   bool ended_ = false;
   std::thread thread_;
 };
@@ -133,7 +148,8 @@ void tell_end(const Options& options, const std::string& question, const AgentAn
         {"structure_tokens", answer.structure_tokens}};
     write_out(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   } else if (answer.error.empty()) {
-    write_out(answer.text + "\n");
+    // A terminal would obey what a model or a page wrote; a pipe gets the answer as it is.
+    write_out((isatty(STDOUT_FILENO) == 1 ? shown_lines(answer.text) : answer.text) + "\n");
   }
   if (answer.cancelled) throw Exit{kInterruptedExit};
   if (!answer.error.empty()) bad_input("{}", answer.error);
@@ -182,11 +198,15 @@ void ask(Options& options) {
     questions.emplace(view, over);
     agent_options.ask = [&questions](const std::string& tool, const std::string& arguments,
                                      std::function<void(bool)> answer) {
-      questions->add(tool + " " + arguments, std::move(answer));
+      questions->add(tool, arguments, std::move(answer));
     };
   }
-  const InterruptGuard guard;
+  // The servers and commands that an agent runs must not outlive it, so whatever asks this program to end is
+  // heard. How they end is seen only if nobody has had SIGCHLD ignored.
+  signal(SIGCHLD, SIG_DFL);
+  const InterruptGuard guard(true);
   Agent agent(agent_options);
+  if (interrupted()) throw Exit{kInterruptedExit};  // while the servers began
   std::thread ticker([&] {
     bool told = false;
     while (!over) {

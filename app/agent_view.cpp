@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "text_io.h"
 #include "verbatim/text.h"
 
@@ -60,7 +62,7 @@ void AgentView::add(const AgentEvent& event) {
   if (live_) {
     if (event.kind == "thought" || event.kind == "wrong" || event.kind == "left_out") {
       erase();
-      say("{}: {}\n", event.kind == "left_out" ? "left out" : event.kind, one_line(event.text));
+      put(fmt::format("{}: {}\n", event.kind == "left_out" ? "left out" : event.kind, one_line(event.text)));
     }
     draw_locked();
     return;
@@ -68,11 +70,19 @@ void AgentView::add(const AgentEvent& event) {
   const bool plain = event.kind == "thought" || event.kind == "wrong" || event.kind == "left_out" ||
                      event.kind == "retry" || event.kind == "hedged";
   if (event.kind == "started" || event.kind == "settled") {
-    say("{:8.3f} s  {} {}{}\n", event.seconds, event.task, event.state,
-        event.kind == "settled" ? ": " + shown(event.text, kLongestLine)
-                                : " " + shown(node ? node->line : "", kLongestLine));
+    put(fmt::format("{:8.3f} s  {} {}{}\n", event.seconds, event.task, event.state,
+                    event.kind == "settled" ? ": " + shown(event.text, kLongestLine)
+                                            : " " + shown(node ? node->line : "", kLongestLine)));
   } else if (plain) {
-    say("{:8.3f} s  {}: {}\n", event.seconds, event.kind, one_line(event.text));
+    put(fmt::format("{:8.3f} s  {}: {}\n", event.seconds, event.kind, one_line(event.text)));
+  }
+}
+
+void AgentView::put(const std::string& text) {
+  if (paused_) {
+    held_ += text;
+  } else {
+    say_text(text);
   }
 }
 
@@ -111,6 +121,7 @@ void AgentView::pause() {
 void AgentView::resume() {
   const std::lock_guard lock(mutex_);
   paused_ = false;
+  say_text(std::exchange(held_, {}));
 }
 
 }  // namespace verbatim::app

@@ -19,7 +19,7 @@ class AgentView {
   void add(const AgentEvent& event);
   /// Draws the tree anew, with the time that running calls have taken.
   void draw();
-  /// Takes the tree away for something else on the terminal, until resume().
+  /// Takes the tree away for something else on the terminal, and keeps all lines back, until resume().
   void pause();
   void resume();
 
@@ -35,13 +35,15 @@ class AgentView {
   };
   double now() const;
   std::string line_of(const Node& node) const;
+  void put(const std::string& text);
   void erase();
   void draw_locked();
 
   std::mutex mutex_;
   bool live_;
   bool paused_ = false;
-  int drawn_ = 0;  // lines on the terminal
+  int drawn_ = 0;     // lines on the terminal
+  std::string held_;  // lines that came while it was paused
   std::string model_;
   std::vector<Node> nodes_;
   std::chrono::steady_clock::time_point begin_;

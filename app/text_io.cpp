@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -39,7 +40,7 @@ void write_error(std::string_view bytes) noexcept {
   }
 }
 
-void say_text(std::string_view text) {
+std::string shown_lines(std::string_view text) {
   std::string valid;
   while (!text.empty()) {
     const size_t end = text.find('\n');
@@ -48,7 +49,25 @@ void say_text(std::string_view text) {
     valid += '\n';
     text.remove_prefix(end + 1);
   }
-  write_error(valid);
+  return valid;
+}
+
+std::string folded(std::string_view text, size_t width) {
+  const std::string valid = shown_lines(text);
+  std::string lines;
+  for (size_t at = 0; at < valid.size();) {
+    size_t end = std::min({valid.find('\n', at), valid.size(), at + width});
+    // A character is not cut in two.
+    while (end < valid.size() && end > at + 1 && (static_cast<unsigned char>(valid[end]) & 0xC0U) == 0x80U)
+      --end;
+    lines += "  " + valid.substr(at, end - at) + "\n";
+    at = end < valid.size() && valid[end] == '\n' ? end + 1 : end;
+  }
+  return lines;
+}
+
+void say_text(std::string_view text) {
+  write_error(shown_lines(text));
 }
 
 std::string one_line(std::string_view message) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,15 @@ void fill_standard_streams();
 /// A signal handler may call it.
 void write_error(std::string_view bytes) noexcept;
 
-/// Writes a text of any number of lines to standard error. Bytes that are no UTF-8 become U+FFFD.
+/// A text of any number of lines as it can be shown on a terminal: bytes that are no UTF-8 become U+FFFD, and
+/// characters that steer the terminal become spaces, but for the ends of lines.
+std::string shown_lines(std::string_view text);
+
+/// A text as lines of at most so many bytes, escaped as shown_lines() does, each with two spaces before it.
+/// Nothing is left out.
+std::string folded(std::string_view text, size_t width);
+
+/// Writes a text of any number of lines to standard error, as shown_lines() has it.
 void say_text(std::string_view text);
 
 /// Writes a formatted text to standard error, in valid UTF-8. It never fails because of where it writes to.
