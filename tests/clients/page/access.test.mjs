@@ -78,7 +78,7 @@ pageTest("the theme follows the system until it is chosen", { colorScheme: "ligh
   assert.equal(await ground(), lightGround);
 });
 
-pageTest("everything can be done with the keyboard alone", { behaviour: { stepTime: 30 } }, async ({ page }) => {
+pageTest("everything can be done with the keyboard alone", { interrupted: true, behaviour: { stepTime: 30 } }, async ({ page }) => {
   assert.equal(await focused(page), "prompt");
   await page.keyboard.type("planets");
   await page.keyboard.press("Shift+Enter");

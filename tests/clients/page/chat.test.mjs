@@ -22,7 +22,7 @@ pageTest("the text in the page is the text that the server sent, to the byte", {
   assert.equal(await copied(page), `You said: ${text}\n`);
 });
 
-pageTest("stop ends the reply, keeps its text, and the server notices", { behaviour: { stepTime: 40 } }, async ({ page, mock }) => {
+pageTest("stop ends the reply, keeps its text, and the server notices", { interrupted: true, behaviour: { stepTime: 40 } }, async ({ page, mock }) => {
   await page.fill("#prompt", story);
   await page.press("#prompt", "Enter");
   await page.waitForSelector(".turn.model .token");
@@ -66,7 +66,7 @@ pageTest("an edit that is cancelled changes nothing", {}, async ({ page }) => {
   assert.equal(await page.textContent(".said"), "planets");
 });
 
-pageTest("clearing forgets the conversation, also while a reply is written", { behaviour: { stepTime: 40 } }, async ({ page, mock }) => {
+pageTest("clearing forgets the conversation, also while a reply is written", { interrupted: true, behaviour: { stepTime: 40 } }, async ({ page, mock }) => {
   await page.fill("#prompt", story);
   await page.press("#prompt", "Enter");
   await page.waitForSelector(".turn.model .token");

@@ -37,7 +37,7 @@ pageTest("bytes that differ are shown loudly", { mock: true, path: "#compare", b
   assert.match(await page.textContent(".verdict"), /The bytes differ.*From byte 40 on.*this is a fault/s);
 });
 
-pageTest("a comparison that is stopped has no verdict", { path: "#compare", behaviour: { stepTime: 40 } }, async ({ page }) => {
+pageTest("a comparison that is stopped has no verdict", { path: "#compare", interrupted: true, behaviour: { stepTime: 40 } }, async ({ page }) => {
   await compare(page);
   await page.waitForSelector(".race .token");
   await page.keyboard.press("Escape");

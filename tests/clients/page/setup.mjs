@@ -20,10 +20,11 @@ after(() => browser.close());
  * A test that opens the page in a profile of its own and calls `body` with { page, mock, url }. Afterwards the page must
  * have asked no other host for anything and, but for the messages that `expected` matches, have written no error to the
  * console. `options` are those of a context of playwright; `mock: true` among them leaves the test out where the server
- * is a real one, and `behaviour` is how the mock server behaves from the start.
+ * is a real one, `behaviour` is how the mock server behaves from the start, and `interrupted: true` says that the test
+ * stops a reply, which then takes many seconds of a real server too, so that it is still being written on a busy machine.
  */
 export function pageTest(name, options, body) {
-  const { mock: mockOnly = false, expected = null, behaviour = {}, path = "", ...context } = options;
+  const { mock: mockOnly = false, expected = null, behaviour = {}, path = "", interrupted = false, ...context } = options;
   const skip = (mockOnly && address && "needs the mock server") || (!mockOnly && mockOnes && "runs against a real server");
   test(name, { skip, timeout: 600_000 }, async () => {
     const mock = address ? null : await new MockServer().start();
@@ -39,10 +40,10 @@ export function pageTest(name, options, body) {
       page.on("pageerror", (error) => errors.push(String(error)));
       page.on("request", (request) => hosts.add(new URL(request.url()).host));
       const slow = behaviour.stepTime >= 15;
-      if (address && slow) await page.addInitScript(slowReplies, behaviour.stepTime);
+      if (address && slow) await page.addInitScript(slowReplies, { stepTime: behaviour.stepTime, interrupted });
       await page.goto(new URL(path, url).href);
       await page.waitForSelector("#using-words:not(:empty)", { state: "attached" });
-      if (address) await page.evaluate((most) => import("/settings.js").then(({ change }) => change({ max_tokens: most })), slow ? "100" : "48");
+      if (address) await page.evaluate((most) => import("/settings.js").then(({ change }) => change({ max_tokens: most })), interrupted ? "700" : slow ? "100" : "48");
       await body({ page, mock, url });
       assert.deepEqual(errors.filter((text) => !expected?.test(text)), [], "errors in the console");
       assert.deepEqual([...hosts], [new URL(url).host], "hosts that were asked");
@@ -55,13 +56,16 @@ export function pageTest(name, options, body) {
 
 /**
  * Runs in the page: makes the replies of a real server last, as the mock server's `stepTime` does, so that a test can act
- * while one is written however fast the machine is. Each event of a stream waits for `stepTime` milliseconds, and the
- * token that ends a reply of models/target is ruled out.
+ * while one is written however fast the machine is. Each event of a stream waits for `stepTime` milliseconds, or, where a
+ * reply will be `interrupted`, a quarter of a second until one is, and the token that ends a reply of models/target is
+ * ruled out.
  */
-function slowReplies(stepTime) {
+function slowReplies({ stepTime, interrupted }) {
   const fetchAtOnce = window.fetch;
+  let wait = interrupted ? 250 : stepTime;
   window.fetch = async (address, options) => {
     if (!String(address).includes("/chat/completions")) return fetchAtOnce(address, options);
+    if (interrupted) options.signal?.addEventListener("abort", () => { wait = 0; });
     const endOfText = "2";
     const body = JSON.stringify({ ...JSON.parse(options.body), logit_bias: { [endOfText]: -100 } });
     const response = await fetchAtOnce(address, { ...options, body });
@@ -71,7 +75,7 @@ function slowReplies(stepTime) {
         const parts = (this.rest + text).split("\n\n");
         this.rest = parts.pop();
         for (const event of parts) {
-          await new Promise((done) => setTimeout(done, stepTime));
+          await new Promise((done) => setTimeout(done, wait));
           controller.enqueue(`${event}\n\n`);
         }
       },
