@@ -155,6 +155,16 @@ void tell_end(const Options& options, const std::string& question, const AgentAn
   if (!answer.error.empty()) bad_input("{}", answer.error);
 }
 
+/// Keeps an event and prints it.
+void tell(const Options& options, const AgentEvent& event, std::vector<AgentEvent>& events, AgentView& view) {
+  events.push_back(event);
+  if (options.json) {
+    write_out(agent_event_json(event) + "\n");
+  } else {
+    view.add(event);
+  }
+}
+
 void ask(Options& options) {
   if (options.question.empty()) fail(ErrorKind::kUsage, "the question is empty: give it with -q TEXT");
   AgentOptions& agent_options = options.agent;
@@ -222,15 +232,7 @@ void ask(Options& options) {
   AgentAnswer answer;
   try {
     answer = agent.ask(
-        options.question,
-        [&](const AgentEvent& event) {
-          events.push_back(event);
-          if (options.json) {
-            write_out(agent_event_json(event) + "\n");
-          } else {
-            view.add(event);
-          }
-        },
+        options.question, [&](const AgentEvent& event) { tell(options, event, events, view); },
         options.record);
   } catch (...) {
     stop();
@@ -247,14 +249,8 @@ void run(Options& options) {
   AgentView view(false);
   std::vector<AgentEvent> events;
   std::string question;
-  const AgentAnswer answer = replay_agent(options.replay, question, [&](const AgentEvent& event) {
-    events.push_back(event);
-    if (options.json) {
-      write_out(agent_event_json(event) + "\n");
-    } else {
-      view.add(event);
-    }
-  });
+  const AgentAnswer answer = replay_agent(
+      options.replay, question, [&](const AgentEvent& event) { tell(options, event, events, view); });
   tell_end(options, question, answer, events);
 }
 

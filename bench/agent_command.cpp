@@ -36,10 +36,6 @@ struct Row {
   int64_t count = 0;
 };
 
-double in_seconds(agent::Time time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 /// The seconds that a compiler's run takes by D.2 and D.3 as corrected: each call begins when its line and
 /// its inputs are there, and the joiner when the plan and all calls are.
 struct Prediction {
@@ -110,7 +106,7 @@ Row measure(const Options& options, const std::vector<AgentQuestion>& questions,
                    {.ended = [&](const agent::RunResult& end) { result = end; }});
     loop.run();
     if (!result.error.empty()) throw Error(ErrorKind::kBadInput, "a scripted run failed: " + result.error);
-    row.seconds += in_seconds(result.time);
+    row.seconds += agent::in_seconds(result.time);
     row.prompt_tokens += static_cast<double>(result.prompt_tokens);
     row.reply_tokens += static_cast<double>(result.reply_tokens);
     ++row.count;
@@ -118,7 +114,7 @@ Row measure(const Options& options, const std::vector<AgentQuestion>& questions,
       const Prediction by_formula =
           predicted(options, question, streamed, prompts.at(0), prompts.at(1), last_reply);
       row.printed += by_formula.printed;
-      row.worst = std::max(row.worst, std::fabs(in_seconds(result.time) / by_formula.seconds - 1));
+      row.worst = std::max(row.worst, std::fabs(agent::in_seconds(result.time) / by_formula.seconds - 1));
     }
     if (strategy == RunStrategy::kReact || strategy == RunStrategy::kReactCareful) {  // D.1, and the answer
       int64_t read = 0;
@@ -127,7 +123,7 @@ Row measure(const Options& options, const std::vector<AgentQuestion>& questions,
                        static_cast<double>(replies + 1) / options.rates.tokens_per_second;
       for (const AgentStep& step : question.steps)
         seconds += tool_seconds(options.times, step.tool, step.argument);
-      row.worst = std::max(row.worst, std::fabs(in_seconds(result.time) / seconds - 1));
+      row.worst = std::max(row.worst, std::fabs(agent::in_seconds(result.time) / seconds - 1));
     }
   }
   for (double* const sum : {&row.seconds, &row.prompt_tokens, &row.reply_tokens, &row.printed})

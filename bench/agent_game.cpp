@@ -9,6 +9,7 @@
 
 #include "agent/loop/simulated_loop.h"
 #include "agent/run/run.h"
+#include "agent/tools/instant_tool.h"
 #include "verbatim/error.h"
 
 namespace verbatim::bench {
@@ -167,25 +168,11 @@ class GameTool : public agent::Tool {
                 static_cast<double>(agent::ScriptedEndpoint::tokens_of(agent::dump(answer))) /
                     rates_.tokens_per_second;
     }
-    return std::make_shared<Call>(loop_, seconds, agent::ToolResult::of(std::move(answer)), std::move(hooks));
+    return agent::answer_after(loop_, agent::from_seconds(seconds), std::move(hooks),
+                               agent::ToolResult::of(std::move(answer)));
   }
 
  private:
-  struct Call : agent::ToolCall {
-    Call(agent::Loop& loop_, double seconds, agent::ToolResult result, agent::ToolHooks hooks) : loop(loop_) {
-      timer = loop.after(agent::Duration(static_cast<int64_t>(seconds * 1e6)),
-                         [this, result = std::move(result), done = std::move(hooks.done)] {
-                           timer = 0;
-                           const auto told = done;
-                           told(result);
-                         });
-    }
-    ~Call() override { loop.forget(timer); }
-    void cancel() override {}
-    agent::Loop& loop;
-    uint64_t timer = 0;
-  };
-
   agent::Loop& loop_;
   agent::ScriptedRates rates_;
   agent::ToolDeclaration declaration_;
@@ -260,7 +247,7 @@ GamePlayed play_24(const std::string& hand, agent::ScriptedRates rates, int conc
   loop.run();
   if (!result.error.empty()) throw Error(ErrorKind::kBadInput, "a game failed: " + result.error);
   return {.solved = result.answer.ends_with("=24(left:24)"),
-          .seconds = std::chrono::duration<double>(result.time).count(),
+          .seconds = agent::in_seconds(result.time),
           .answer = result.answer,
           .rounds = result.rounds};
 }

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "agent/tools/instant_tool.h"
+
 namespace verbatim::bench {
 
 namespace {
@@ -69,27 +71,11 @@ class TimedTool : public agent::Tool {
   std::shared_ptr<agent::ToolCall> start(const Json& arguments, agent::ToolHooks hooks) override {
     const auto argument = arguments.begin()->get<std::string>();
     const double seconds = tool_seconds(times_, declaration_.name, argument);
-    return std::make_shared<Call>(loop_, seconds,
-                                  agent::ToolResult::of(observation_of({declaration_.name, argument})),
-                                  std::move(hooks));
+    return agent::answer_after(loop_, agent::from_seconds(seconds), std::move(hooks),
+                               agent::ToolResult::of(observation_of({declaration_.name, argument})));
   }
 
  private:
-  struct Call : agent::ToolCall {
-    Call(agent::Loop& loop_, double seconds, agent::ToolResult result, agent::ToolHooks hooks) : loop(loop_) {
-      timer = loop.after(agent::Duration(static_cast<int64_t>(seconds * 1e6)),
-                         [this, result = std::move(result), done = std::move(hooks.done)] {
-                           timer = 0;
-                           const auto told = done;
-                           told(result);
-                         });
-    }
-    ~Call() override { loop.forget(timer); }
-    void cancel() override {}
-    agent::Loop& loop;
-    uint64_t timer = 0;
-  };
-
   agent::Loop& loop_;
   agent::ToolDeclaration declaration_;
   AgentTimes times_;

@@ -12,6 +12,13 @@ namespace verbatim {
 /// left out.
 std::string shown(std::string_view text, size_t longest);
 
+/// The offset of the first byte of `text` that is not part of a valid UTF-8 character (overlong forms,
+/// surrogates and values above U+10FFFF are invalid), or npos if all is valid.
+size_t find_invalid_utf8(std::string_view text);
+
+/// The text with U+FFFD in the place of each byte that find_invalid_utf8() finds.
+std::string valid_utf8(std::string_view text);
+
 /// Checks that a text is valid UTF-8. Throws Error(kBadInput) with the offset of the first bad byte
 /// otherwise; `what` names the text ("the prompt").
 void require_utf8(std::string_view text, std::string_view what);

@@ -62,7 +62,7 @@ AgentAnswer answer_of(const RunResult& result, int64_t calls) {
   AgentAnswer answer;
   answer.text = result.answer;
   answer.error = result.error;
-  answer.seconds = std::chrono::duration<double>(result.time).count();
+  answer.seconds = in_seconds(result.time);
   answer.rounds = result.rounds;
   answer.requests = result.requests;
   answer.prompt_tokens = result.prompt_tokens;

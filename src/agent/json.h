@@ -35,12 +35,6 @@ std::string as_text(const Json& json);
 /// is.
 std::optional<Json> parse_json(std::string_view text, std::string* why = nullptr);
 
-/// The offset of the first byte that is not part of a valid UTF-8 character, or npos if all is valid.
-size_t find_bad_utf8(std::string_view text);
-
-/// The text with U+FFFD for each byte that is no UTF-8.
-std::string valid_utf8(std::string_view text);
-
 /// The first bytes of a text, at most `most` of them, ending with a whole character.
 std::string_view first_bytes(std::string_view text, size_t most);
 

@@ -45,7 +45,7 @@ const char* kind_name(RunEvent::Kind kind) {
 }  // namespace
 
 AgentEvent public_event(const RunEvent& event) {
-  return {.seconds = std::chrono::duration<double>(event.time).count(),
+  return {.seconds = in_seconds(event.time),
           .kind = kind_name(event.kind),
           .round = event.round,
           .task = event.task,

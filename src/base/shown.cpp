@@ -1,13 +1,8 @@
-#include <algorithm>
-
 #include "base/utf8.h"
-#include "verbatim/text.h"
 
 namespace verbatim {
 
 namespace {
-
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
 /// Control characters, those of Unicode's second block too, and those that turn the direction of writing.
 bool steers(std::string_view character) {
@@ -31,18 +26,12 @@ std::string shown(std::string_view text, size_t longest) {
     while (tail < text.size() && continues(text[tail])) ++tail;
     return shown(text.substr(0, head), head) + " ... " + shown(text.substr(tail), text.size());
   }
+  const std::string valid = valid_utf8(text);
   std::string result;
-  while (!text.empty()) {
-    size_t valid = std::min(find_invalid_utf8(text), text.size());
-    for (; valid > 0; text.remove_prefix(1)) {
-      const std::string_view character = text.substr(0, utf8_length(text[0]));
-      result += steers(character) ? " " : character;
-      valid -= character.size();
-      text.remove_prefix(character.size() - 1);
-    }
-    if (text.empty()) break;
-    result += kReplacement;
-    text.remove_prefix(1);
+  for (size_t at = 0; at < valid.size();) {
+    const std::string_view character = std::string_view(valid).substr(at, utf8_length(valid[at]));
+    result += steers(character) ? " " : character;
+    at += character.size();
   }
   return result;
 }

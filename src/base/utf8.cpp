@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "verbatim/text.h"
 
 namespace verbatim {
 
@@ -61,6 +60,21 @@ size_t find_invalid_utf8(std::string_view text) {
     i += lead.length;
   }
   return std::string_view::npos;
+}
+
+std::string valid_utf8(std::string_view text) {
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const size_t valid = std::min(find_invalid_utf8(text), text.size());
+    result += text.substr(0, valid);
+    text.remove_prefix(valid);
+    if (text.empty()) break;
+    result += kReplacement;
+    text.remove_prefix(1);
+  }
+  return result;
 }
 
 size_t incomplete_utf8_suffix(std::string_view text) {

@@ -4,11 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace verbatim {
+#include "verbatim/text.h"
 
-/// The offset of the first byte of `text` that is not part of a valid UTF-8 character (overlong forms,
-/// surrogates and values above U+10FFFF are invalid), or npos if all is valid.
-size_t find_invalid_utf8(std::string_view text);
+namespace verbatim {
 
 /// The number of bytes, 0 to 3, at the end of `text` that are an incomplete UTF-8 character, which further
 /// bytes could complete.

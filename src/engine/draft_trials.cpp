@@ -47,13 +47,10 @@ void DraftTrials::compare(Size& size, double after) {
   const double gain = size.preferred ? 1 / ratio : ratio;
   size.gains[static_cast<size_t>(size.compared % kComparisons)] = gain;
   ++size.compared;
+  if (size.compared < kLeast) return;
   // A trial that speaks against the preference is soon repeated.
   const bool confirmed = (gain > kWorthwhile) == size.preferred;
   size.interval = confirmed ? std::clamp(2 * size.interval, kOftenest, kRarest) : kOftenest;
-  if (size.compared < kLeast) {
-    size.interval = 0;
-    return;
-  }
   const auto known = static_cast<std::ptrdiff_t>(std::min(size.compared, kComparisons));
   const double middle = median({size.gains.begin(), size.gains.begin() + known});
   size.preferred = middle > kWorthwhile;

@@ -21,15 +21,6 @@ Json entry(const Model& model, int32_t token, double logprob) {
   return {{"token", name}, {"logprob", finite(logprob)}, {"bytes", std::move(bytes)}};
 }
 
-bool is_utf8(std::string_view text) {
-  try {
-    require_utf8(text, "");
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 }  // namespace
 
 std::string bytes_of_token(const Model& model, int32_t token, std::span<const int32_t> shown_tokens) {
@@ -44,7 +35,7 @@ std::string bytes_of_token(const Model& model, int32_t token, std::span<const in
 std::string spelled(const Model& model, int32_t token) {
   const std::string text = model.token_text(token);
   if (text.empty()) return model.piece(token);
-  if (is_utf8(text)) return text;
+  if (find_invalid_utf8(text) == std::string::npos) return text;
   std::string bytes = "bytes:";
   for (const char byte : text) bytes += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
   return bytes;

@@ -11,12 +11,7 @@ namespace verbatim::agent {
 
 namespace {
 
-constexpr size_t kErrorBytes = 300;
 constexpr int kMostDoublings = 16;
-
-double in_seconds(Duration time) {
-  return std::chrono::duration<double>(time).count();
-}
 
 /// The value with its text cut to `most` bytes, and the cut shown.
 Json limited(Json value, size_t most) {
@@ -201,7 +196,7 @@ void Executor::on_done(uint64_t number, ToolResult result) {
       settle(task, TaskState::kDone, {});
     } else {
       task.error = attempt.out_of_time ? fmt::format("it took more than {:.3g} s", in_seconds(limits.time))
-                                       : shown(result.error, kErrorBytes);
+                                       : shown(result.error, kShownAnswerBytes);
       const bool others = std::any_of(attempts_.begin(), attempts_.end(),
                                       [&](const auto& one) { return one.second->task == attempt.task; });
       const bool again = attempt.entry->idempotent || (result.again && !attempt.out_of_time);

@@ -10,6 +10,13 @@ using Duration = std::chrono::microseconds;
 /// A moment, since the loop was made.
 using Time = std::chrono::microseconds;
 
+inline double in_seconds(Duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+inline Duration from_seconds(double seconds) {
+  return Duration(static_cast<int64_t>(seconds * 1e6));
+}
+
 /// What happens, one thing after the other, on one thread. Everything of a run is called by its loop, so
 /// nothing of it needs a lock, and the same events in the same order give the same run.
 class Loop {

@@ -113,7 +113,6 @@ class HttpTransport : public McpTransport {
       why = fmt::format("the server answered with status {}: {}", post.status,
                         shown(post.body, kShownAnswerBytes));
     }
-    constexpr int kTooManyRequests = 429;
     const bool again = post.status == kTooManyRequests || !post.call->sent();
     std::optional<Json> message;
     if (why.empty() && !post.events && !post.body.empty()) {

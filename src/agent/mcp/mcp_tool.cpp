@@ -52,8 +52,7 @@ class McpCall : public ToolCall {
     } catch (const std::exception& failure) {
       outcome = ToolResult::failure(failure.what());
     }
-    const ToolHooks hooks = std::move(hooks_);
-    hooks.done(std::move(outcome));
+    tell_done(hooks_, std::move(outcome));
   }
 
   std::shared_ptr<McpClient> client_;

@@ -17,12 +17,7 @@ class StdioTransport : public McpTransport {
     process_ = std::make_unique<Process>(
         loop, options.process,
         ProcessHooks{.output = [this](std::string_view piece) { take(piece); },
-                     .ended =
-                         [this](int status) {
-                           const std::string errors = shown(process_->last_errors(), kShownAnswerBytes);
-                           close(fmt::format("the server ended with status {}{}{}", status,
-                                             errors.empty() ? "" : ": ", errors));
-                         }});
+                     .ended = [this](int status) { close("the server " + process_->ending(status)); }});
   }
   ~StdioTransport() override { loop_.forget(timer_); }
 
@@ -30,9 +25,8 @@ class StdioTransport : public McpTransport {
     if (closed_) return;
     process_->write(dump(message) + "\n");
     if (process_->unwritten() > kMostUnread) {
-      process_->kill();
-      close(fmt::format("the server left more than {} MiB of messages unread, and was ended",
-                        kMostUnread >> 20));
+      refuse(fmt::format("the server left more than {} MiB of messages unread, and was ended",
+                         kMostUnread >> 20));
     }
   }
   void forget(int64_t) override {}
@@ -47,9 +41,8 @@ class StdioTransport : public McpTransport {
     while (!piece.empty() && !closed_) {
       const size_t end = piece.find('\n');
       if (line_.size() + std::min(end, piece.size()) > kMostMcpBytes) {
-        process_->kill();
-        close(fmt::format("the server sent more than {} MiB in one message, and was ended",
-                          kMostMcpBytes >> 20));
+        refuse(fmt::format("the server sent more than {} MiB in one message, and was ended",
+                           kMostMcpBytes >> 20));
         return;
       }
       line_ += piece.substr(0, end);
@@ -61,13 +54,17 @@ class StdioTransport : public McpTransport {
       if (message && message->is_object()) {
         hooks_.message(std::move(*message));
       } else if (!fault.empty()) {
-        process_->kill();
-        close("the server was ended: " + fault);
+        refuse("the server was ended: " + fault);
       } else if (line.find_first_not_of(" \t\r") != std::string::npos && ++bad_lines_ > kMostBadLines) {
-        process_->kill();  // a line or two of greeting is forgiven
-        close("the server does not speak JSON-RPC");
+        // A line or two of greeting is forgiven.
+        refuse("the server does not speak JSON-RPC");
       }
     }
+  }
+
+  void refuse(std::string why) {
+    process_->kill();
+    close(std::move(why));
   }
 
   /// Tells, in a call of its own, so that whoever is told may drop this.

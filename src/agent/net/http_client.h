@@ -13,6 +13,9 @@ namespace verbatim::agent {
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
+/// The status of a server that did nothing because it has too much to do.
+inline constexpr int kTooManyRequests = 429;
+
 /// An address of HTTP: `http://host:8080/path?query`.
 struct HttpUrl {
   bool tls = false;

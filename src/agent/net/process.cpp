@@ -329,6 +329,11 @@ const std::string& Process::last_errors() const {
   return state_->last_errors;
 }
 
+std::string Process::ending(int status) const {
+  const std::string errors = shown(state_->last_errors, kShownAnswerBytes);
+  return fmt::format("ended with status {}{}{}", status, errors.empty() ? "" : ": ", errors);
+}
+
 size_t Process::unwritten() const {
   return state_->sending.size() + state_->unwritten.size();
 }

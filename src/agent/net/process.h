@@ -44,6 +44,8 @@ class Process {
   void kill();
   /// The last bytes of its standard error.
   const std::string& last_errors() const;
+  /// "ended with status 1: ...", with its last words on standard error if it has said any.
+  std::string ending(int status) const;
   /// Bytes that it has not taken yet.
   size_t unwritten() const;
 

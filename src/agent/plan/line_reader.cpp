@@ -50,7 +50,7 @@ class LineReader {
   LineReader(std::string_view line, int64_t number) : line_(line), number_(number) {}
 
   PlanLine read() {
-    const size_t bad = find_bad_utf8(line_);
+    const size_t bad = find_invalid_utf8(line_);
     if (bad != std::string_view::npos) fail(bad, "the line holds a byte that is no UTF-8");
     skip_blanks();
     if (at_end() || rest().starts_with("###") || rest().starts_with("```")) return {};

@@ -20,10 +20,6 @@ namespace {
 /// reply is ended before it fills the memory.
 constexpr int64_t kBytesPerToken = 16;
 
-double in_seconds(Time time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 }  // namespace
 
 Run::Run(Loop& loop, Endpoint& endpoint, const ToolSet& tools, RunOptions options, std::string question,
@@ -126,8 +122,7 @@ void Run::ask(Asking what, const char* name) {
   tell(RunEvent::Kind::kAsked, name);
   if (over_) return;  // whoever is told may call the run off
   ++result_.requests;
-  const bool own_joiner = what == Asking::kJoin && !options_.shared_prompt;
-  ModelRequest request{.messages = own_joiner ? joiner_messages_ : messages_,
+  ModelRequest request{.messages = conversation(),
                        .max_tokens = most_tokens_,
                        .temperature = options_.temperature,
                        .seed = options_.seed};
@@ -140,6 +135,10 @@ void Run::ask(Asking what, const char* name) {
   stream_ =
       endpoint_.start(std::move(request), {.piece = [this](std::string_view piece) { take(piece); },
                                            .ended = [this](const ModelReply& reply) { replied(reply); }});
+}
+
+std::vector<ModelMessage>& Run::conversation() {
+  return asking_ == Asking::kJoin && !options_.shared_prompt ? joiner_messages_ : messages_;
 }
 
 Structure Run::structure_of(Asking what) const {
@@ -190,9 +189,8 @@ void Run::take_part(std::string_view part) {
 /// bytes are a token.
 void Run::account(ModelReply reply) {
   if (reply.reply_tokens < 0 || (reply.prompt_tokens == 0 && reply.error.empty())) {
-    const bool own_joiner = asking_ == Asking::kJoin && !options_.shared_prompt;
     reply.prompt_tokens = 0;
-    for (const ModelMessage& message : own_joiner ? joiner_messages_ : messages_) {
+    for (const ModelMessage& message : conversation()) {
       reply.prompt_tokens += ScriptedEndpoint::tokens_of(message.content);
     }
     reply.reply_tokens = ScriptedEndpoint::tokens_of(reply_);
@@ -249,8 +247,7 @@ void Run::wrong(const std::string& error) {
       return;
     }
     ++corrections_;
-    std::vector<ModelMessage>& messages =
-        asking_ == Asking::kJoin && !options_.shared_prompt ? joiner_messages_ : messages_;
+    std::vector<ModelMessage>& messages = conversation();
     messages.push_back({"assistant", reply_});
     if (asking_ == Asking::kPlan) {
       messages.push_back({"user", correction_request(error, parser_->next_id())});

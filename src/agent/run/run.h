@@ -43,6 +43,8 @@ class Run {
   void tell(RunEvent::Kind kind, std::string text = {});
   void on_task_event(TaskEvent event, const Task& task, const std::string& detail);
   void ask(Asking what, const char* name);
+  /// The messages that the model is asked with.
+  std::vector<ModelMessage>& conversation();
   Structure structure_of(Asking what) const;
   void take(std::string_view piece);
   void take_part(std::string_view part);

@@ -34,7 +34,7 @@ class CommandCall : public ToolCall {
     } catch (const Error& error) {
       timer_ = loop_.after(Duration(0), [this, what = std::string(error.what())] {
         timer_ = 0;
-        finish(ToolResult::failure(what));
+        tell_done(hooks_, ToolResult::failure(what));
       });
     }
   }
@@ -55,19 +55,12 @@ class CommandCall : public ToolCall {
 
   void ended(int status) {
     if (too_much_) {
-      finish(ToolResult::failure(too_much()));
+      tell_done(hooks_, ToolResult::failure(too_much()));
     } else if (status != 0) {
-      const std::string errors = shown(process_->last_errors(), kShownAnswerBytes);
-      finish(ToolResult::failure(
-          fmt::format("{} ended with status {}{}{}", name_, status, errors.empty() ? "" : ": ", errors)));
+      tell_done(hooks_, ToolResult::failure(name_ + " " + process_->ending(status)));
     } else {
-      finish(ToolResult::of(value_of_output(std::move(output_))));
+      tell_done(hooks_, ToolResult::of(value_of_output(std::move(output_))));
     }
-  }
-
-  void finish(ToolResult result) {
-    const ToolHooks hooks = std::move(hooks_);
-    if (hooks.done) hooks.done(std::move(result));
   }
 
   RealLoop& loop_;
@@ -115,25 +108,20 @@ class UrlCall : public ToolCall {
   void end_soon(ToolResult result) {
     if (timer_ != 0) return;
     call_.reset();
-    timer_ = loop_.after(Duration(0), [this, result = std::move(result)] { finish(result); });
+    timer_ = loop_.after(Duration(0), [this, result = std::move(result)] { tell_done(hooks_, result); });
   }
 
   void ended(const std::string& error) {
     if (!error.empty()) {
-      finish(ToolResult::failure(error, !call_->sent()));
+      tell_done(hooks_, ToolResult::failure(error, !call_->sent()));
     } else if (status_ < 200 || status_ > 299) {
-      constexpr int kTooManyRequests = 429;  // alone says that nothing was done; behind a 503 anything may be
-      finish(ToolResult::failure(
-          fmt::format("it answered with status {}: {}", status_, shown(output_, kShownAnswerBytes)),
-          status_ == kTooManyRequests));
+      // This status alone says that nothing was done; behind a 503 anything may be.
+      tell_done(hooks_, ToolResult::failure(fmt::format("it answered with status {}: {}", status_,
+                                                        shown(output_, kShownAnswerBytes)),
+                                            status_ == kTooManyRequests));
     } else {
-      finish(ToolResult::of(value_of_output(std::move(output_))));
+      tell_done(hooks_, ToolResult::of(value_of_output(std::move(output_))));
     }
-  }
-
-  void finish(ToolResult result) {
-    const ToolHooks hooks = std::move(hooks_);
-    if (hooks.done) hooks.done(std::move(result));
   }
 
   RealLoop& loop_;

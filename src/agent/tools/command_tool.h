@@ -19,7 +19,7 @@ inline constexpr size_t kMostAnswerBytes = 8 << 20;
 std::shared_ptr<Tool> command_tool(RealLoop& loop, ToolDeclaration declaration, ProcessOptions process);
 
 /// A tool that is an address: the arguments are posted to it as JSON, and what it answers is the result, as a
-/// command's. A status of 429, 502, 503 or 504 is worth another attempt.
+/// command's. Another attempt is worth it after a status of 429, and where nothing was sent.
 std::shared_ptr<Tool> url_tool(RealLoop& loop, ToolDeclaration declaration, std::string url,
                                HttpHeaders headers);
 

@@ -6,16 +6,16 @@ namespace verbatim::agent {
 
 namespace {
 
-class InstantCall : public ToolCall {
+class LaterCall : public ToolCall {
  public:
-  InstantCall(Loop& loop, ToolHooks hooks, ToolResult result) : loop_(loop) {
-    timer_ = loop_.after(Duration(0), [this, done = std::move(hooks.done), result = std::move(result)] {
+  LaterCall(Loop& loop, Duration time, ToolHooks hooks, ToolResult result) : loop_(loop) {
+    timer_ = loop_.after(time, [this, done = std::move(hooks.done), result = std::move(result)] {
       timer_ = 0;
       done(result);
     });
   }
-  ~InstantCall() override { loop_.forget(timer_); }
-  void cancel() override {}  // the answer comes next
+  ~LaterCall() override { loop_.forget(timer_); }
+  void cancel() override {}  // the answer comes by itself
 
  private:
   Loop& loop_;
@@ -24,6 +24,10 @@ class InstantCall : public ToolCall {
 
 }  // namespace
 
+std::shared_ptr<ToolCall> answer_after(Loop& loop, Duration time, ToolHooks hooks, ToolResult result) {
+  return std::make_shared<LaterCall>(loop, time, std::move(hooks), std::move(result));
+}
+
 std::shared_ptr<ToolCall> InstantTool::start(const Json& arguments, ToolHooks hooks) {
   ToolResult result;
   try {
@@ -31,7 +35,7 @@ std::shared_ptr<ToolCall> InstantTool::start(const Json& arguments, ToolHooks ho
   } catch (const std::exception& error) {
     result = ToolResult::failure(error.what());
   }
-  return std::make_shared<InstantCall>(loop_, std::move(hooks), std::move(result));
+  return answer_after(loop_, Duration(0), std::move(hooks), std::move(result));
 }
 
 }  // namespace verbatim::agent

@@ -7,6 +7,9 @@
 
 namespace verbatim::agent {
 
+/// A call that does nothing but end with a result after a time, whoever cancels it.
+std::shared_ptr<ToolCall> answer_after(Loop& loop, Duration time, ToolHooks hooks, ToolResult result);
+
 /// A tool that computes its answer at once, in a time that its maker bounds. What it throws is a failure.
 class InstantTool : public Tool {
  public:

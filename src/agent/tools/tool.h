@@ -34,6 +34,13 @@ struct ToolHooks {
   std::function<void(const std::string&)> progress = {};
 };
 
+/// Tells that a call has ended, once. Whoever is told may drop the call that `hooks` is part of.
+inline void tell_done(ToolHooks& hooks, ToolResult result) {
+  const ToolHooks told = std::move(hooks);
+  hooks = {};
+  if (told.done) told.done(std::move(result));
+}
+
 /// A call that runs.
 class ToolCall {
  public:

@@ -38,14 +38,10 @@ constexpr size_t kMostTokens = 1'000'000;
 Json piece_json(const Model& model, int32_t token) {
   const std::string text = model.token_text(token);
   if (text.empty()) return model.piece(token);
-  try {
-    require_utf8(text, "");
-    return text;
-  } catch (const Error&) {
-    Json bytes = Json::array();
-    for (const char byte : text) bytes.push_back(static_cast<int>(static_cast<unsigned char>(byte)));
-    return bytes;
-  }
+  if (find_invalid_utf8(text) == std::string::npos) return text;
+  Json bytes = Json::array();
+  for (const char byte : text) bytes.push_back(static_cast<int>(static_cast<unsigned char>(byte)));
+  return bytes;
 }
 
 }  // namespace
