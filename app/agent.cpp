@@ -44,6 +44,7 @@ struct Options {
   std::string record;
   std::string replay;
   std::string report;
+  std::string price_table;
   double max_seconds = 600;
   double stragglers = 0;
   AgentPrices prices;
@@ -159,7 +160,7 @@ void tell_end(const Options& options, const std::string& question, const AgentAn
 void tell(const Options& options, const AgentEvent& event, std::vector<AgentEvent>& events, AgentView& view) {
   events.push_back(event);
   if (options.json) {
-    write_out(agent_event_json(event) + "\n");
+    view.print(agent_event_json(event) + "\n");
   } else {
     view.add(event);
   }
@@ -216,6 +217,7 @@ void ask(Options& options) {
   signal(SIGCHLD, SIG_DFL);
   const InterruptGuard guard(true);
   Agent agent(agent_options);
+  for (const std::string& warning : agent.warnings()) say("verbatim: warning: {}\n", one_line(warning));
   if (interrupted()) throw Exit{kInterruptedExit};  // while the servers began
   std::thread ticker([&] {
     bool told = false;
@@ -244,7 +246,17 @@ void ask(Options& options) {
   tell_end(options, options.question, answer, events);
 }
 
+/// The name of the model that a table of prices knows it by.
+std::string priced_model(const Options& options) {
+  if (!options.agent.endpoint_model.empty()) return options.agent.endpoint_model;
+  const std::filesystem::path path = options.common.model;
+  return path.empty() ? "default" : (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
 void run(Options& options) {
+  // Before anything is asked and paid for: a run whose report cannot be written would be lost.
+  if (!options.price_table.empty())
+    options.prices = read_agent_prices(options.price_table, priced_model(options));
   if (options.replay.empty()) return ask(options);
   AgentView view(false);
   std::vector<AgentEvent> events;
@@ -345,6 +357,10 @@ void add_agent(Command program) {
           .type_name("FILE");
   replay.excludes(question);
   command.add_option("--report", options->report, "Write a page in HTML that shows the run")
+      .type_name("FILE");
+  command
+      .add_option("--prices", options->price_table,
+                  "A file of prices by model, for the report; --endpoint-model names the model of a replay")
       .type_name("FILE");
   command
       .add_option("--prompt-price", options->prices.prompt,

@@ -1,6 +1,7 @@
 #include "agent_view.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -22,6 +23,9 @@ const char* mark_of(const std::string& state) {
 }
 
 }  // namespace
+
+AgentView::AgentView(bool live)
+    : live_(live), shared_(isatty(STDOUT_FILENO) == 1), begin_(std::chrono::steady_clock::now()) {}
 
 double AgentView::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -86,6 +90,15 @@ void AgentView::put(const std::string& text) {
   }
 }
 
+void AgentView::print(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  if (paused_ && shared_) {
+    held_out_ += line;
+  } else {
+    write_out(line);
+  }
+}
+
 void AgentView::erase() {
   if (drawn_ > 0) write_error(fmt::format("\x1b[{}A\x1b[J", drawn_));
   drawn_ = 0;
@@ -122,6 +135,7 @@ void AgentView::resume() {
   const std::lock_guard lock(mutex_);
   paused_ = false;
   say_text(std::exchange(held_, {}));
+  write_out(std::exchange(held_out_, {}));
 }
 
 }  // namespace verbatim::app

@@ -14,9 +14,11 @@ namespace verbatim::app {
 class AgentView {
  public:
   /// Without `live` there are lines alone.
-  explicit AgentView(bool live) : live_(live), begin_(std::chrono::steady_clock::now()) {}
+  explicit AgentView(bool live);
 
   void add(const AgentEvent& event);
+  /// Prints a line on standard output. One that would go to a terminal waits for resume().
+  void print(const std::string& line);
   /// Draws the tree anew, with the time that running calls have taken.
   void draw();
   /// Takes the tree away for something else on the terminal, and keeps all lines back, until resume().
@@ -41,9 +43,11 @@ class AgentView {
 
   std::mutex mutex_;
   bool live_;
+  bool shared_;  // standard output is a terminal, where a question may stand
   bool paused_ = false;
-  int drawn_ = 0;     // lines on the terminal
-  std::string held_;  // lines that came while it was paused
+  int drawn_ = 0;         // lines on the terminal
+  std::string held_;      // lines that came while it was paused
+  std::string held_out_;  // the same of standard output
   std::string model_;
   std::vector<Node> nodes_;
   std::chrono::steady_clock::time_point begin_;

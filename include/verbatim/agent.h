@@ -113,8 +113,13 @@ struct AgentPrices {
   double reply = 0;
 };
 
+/// The prices of a model from a file in TOML with a table for each model, which has the numbers `prompt` and
+/// `reply` (docs/agent.md). Throws Error(kBadInput) for a file that is not understood or does not have the
+/// model, naming those that it has.
+AgentPrices read_agent_prices(const std::filesystem::path& file, const std::string& model);
+
 /// A page in HTML, whole in itself, that shows a run: the graph of its calls, when the model wrote and each
-/// call ran, the chain of calls that decided how long it took, tokens and money.
+/// call ran, the requests and calls that decided how long it took, tokens and money.
 std::string agent_report(const std::string& question, const std::vector<AgentEvent>& events,
                          const AgentPrices& prices);
 
@@ -130,9 +135,12 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
+  /// Tools of servers that were left out as no plan can call them, a line for each.
+  const std::vector<std::string>& warnings() const;
+
   /// Answers a question, and tells of everything that happens on the way. With `record`, a file is written
   /// from which replay_agent() does all of it again. Throws Error(kBadInput) for a question that is not UTF-8
-  /// or a file that cannot be written.
+  /// or a file that cannot be written, and what `event` or `ask` has thrown, when all calls have ended.
   AgentAnswer ask(const std::string& question, const std::function<void(const AgentEvent&)>& event = {},
                   const std::filesystem::path& record = {});
   /// Ends the question that is being answered. May be called from any thread.

@@ -87,6 +87,18 @@ AgentStrategy agent_strategy(std::string_view name) {
 struct Agent::Implementation {
   explicit Implementation(AgentOptions given) : options(std::move(given)) {
     check(options);
+    try {
+      begin();
+    } catch (...) {  // the servers that began end as they do after a run
+      end();
+      throw;
+    }
+  }
+  ~Implementation() { end(); }
+  Implementation(const Implementation&) = delete;
+  Implementation& operator=(const Implementation&) = delete;
+
+  void begin() {
     tools.add(math_tool(loop));
     if (!options.corpus.empty()) tools.add(search_tool(loop, options.corpus));
     if (!options.root.empty()) tools.add(read_file_tool(loop, options.root));
@@ -108,14 +120,12 @@ struct Agent::Implementation {
                                             .api_key = options.api_key});
   }
 
-  ~Implementation() {
+  void end() {
     try {
       end_servers(loop, clients);
     } catch (const std::exception&) {  // whoever is left is killed
     }
   }
-  Implementation(const Implementation&) = delete;
-  Implementation& operator=(const Implementation&) = delete;
 
   /// Starts all servers side by side, and waits for what they list.
   void connect(const std::vector<ConfiguredServer>& servers) {
@@ -144,10 +154,16 @@ struct Agent::Implementation {
         ToolEntry entry = servers[i].defaults;
         const auto settings = servers[i].tools.find(one.declaration.name);
         if (settings != servers[i].tools.end()) apply_settings(settings->second, entry, one.declaration.name);
-        // Two servers may have tools of the same name.
-        const std::string& name = one.declaration.name;
-        entry.tool =
-            mcp_tool(clients[i], one, tools.find(name) ? servers[i].options.name + "." + name : name);
+        // Two servers may have tools of the same name, and a server may have a tool that no plan can call.
+        std::string name = one.declaration.name;
+        const std::string why = tools.refusal(name);
+        if (!why.empty()) name = servers[i].options.name + "." + name;
+        if (!tools.refusal(name).empty()) {
+          warnings.push_back(fmt::format("a tool of the server `{}` is left out: {}",
+                                         shown(servers[i].options.name, kShownBytes), why));
+          continue;
+        }
+        entry.tool = mcp_tool(clients[i], one, name);
         tools.add(std::move(entry));
       }
     }
@@ -156,6 +172,7 @@ struct Agent::Implementation {
   AgentOptions options;
   RealLoop loop;
   ToolSet tools;
+  std::vector<std::string> warnings;
   std::vector<std::shared_ptr<McpClient>> clients;
   std::unique_ptr<Endpoint> endpoint;
   std::unique_ptr<Recorder> recorder;
@@ -167,6 +184,10 @@ struct Agent::Implementation {
 Agent::Agent(AgentOptions options) : implementation_(std::make_unique<Implementation>(std::move(options))) {}
 
 Agent::~Agent() = default;
+
+const std::vector<std::string>& Agent::warnings() const {
+  return implementation_->warnings;
+}
 
 AgentAnswer Agent::ask(const std::string& question, const std::function<void(const AgentEvent&)>& event,
                        const std::filesystem::path& record) {
@@ -182,21 +203,48 @@ AgentAnswer Agent::ask(const std::string& question, const std::function<void(con
   RunResult result;
   std::exception_ptr failure;
   self.cancelled = false;
-  ++self.asked;
-  self.loop.post([&] {
+  const int64_t number = ++self.asked;
+  // What throws ends the run, and nothing of it may be called when this function has returned.
+  struct RunGuard {
+    Implementation& self;
+    ~RunGuard() {
+      self.run.reset();
+      self.recorder.reset();
+    }
+  };
+  const RunGuard guard{self};
+  const auto fail = [&self, &failure, number] {
+    failure = std::current_exception();
+    self.loop.post([&self, number] {
+      if (self.run && self.asked == number) self.run->cancel();
+    });
+  };
+  self.loop.post([&, number] {
     RunHooks hooks;
     if (event) {
-      hooks.event = [&event](const RunEvent& told) { event(public_event(told)); };
+      hooks.event = [&event, &failure, fail](const RunEvent& told) {
+        if (failure) return;
+        try {
+          event(public_event(told));
+        } catch (...) {
+          fail();
+        }
+      };
     }
     if (self.options.ask) {
       // An answer may come when the run that asked is over.
-      hooks.ask = [&self, number = self.asked](const Task& task, std::function<void(bool)> answer) {
-        self.options.ask(task.plan.tool, dump(task.arguments),
-                         [&self, number, answer = std::move(answer)](bool allowed) {
-                           self.loop.post([&self, number, answer, allowed] {
-                             if (self.run && self.asked == number) answer(allowed);
+      hooks.ask = [&self, &failure, number, fail](const Task& task, std::function<void(bool)> answer) {
+        if (failure) return;
+        try {
+          self.options.ask(task.plan.tool, dump(task.arguments),
+                           [&self, number, answer = std::move(answer)](bool allowed) {
+                             self.loop.post([&self, number, answer, allowed] {
+                               if (self.run && self.asked == number) answer(allowed);
+                             });
                            });
-                         });
+        } catch (...) {
+          fail();
+        }
       };
     }
     hooks.ended = [&](const RunResult& end) {
@@ -223,8 +271,6 @@ AgentAnswer Agent::ask(const std::string& question, const std::function<void(con
   int64_t calls = 0;
   for (const auto& [id, task] : self.run->tasks()) calls += task.attempts > 0 ? 1 : 0;
   if (self.recorder) file << self.recorder->text(options, question);
-  self.run.reset();
-  self.recorder.reset();
   if (file.is_open() && !file.flush()) {
     throw Error(ErrorKind::kMachine, fmt::format("cannot write {}", shown(record.string(), kShownBytes)));
   }

@@ -43,6 +43,8 @@ std::string shortened(const std::string& text) {
   return escaped(first) + (first.size() < text.size() ? "..." : "");
 }
 
+constexpr size_t kNone = SIZE_MAX;
+
 /// A task of the run, or a request to the model.
 struct Bar {
   std::string name;
@@ -54,6 +56,9 @@ struct Bar {
   int64_t task = 0;
   int64_t round = 0;
   std::vector<int64_t> inputs;
+  double planned = 0;     // of a task: when its line was written
+  size_t writer = kNone;  // of a task: the request in whose reply that was
+  bool critical = false;  // whether the run would have ended sooner without it
 };
 
 struct Picture {
@@ -65,19 +70,22 @@ struct Picture {
   int64_t reply_tokens = 0;
   int64_t requests = 0;
 
-  Bar* task(int64_t id) {
-    for (Bar& bar : bars) {
-      if (bar.task == id && id != 0) return &bar;
+  /// The bar of a task, or kNone.
+  size_t task(int64_t id) const {
+    for (size_t i = 0; i < bars.size(); ++i) {
+      if (bars[i].task == id && id != 0) return i;
     }
-    return nullptr;
+    return kNone;
   }
 };
 
 Picture picture_of(const std::vector<AgentEvent>& events) {
   Picture picture;
+  size_t request = kNone;  // the last
   for (const AgentEvent& event : events) {
     picture.seconds = std::max(picture.seconds, event.seconds);
-    Bar* const bar = picture.task(event.task);
+    const size_t found = picture.task(event.task);
+    Bar* const bar = found == kNone ? nullptr : &picture.bars[found];
     if (event.kind == "asked") {
       Bar made;
       made.name = event.text;
@@ -85,6 +93,7 @@ Picture picture_of(const std::vector<AgentEvent>& events) {
       made.begin = event.seconds;
       made.end = -1;
       made.round = event.round;
+      request = picture.bars.size();
       picture.bars.push_back(made);
       ++picture.requests;
     } else if (event.kind == "replied") {
@@ -102,6 +111,8 @@ Picture picture_of(const std::vector<AgentEvent>& events) {
       made.task = event.task;
       made.round = event.round;
       made.inputs = event.inputs;
+      made.planned = event.seconds;
+      made.writer = request;
       picture.bars.push_back(made);
     } else if (event.kind == "started" && bar) {
       if (bar->begin < 0) bar->begin = event.seconds;
@@ -120,31 +131,54 @@ Picture picture_of(const std::vector<AgentEvent>& events) {
   return picture;
 }
 
-/// The tasks of the chain that decided when the last result of the run was there: from the task that ended
-/// last, of whichever plan, back to the input of it that ended last, and so on.
-std::vector<int64_t> critical_path(Picture& picture) {
-  const Bar* last = nullptr;
-  for (const Bar& bar : picture.bars) {
-    if (bar.task != 0 && bar.begin >= 0 && (!last || bar.end > last->end)) last = &bar;
+/// Seconds of the critical path by who took them; the rest of a run was spent waiting for people and for
+/// turns.
+struct CriticalPath {
+  std::vector<size_t> bars;
+  double model = 0;
+  double calls = 0;
+};
+
+/// Finds what decided when the run was over: from what ended last, a request or a call, back to what it
+/// waited for. A call waited for the input that ended last or, if its line came later than that, for the
+/// model; a request waited for whatever ended last before it began. Marks all of it.
+CriticalPath critical_path(Picture& picture) {
+  std::vector<Bar>& bars = picture.bars;
+  size_t last = kNone;
+  for (size_t i = 0; i < bars.size(); ++i) {
+    if (bars[i].begin >= 0 && (last == kNone || bars[i].end >= bars[last].end)) last = i;
   }
-  std::vector<int64_t> path;
-  while (last) {
-    path.insert(path.begin(), last->task);
-    const Bar* next = nullptr;
-    for (const int64_t input : last->inputs) {
-      const Bar* const one = picture.task(input);
-      if (one && (!next || one->end > next->end)) next = one;
+  CriticalPath path;
+  double until = last == kNone ? 0 : bars[last].end;
+  while (last != kNone) {
+    Bar& bar = bars[last];
+    bar.critical = true;
+    path.bars.insert(path.bars.begin(), last);
+    (bar.task == 0 ? path.model : path.calls) += bar.begin < 0 ? 0 : std::max(until - bar.begin, 0.0);
+    size_t next = kNone;
+    const auto take_later = [&](size_t i) {
+      if (next == kNone || bars[i].end > bars[next].end) next = i;
+    };
+    if (bar.task == 0) {  // all bars before a request's began before it
+      for (size_t i = 0; i < last; ++i) {
+        if (bars[i].end <= bar.begin) take_later(i);
+      }
+    } else {
+      for (const int64_t input : bar.inputs) {
+        const size_t i = picture.task(input);
+        if (i != kNone) take_later(i);
+      }
+      if (next == kNone || bars[next].end < bar.planned) next = bar.writer;
     }
+    if (next == kNone || next >= last) break;
+    const bool streamed = bar.task != 0 && bars[next].task == 0;  // it did not wait for the rest of the reply
+    until = streamed ? std::min(bars[next].end, bar.planned) : bars[next].end;
     last = next;
   }
   return path;
 }
 
-bool on(const std::vector<int64_t>& path, int64_t task) {
-  return task != 0 && std::find(path.begin(), path.end(), task) != path.end();
-}
-
-std::string timeline(const Picture& picture, const std::vector<int64_t>& path) {
+std::string timeline(const Picture& picture) {
   const double scale = (kWidth - kLeft - 70) / std::max(picture.seconds, 1e-6);
   std::string svg =
       fmt::format("<svg width=\"{:.0f}\" height=\"{:.0f}\" role=\"img\" aria-label=\"timeline\">\n", kWidth,
@@ -158,7 +192,7 @@ std::string timeline(const Picture& picture, const std::vector<int64_t>& path) {
       svg += fmt::format(
           "<rect class=\"{}{}\" x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"16\" "
           "rx=\"3\"><title>{}</title></rect>",
-          escaped(bar.kind), on(path, bar.task) ? " critical" : "", x, y,
+          escaped(bar.kind), bar.critical ? " critical" : "", x, y,
           std::max((bar.end - bar.begin) * scale, 1.5), shortened(bar.line));
       svg += fmt::format("<text class=\"time\" x=\"{:.1f}\" y=\"{:.0f}\">{:.3f} s</text>",
                          x + std::max((bar.end - bar.begin) * scale, 1.5) + 5, y + 13, bar.end - bar.begin);
@@ -170,7 +204,7 @@ std::string timeline(const Picture& picture, const std::vector<int64_t>& path) {
 }
 
 /// The graph: tasks in columns, each right of all that it uses.
-std::string graph(const Picture& picture, const std::vector<int64_t>& path) {
+std::string graph(const Picture& picture) {
   constexpr double kBoxWidth = 120;
   constexpr double kColumn = 170;
   constexpr double kStep = 42;
@@ -195,9 +229,10 @@ std::string graph(const Picture& picture, const std::vector<int64_t>& path) {
   for (const Bar& bar : picture.bars) {
     for (const int64_t input : bar.inputs) {
       if (places.count(input) == 0) continue;
+      const size_t used = picture.task(input);
       const auto [x, y] = places[input];
       const auto [to_x, to_y] = places[bar.task];
-      const bool critical = on(path, input) && on(path, bar.task);
+      const bool critical = picture.bars[used].critical && bar.critical;
       svg += fmt::format(
           "<path class=\"edge{}\" d=\"M{:.0f} {:.0f} C{:.0f} {:.0f} {:.0f} {:.0f} {:.0f} {:.0f}\"/>\n",
           critical ? " critical" : "", x + kBoxWidth, y + 14, x + kBoxWidth + 25, y + 14, to_x - 25,
@@ -211,7 +246,7 @@ std::string graph(const Picture& picture, const std::vector<int64_t>& path) {
         "<g><title>{}</title><rect class=\"{}{}\" x=\"{:.0f}\" y=\"{:.0f}\" width=\"{:.0f}\" height=\"28\" "
         "rx=\"5\"/>"
         "<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text></g>\n",
-        shortened(bar.line), escaped(bar.kind), on(path, bar.task) ? " critical" : "", x, y, kBoxWidth, x + 8,
+        shortened(bar.line), escaped(bar.kind), bar.critical ? " critical" : "", x, y, kBoxWidth, x + 8,
         y + 19, escaped(agent::first_bytes(bar.name, 16)));
   }
   return svg + "</svg>\n";
@@ -239,7 +274,7 @@ constexpr const char* kStyle =
 std::string agent_report(const std::string& question, const std::vector<AgentEvent>& events,
                          const AgentPrices& prices) {
   Picture picture = picture_of(events);
-  const std::vector<int64_t> path = critical_path(picture);
+  const CriticalPath path = critical_path(picture);
   std::string html = fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title><meta "
       "name=\"viewport\" "
@@ -253,17 +288,17 @@ std::string agent_report(const std::string& question, const std::vector<AgentEve
   html += fmt::format("<p>{:.3f} seconds, {} requests to the model, {} tokens read and {} written",
                       picture.seconds, picture.requests, picture.prompt_tokens, picture.reply_tokens);
   if (prices.prompt > 0 || prices.reply > 0) html += fmt::format(", which cost {:.6f}", money);
-  html += ".</p>\n<h2>When</h2>\n" + timeline(picture, path);
-  html += "<h2>What used what</h2>\n" + graph(picture, path);
+  html += ".</p>\n<h2>When</h2>\n" + timeline(picture);
+  html += "<h2>What used what</h2>\n" + graph(picture);
   std::string chain;
-  double calls = 0;
-  for (const int64_t id : path) {
-    const Bar* const bar = picture.task(id);
-    chain += (chain.empty() ? "" : " → ") + escaped(bar->name);
-    calls += bar->begin >= 0 ? bar->end - bar->begin : 0;
+  for (const size_t i : path.bars) chain += (chain.empty() ? "" : " → ") + escaped(picture.bars[i].name);
+  if (!chain.empty()) {
+    html += fmt::format(
+        "<p>The critical path, which decided when the answer was there: {} ({:.3f} s of the model, {:.3f} s "
+        "of "
+        "calls).</p>\n",
+        chain, path.model, path.calls);
   }
-  if (!chain.empty())
-    html += fmt::format("<p>The chain that ended last: {} ({:.3f} s of calls).</p>\n", chain, calls);
   html += "<h2>Calls</h2>\n<table><tr><th>Call</th><th>State</th><th>Seconds</th><th>Result</th></tr>\n";
   for (const Bar& bar : picture.bars) {
     if (bar.task == 0) continue;

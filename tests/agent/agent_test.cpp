@@ -186,8 +186,103 @@ TEST_F(Asking, ReportsARunAsAPage) {
   EXPECT_THAT(page, HasSubstr(" seconds, 2 requests to the model, "));
   EXPECT_THAT(page, HasSubstr(" written, which cost 0.00"));
   EXPECT_THAT(page, HasSubstr("5. math"));
-  EXPECT_THAT(page, HasSubstr("The chain that ended last: "));
+  EXPECT_THAT(page, HasSubstr("The critical path, which decided when the answer was there: plan → "));
   EXPECT_EQ(page.find("http"), std::string::npos);  // whole in itself
+}
+
+TEST(AgentReport, FollowsTheCriticalPathThroughPlansCallsAndAnswers) {
+  const auto asked = [](double seconds, const char* what, int64_t round) {
+    return AgentEvent{.seconds = seconds, .kind = "asked", .round = round, .text = what};
+  };
+  const auto replied = [](double seconds) { return AgentEvent{.seconds = seconds, .kind = "replied"}; };
+  const auto task = [](double seconds, const char* kind, int64_t id, std::vector<int64_t> inputs = {}) {
+    return AgentEvent{.seconds = seconds,
+                      .kind = kind,
+                      .task = id,
+                      .tool = "t",
+                      .state = "done",
+                      .inputs = std::move(inputs)};
+  };
+  // Task 2 ends last of the first plan, whose reply goes on after its line; task 3 uses task 1, which had
+  // ended long before its line was there.
+  const std::string page =
+      agent_report("q",
+                   {asked(0, "plan", 1), task(1, "task", 1), task(1, "started", 1), task(1.5, "settled", 1),
+                    task(2, "task", 2), task(2, "started", 2), replied(3), task(6, "settled", 2),
+                    asked(6, "join", 1), replied(7), asked(7, "plan", 2), task(9, "task", 3, {1}),
+                    task(9, "started", 3), replied(9.5), task(11, "settled", 3), asked(11, "join", 2),
+                    replied(12.25), AgentEvent{.seconds = 12.25, .kind = "answer", .text = "a"}},
+                   {});
+  EXPECT_THAT(page, HasSubstr("plan → 2. t → join → plan → 3. t → join (6.250 s of the model, 6.000 s of "
+                              "calls)"));
+}
+
+TEST_F(Asking, LeavesOutAToolOfAnOddNameAndSaysSo) {
+  folder_.write("server.sh", R"SH(while read -r line; do
+    case "$line" in
+      *'"initialize"'*) echo '{"jsonrpc":"2.0","id":1,"result":{}}' ;;
+      *'"tools/list"'*) echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"a b"},{"name":"join"},{"name":"good"},{"name":"good"},{"name":"good"}]}}' ;;
+      *'"tools/call"'*) echo '{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"called"}]}}' ;;
+    esac
+  done)SH");
+  folder_.write("tools.json", agent::dump({{"mcpServers",
+                                            {{"s",
+                                              {{"command", "sh"},
+                                               {"args", {(folder_.path() / "server.sh").string()}},
+                                               {"settings", {{"policy", "allow"}}}}}}}}));
+  replies_ = {"1. s.join()\njoin()", "Action: Finish(yes)"};
+  Agent agent(options_);
+  EXPECT_THAT(
+      agent.warnings(),
+      ElementsAre("a tool of the server `s` is left out: `a b` is no name of a tool: up to 128 letters, "
+                  "digits, `_`, `-`, `.` and `/`",
+                  "a tool of the server `s` is left out: there are two tools called `good`"));
+  EXPECT_EQ(agent.ask("q").text, "yes");
+  EXPECT_THAT(requests_[1]["messages"].back()["content"].get<std::string>(),
+              HasSubstr("Observation: called"));
+}
+
+TEST_F(Asking, LetsServersEndByThemselvesWhenAnotherCannotBeHad) {
+  folder_.write("server.sh", R"SH(while read -r line; do
+    case "$line" in
+      *'"initialize"'*) echo '{"jsonrpc":"2.0","id":1,"result":{}}' ;;
+      *'"tools/list"'*) echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}' ;;
+    esac
+  done
+  echo over > "$(dirname "$0")/log")SH");
+  folder_.write(
+      "tools.json",
+      agent::dump({{"mcpServers",
+                    {{"good", {{"command", "sh"}, {"args", {(folder_.path() / "server.sh").string()}}}},
+                     {"bad", {{"command", "/no/such/server"}}}}}}));
+  EXPECT_THROW(Agent agent(options_), Error);
+  EXPECT_EQ(test::read_file(folder_.path() / "log"), "over\n");
+}
+
+TEST_F(Asking, EndsTheRunWhenWhoIsToldThrows) {
+  Agent agent(options_);
+  replies_ = {"1. never()\n2. never()\njoin()", "Action: Finish(no)"};
+  int told = 0;
+  EXPECT_THROW(agent.ask("q",
+                         [&](const AgentEvent& event) {
+                           ++told;
+                           if (event.kind == "started") throw std::runtime_error("enough");
+                         }),
+               std::runtime_error);
+  const int before = told;
+  agent.cancel();  // there is nothing left to end
+  replies_ = {"none", "Action: Finish(no)", "1. search(\"Ann\")\njoin()", "Action: Finish(yes)"};
+  requests_.resize(2);
+  const AgentAnswer answer = agent.ask("q");
+  EXPECT_EQ(answer.text, "yes");
+  EXPECT_EQ(told, before);
+}
+
+TEST_F(Asking, EndsTheRunWhenWhoIsAskedThrows) {
+  options_.ask = [](const std::string&, const std::string&, const std::function<void(bool)>&) {
+    throw std::runtime_error("nobody");
+  };
+  EXPECT_THROW(ask({"1. wipe()\njoin()", "Action: Finish(no)"}), std::runtime_error);
 }
 
 TEST_F(Asking, RefusesFilesOfToolsThatAreNotUnderstood) {

@@ -10,8 +10,7 @@
 
 namespace verbatim::agent {
 
-void ToolSet::add(ToolEntry entry) {
-  const std::string& name = entry.tool->declaration().name;
+std::string ToolSet::refusal(const std::string& name) const {
   const bool plain = !name.empty() && name.size() <= 128 &&
                      std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
                      std::all_of(name.begin(), name.end(), [](char c) {
@@ -19,14 +18,17 @@ void ToolSet::add(ToolEntry entry) {
                               c == '.' || c == '/';
                      });
   if (!plain) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("`{}` is no name of a tool: up to 128 letters, digits, `_`, `-`, `.` and `/`",
-                            shown(name, kShownBytes)));
+    return fmt::format("`{}` is no name of a tool: up to 128 letters, digits, `_`, `-`, `.` and `/`",
+                       shown(name, kShownBytes));
   }
-  if (name == "join" || name == "finish") {
-    throw Error(ErrorKind::kUsage, fmt::format("no tool may be called `{}`: plans end with it", name));
-  }
-  if (find(name)) throw Error(ErrorKind::kUsage, fmt::format("there are two tools called `{}`", name));
+  if (name == "join" || name == "finish")
+    return fmt::format("no tool may be called `{}`: plans end with it", name);
+  return find(name) ? fmt::format("there are two tools called `{}`", name) : std::string();
+}
+
+void ToolSet::add(ToolEntry entry) {
+  const std::string why = refusal(entry.tool->declaration().name);
+  if (!why.empty()) throw Error(ErrorKind::kUsage, why);
   entries_.push_back(std::move(entry));
 }
 

@@ -92,6 +92,8 @@ class ToolSet {
  public:
   /// Throws Error(kUsage) if the name is taken, or is `join` or `finish`, or no name that plans can write.
   void add(ToolEntry entry);
+  /// Why no tool of a name can be added, as one line; empty if one can.
+  std::string refusal(const std::string& name) const;
   const ToolEntry* find(std::string_view name) const;
   /// What models see: all tools but those that are denied.
   std::vector<ToolDeclaration> declarations() const;
