@@ -23,6 +23,8 @@ struct SimulateOptions {
   /// Nothing and nothing: plain decoding.
   std::optional<double> draft_length = {};
   std::optional<double> acceptance = {};
+  /// Draft passes of every such step whose token is dropped unverified, beside the drafted ones.
+  int64_t dropped = 0;
   int64_t prompt_tokens = 1024;
   int64_t generated_tokens = 1024;
 };
@@ -71,6 +73,13 @@ Simulation simulate(const SimulateOptions& options);
 /// A simulation as text for people, in several lines, and as a JSON object.
 std::string simulation_text(const Simulation& simulation);
 std::string simulation_json(const Simulation& simulation);
+
+/// What the paper prints beside what the machine of the options does on its models, as text; of the options
+/// only the machine, the memory and the length of prompts matter. Throws Error(kBadInput).
+std::string compare_with_paper(const SimulateOptions& options);
+
+/// A page in HTML, whole in itself, of a simulation with these options, and of the comparison with the paper.
+std::string simulation_page(const SimulateOptions& options, const Simulation& simulation);
 
 /// The names of the machines and memories that are built in.
 std::vector<std::string> simulated_machines();

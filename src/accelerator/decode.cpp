@@ -1,16 +1,20 @@
 #include "accelerator/decode.h"
 
-#include "accelerator/cycles/pass.h"
 #include "accelerator/fail.h"
 
 namespace verbatim::accelerator {
 
 Decoding decode(const Hardware& hardware, const Dram& dram, const Shape& shape, const Steps& steps,
                 bool skip) {
+  PassRunner runner(hardware, service_of(dram), shape, skip);
+  return decode(runner, hardware, dram, steps);
+}
+
+Decoding decode(PassRunner& runner, const Hardware& hardware, const Dram& dram, const Steps& steps) {
   if (steps.draft_passes() > 0 && hardware.draft_weights == 0) {
     bad_input("{} has no quantize mode to draft in", hardware.name);
   }
-  PassRunner runner(hardware, service_of(dram), shape, skip);
+  runner.rewind();
   Decoding decoding;
   for (const Step& step : steps.steps) {
     const int64_t context = step.position - 1;

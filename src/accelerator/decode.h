@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "accelerator/cycles/block.h"
+#include "accelerator/cycles/pass.h"
 #include "accelerator/dram/dram.h"
 #include "accelerator/parameters/hardware.h"
 #include "accelerator/workload/shape.h"
@@ -28,6 +29,10 @@ struct Decoding {
 /// simulated, which changes nothing but the time that it takes.
 Decoding decode(const Hardware& hardware, const Dram& dram, const Shape& shape, const Steps& steps,
                 bool skip = true);
+
+/// The same with a runner of the machine, memory and model, which is rewound first and remembers for the next
+/// time what skipping needs.
+Decoding decode(PassRunner& runner, const Hardware& hardware, const Dram& dram, const Steps& steps);
 
 /// The steps of plain decoding that append as many tokens, one each.
 Steps plain_steps(const Steps& steps);

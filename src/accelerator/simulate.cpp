@@ -3,7 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "accelerator/decode.h"
+#include "accelerator/paper/comparison.h"
+#include "accelerator/paper/sensitivity.h"
 #include "accelerator/parameters/fields.h"
+#include "accelerator/report/page.h"
 #include "verbatim/accelerator.h"
 #include "verbatim/error.h"
 
@@ -40,8 +43,7 @@ SimulatedDecoding told(const Hardware& hardware, const Dram& dram, const Decodin
   told.weight_share = share(static_cast<double>(decoding.totals.weight_bytes),
                             static_cast<double>(decoding.totals.bytes_read));
   told.memory_busy = share(static_cast<double>(decoding.totals.memory_ps), time);
-  told.array_busy =
-      share(static_cast<double>(decoding.totals.array_cycles * hardware.cycle_ps()), time);
+  told.array_busy = share(static_cast<double>(decoding.totals.array_cycles * hardware.cycle_ps()), time);
   told.dram_joules = decoding.dram_joules;
   told.chip_joules = decoding.chip_joules;
   return told;
@@ -51,15 +53,18 @@ Steps steps_for(const SimulateOptions& options) {
   const bool made_up = options.draft_length.has_value() || options.acceptance.has_value();
   if (!options.trace.empty()) {
     if (made_up) {
-      throw Error(ErrorKind::kUsage, "a trace says how long drafts are and what is accepted: leave out either");
+      throw Error(ErrorKind::kUsage,
+                  "a trace says how long drafts are and what is accepted: leave out either");
     }
     return parse_steps(read_file(options.trace), options.trace);
   }
   if (options.draft_length.has_value() != options.acceptance.has_value()) {
     throw Error(ErrorKind::kUsage, "a draft length and an acceptance rate go together: give both or none");
   }
-  return steps_of(options.draft_length.value_or(0), options.acceptance.value_or(0), options.prompt_tokens,
-                  options.generated_tokens);
+  Steps steps = steps_of(options.draft_length.value_or(0), options.acceptance.value_or(0),
+                         options.prompt_tokens, options.generated_tokens);
+  for (Step& step : steps.steps) step.draft_passes += options.dropped;
+  return steps;
 }
 
 nlohmann::ordered_json as_json(const SimulatedDecoding& decoding) {
@@ -127,12 +132,13 @@ Simulation simulate(const SimulateOptions& options) {
 
 std::string simulation_text(const Simulation& simulation) {
   const SimulatedDecoding& decoding = simulation.decoding;
-  std::string text = fmt::format("{}, {} tokens after a prompt of {}, {} and {}\n", simulation.model,
-                                 decoding.tokens, simulation.prompt_tokens, decoding.memory,
-                                 simulation.baseline.memory);
-  text += fmt::format("{} steps, {} draft passes, {} of {} drafted tokens accepted, {:.2f} tokens per step\n\n",
-                      simulation.steps, decoding.draft_passes, simulation.accepted, simulation.drafted,
-                      share(static_cast<double>(decoding.tokens), static_cast<double>(simulation.steps)));
+  std::string text =
+      fmt::format("{}, {} tokens after a prompt of {}, {} and {}\n", simulation.model, decoding.tokens,
+                  simulation.prompt_tokens, decoding.memory, simulation.baseline.memory);
+  text +=
+      fmt::format("{} steps, {} draft passes, {} of {} drafted tokens accepted, {:.2f} tokens per step\n\n",
+                  simulation.steps, decoding.draft_passes, simulation.accepted, simulation.drafted,
+                  share(static_cast<double>(decoding.tokens), static_cast<double>(simulation.steps)));
   text += line_of(decoding) + line_of(simulation.baseline);
   text += fmt::format("\nspeedup {:.3f}; Td/Tar {:.3f}, Tv/Tar {:.3f}\n", simulation.speedup,
                       simulation.draft_time, simulation.verify_time);
@@ -152,6 +158,21 @@ std::string simulation_json(const Simulation& simulation) {
   object["draft_time"] = simulation.draft_time;
   object["verify_time"] = simulation.verify_time;
   return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string compare_with_paper(const SimulateOptions& options) {
+  const Hardware hardware = load_hardware(options.hardware);
+  const Dram dram = load_dram(options.dram.empty() ? hardware.dram : options.dram);
+  return text_of(compare(hardware, dram, options.prompt_tokens)) + "\n" +
+         text_of(sensitivities(hardware, dram, options.prompt_tokens));
+}
+
+std::string simulation_page(const SimulateOptions& options, const Simulation& simulation) {
+  const Hardware hardware = load_hardware(options.hardware);
+  const Dram dram = load_dram(options.dram.empty() ? hardware.dram : options.dram);
+  return page_of(hardware, dram, load_shape(options.config), simulation,
+                 compare(hardware, dram, options.prompt_tokens),
+                 sensitivities(hardware, dram, options.prompt_tokens));
 }
 
 std::vector<std::string> simulated_machines() {

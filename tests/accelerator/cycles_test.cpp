@@ -121,9 +121,8 @@ TEST(Passes, AreTheSameSkippedAndWhole) {
   PassRunner skipping(hardware, service, shape, true);
   PassRunner whole(hardware, service, shape, false);
   for (int64_t i = 0; i < 12; ++i) {
-    const Pass pass{.mode = i % 3 == 2 ? Mode::kFull : Mode::kDraft,
-                    .rows = i % 3 == 2 ? 4 : 1,
-                    .context = 300 + i};
+    const Pass pass{
+        .mode = i % 3 == 2 ? Mode::kFull : Mode::kDraft, .rows = i % 3 == 2 ? 4 : 1, .context = 300 + i};
     ASSERT_EQ(skipping.run(pass), whole.run(pass)) << i;
   }
   EXPECT_EQ(skipping.totals(), whole.totals());
@@ -166,8 +165,8 @@ TEST(Array, WorksAsFastAsThePaperSays) {
 
 TEST(Array, WorksAsFastUnderEveryMappingWhereTheSizesFit) {
   for (const auto lie : {Hardware::GroupsLie::kAcrossPes, Hardware::GroupsLie::kWithinPe}) {
-    for (const auto share : {Hardware::TilesShare::kOutputs, Hardware::TilesShare::kInputs,
-                             Hardware::TilesShare::kRows}) {
+    for (const auto share :
+         {Hardware::TilesShare::kOutputs, Hardware::TilesShare::kInputs, Hardware::TilesShare::kRows}) {
       Hardware hardware = load_hardware("speq");
       hardware.groups_lie = lie;
       hardware.tiles_share = share;

@@ -19,12 +19,11 @@ class EveryMemory : public ::testing::TestWithParam<std::string> {
   const Dram dram_ = load_dram(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(BuiltIn, EveryMemory, ::testing::ValuesIn(dram_names()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(BuiltIn, EveryMemory, ::testing::ValuesIn(dram_names()), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 TEST_P(EveryMemory, StreamsAsTheClosedFormSays) {
   std::mt19937_64 random(7);
@@ -63,8 +62,8 @@ TEST_P(EveryMemory, WritesLogsThatTheCheckerRejectsOnceChanged) {
     DramCommand& one = changed[at];
     const Kind kind = one.kind;
     // A bank that is not used before all are closed may be open or closed, with any row.
-    const bool unused = (kind == Kind::kActivate || kind == Kind::kPrecharge) &&
-                        next_of_bank(log, at) == Kind::kPrechargeAll;
+    const bool unused =
+        (kind == Kind::kActivate || kind == Kind::kPrecharge) && next_of_bank(log, at) == Kind::kPrechargeAll;
     if (unused) continue;
     if (i % 2 == 0 && kind != Kind::kRead) {
       changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(at));
@@ -117,7 +116,8 @@ TEST(Service, NeverEndsEarlierForALaterStartOrALongerTransfer) {
 std::vector<DramCommand> log_with_writes(const Dram& dram) {
   const int64_t write = dram.tRCD;
   const int64_t read = write + dram.tCWL + dram.burst_cycles() + dram.tWTR_L;
-  const int64_t close = std::max({dram.tRAS, read + dram.tRTP, write + dram.tCWL + dram.burst_cycles() + dram.tWR});
+  const int64_t close =
+      std::max({dram.tRAS, read + dram.tRTP, write + dram.tCWL + dram.burst_cycles() + dram.tWR});
   return {{0, Kind::kActivate, 0, 5},
           {write, Kind::kWrite, 0, 5},
           {read, Kind::kRead, 0, 5},
@@ -147,8 +147,11 @@ TEST(LogChecker, NamesTheRuleThatIsBroken) {
   rejects({{0, Kind::kActivate, 0, 0}, {1000, Kind::kActivate, 0, 0}}, "the bank is open");
   rejects({{0, Kind::kActivate, 0, 0}, {1000, Kind::kRefresh, -1, -1}}, "a bank is open");
   rejects({{0, Kind::kActivate, 0, 0}, {0, Kind::kActivate, 4, 0}}, "with or before");
-  rejects({{0, Kind::kActivate, 0, 0}, {8, Kind::kActivate, 4, 0}, {16, Kind::kActivate, 8, 0},
-           {24, Kind::kActivate, 12, 0}, {33, Kind::kActivate, 1, 0}},
+  rejects({{0, Kind::kActivate, 0, 0},
+           {8, Kind::kActivate, 4, 0},
+           {16, Kind::kActivate, 8, 0},
+           {24, Kind::kActivate, 12, 0},
+           {33, Kind::kActivate, 1, 0}},
           "tFAW is 34 cycles, and five activations take 33");
   rejects({{0, Kind::kActivate, 0, 0}, {2 * dram.tREFI, Kind::kRead, 0, 0}}, "tREFI");
 }

@@ -21,10 +21,9 @@ inline accelerator::Hardware random_hardware(std::mt19937_64& random) {
   hardware.pes = any_of<int64_t>(random, {16, 64, 128, 200});
   hardware.clock_mhz = any_of<int64_t>(random, {100, 250, 500, 1000, 2000});
   hardware.draft_weights = any_of<int64_t>(random, {1, 3, 4});
-  hardware.groups_lie =
-      any_of(random, {Hardware::GroupsLie::kAcrossPes, Hardware::GroupsLie::kWithinPe});
-  hardware.tiles_share = any_of(random, {Hardware::TilesShare::kOutputs, Hardware::TilesShare::kInputs,
-                                         Hardware::TilesShare::kRows});
+  hardware.groups_lie = any_of(random, {Hardware::GroupsLie::kAcrossPes, Hardware::GroupsLie::kWithinPe});
+  hardware.tiles_share = any_of(
+      random, {Hardware::TilesShare::kOutputs, Hardware::TilesShare::kInputs, Hardware::TilesShare::kRows});
   hardware.pipeline_cycles = static_cast<int64_t>(random() % 40);
   hardware.weight_buffer = any_of<int64_t>(random, {64, 128, 512}) << 10;
   hardware.activation_buffer = any_of<int64_t>(random, {16, 512}) << 10;

@@ -119,7 +119,8 @@ TEST(Traces, AreRead) {
   const Steps steps = parse_steps(kTrace, "trace");
   EXPECT_EQ(steps.prompt_tokens, 10);
   ASSERT_EQ(steps.steps.size(), 2u);
-  EXPECT_EQ(steps.steps[0], (Step{.position = 11, .drafted = 4, .accepted = 2, .draft_passes = 5, .rows = 5}));
+  EXPECT_EQ(steps.steps[0],
+            (Step{.position = 11, .drafted = 4, .accepted = 2, .draft_passes = 5, .rows = 5}));
   EXPECT_EQ(steps.tokens(), 4);
 }
 

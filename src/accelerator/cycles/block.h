@@ -44,6 +44,17 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
+/// When a block was loaded, multiplied and taken by the SFU, each from a moment to another, in ps. A block
+/// that the SFU does not take has nothing there.
+struct BlockTimes {
+  int64_t load_begin = 0;
+  int64_t load_end = 0;
+  int64_t array_begin = 0;
+  int64_t array_end = 0;
+  int64_t sfu_begin = 0;
+  int64_t sfu_end = 0;
+};
+
 /// Blocks that come in this order so many times.
 struct Segment {
   std::vector<Block> blocks;

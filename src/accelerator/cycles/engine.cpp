@@ -47,11 +47,16 @@ void MachineClock::step(const Block& block) {
   at(weights_free_, next_weights_) = array_free_;
   next_weights_ = (next_weights_ + 1) % halves_;
   last_sum_ = array_free_ + pipeline_ps_;
+  if (times_ != nullptr) times_->push_back({load, asked, begin, array_free_, 0, 0});
   // The SFU.
   if (block.sfu_cycles > 0) {
     sfu_free_ = std::max(sfu_free_, last_sum_) + sfu_latency_ps_ + block.sfu_cycles * cycle_ps_;
     at(outputs_free_, next_outputs_) = sfu_free_;
     next_outputs_ = (next_outputs_ + 1) % halves_;
+    if (times_ != nullptr) {
+      times_->back().sfu_begin = sfu_free_ - sfu_latency_ps_ - block.sfu_cycles * cycle_ps_;
+      times_->back().sfu_end = sfu_free_;
+    }
     if (block.noted >= 0) noted_[static_cast<size_t>(block.noted)] = sfu_free_;
   }
   totals_.bytes_read += block.read_bytes;
@@ -72,7 +77,7 @@ void MachineClock::run(const Segment& segment) {
   int64_t time_kept = memory_free_;
   int64_t period = 0;
   int64_t power = 1;
-  bool looking = skip_ && segment.times > 2;
+  bool looking = skip_ && times_ == nullptr && segment.times > 2;
   for (int64_t done = 0; done < segment.times; ++done) {
     for (const Block& block : segment.blocks) step(block);
     if (!looking) continue;
@@ -103,10 +108,17 @@ MachineClock::Relative MachineClock::relative() const {
   // Whatever lies before the memory's next free moment makes no difference any more: each block is loaded
   // after it, and everything else comes after its block.
   const auto after = [this](int64_t time) { return std::max<int64_t>(time - memory_free_, 0); };
-  return {memory_free_ % dram_.interval_ps, next_weights_ * 2 + next_outputs_, after(array_free_),
-          after(sfu_free_),                 after(last_sum_),                  after(weights_free_[0]),
-          after(weights_free_[1]),          after(outputs_free_[0]),           after(outputs_free_[1]),
-          after(noted_[0]),                 after(noted_[1])};
+  return {memory_free_ % dram_.interval_ps,
+          next_weights_ * 2 + next_outputs_,
+          after(array_free_),
+          after(sfu_free_),
+          after(last_sum_),
+          after(weights_free_[0]),
+          after(weights_free_[1]),
+          after(outputs_free_[0]),
+          after(outputs_free_[1]),
+          after(noted_[0]),
+          after(noted_[1])};
 }
 
 void MachineClock::jump(int64_t shift, const Relative& state, const Totals& gained) {

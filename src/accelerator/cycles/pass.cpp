@@ -43,30 +43,36 @@ struct PassRunner::Operation {
 };
 
 PassRunner::PassRunner(const Hardware& hardware, const DramService& dram, const Shape& shape, bool skip)
-    : hardware_(hardware), shape_(shape), skip_(skip), clock_(hardware, dram, skip) {}
+    : hardware_(hardware), dram_(dram), shape_(shape), skip_(skip) {
+  rewind();
+}
 
 PassRunner::~PassRunner() = default;
+
+void PassRunner::rewind() {
+  clock_.emplace(hardware_, dram_, skip_);
+}
 
 /// Runs an operation, or adds what the same operation did from the same state.
 void PassRunner::run(Operation& operation) {
   const auto simulate = [&] {
     for (int64_t i = 0; i < operation.times; ++i) {
-      for (const Segment& segment : operation.segments) clock_.run(segment);
+      for (const Segment& segment : operation.segments) clock_->run(segment);
     }
   };
   if (!skip_) return simulate();
-  const Operation::Relative before = clock_.relative();
+  const Operation::Relative before = clock_->relative();
   const auto found = operation.known.find(before);
   if (found != operation.known.end()) {
-    clock_.jump(found->second.shift, found->second.after, found->second.gained);
+    clock_->jump(found->second.shift, found->second.after, found->second.gained);
     return;
   }
-  const int64_t time = clock_.memory_free();
-  const Totals totals = clock_.totals();
+  const int64_t time = clock_->memory_free();
+  const Totals totals = clock_->totals();
   simulate();
   if (operation.known.size() >= kMostKnown) return;
-  Operation::Known known{.shift = clock_.memory_free() - time, .after = clock_.relative(), .gained = {}};
-  known.gained.add_times(clock_.totals(), totals, 1);
+  Operation::Known known{.shift = clock_->memory_free() - time, .after = clock_->relative(), .gained = {}};
+  known.gained.add_times(clock_->totals(), totals, 1);
   operation.known.emplace(before, known);
 }
 
@@ -166,7 +172,7 @@ std::vector<Segment> PassRunner::attention(const Pass& pass) const {
 }
 
 int64_t PassRunner::run(const Pass& pass) {
-  const int64_t begin = clock_.end();
+  const int64_t begin = clock_->end();
   Operation attending;
   attending.segments = attention(pass);
   for (int64_t layer = 0; layer < shape_.layers; ++layer) {
@@ -178,7 +184,7 @@ int64_t PassRunner::run(const Pass& pass) {
     run(operation(pass, kDown));
   }
   run(operation(pass, kLogits));
-  return clock_.end() - begin;
+  return clock_->end() - begin;
 }
 
 }  // namespace verbatim::accelerator

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "accelerator/cycles/engine.h"
@@ -18,18 +19,21 @@ struct Pass {
   auto operator<=>(const Pass&) const = default;
 };
 
-/// Runs passes of a model one after the other on a machine.
+/// Runs passes of a model one after the other on a machine. Machine and model must outlive it.
 class PassRunner {
  public:
   /// Without `skip` each block is simulated.
   PassRunner(const Hardware& hardware, const DramService& dram, const Shape& shape, bool skip = true);
   ~PassRunner();
 
+  /// Forgets what was run, but for what skipping needs: the machine is idle, and the time is 0.
+  void rewind();
+
   /// Runs a pass; returns its time in ps, until the last logits are there.
   int64_t run(const Pass& pass);
 
-  int64_t now() const { return clock_.end(); }
-  const Totals& totals() const { return clock_.totals(); }
+  int64_t now() const { return clock_->end(); }
+  const Totals& totals() const { return clock_->totals(); }
 
  private:
   struct Operation;
@@ -38,9 +42,10 @@ class PassRunner {
   std::vector<Segment> attention(const Pass& pass) const;
 
   const Hardware& hardware_;
+  const DramService dram_;
   const Shape& shape_;
   const bool skip_;
-  MachineClock clock_;
+  std::optional<MachineClock> clock_;
   std::map<std::pair<Pass, int>, std::unique_ptr<Operation>> operations_;  // all but attention
 };
 

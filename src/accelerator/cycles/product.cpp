@@ -9,8 +9,8 @@ namespace verbatim::accelerator {
 
 namespace {
 
-constexpr int64_t kSumBytes = 4;   // FP32
-constexpr int64_t kGroup = 128;    // inputs with a scale of their own
+constexpr int64_t kSumBytes = 4;  // FP32
+constexpr int64_t kGroup = 128;   // inputs with a scale of their own
 
 int64_t divide_up(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -98,10 +98,11 @@ class Cutter {
     inputs_ = std::min(inputs_, product_.inputs);
     const int64_t sums = outputs_ * product_.rows * kSumBytes;
     if (inputs_ == 0 || weight_bytes(outputs_, inputs_) > weight_space_ || sums > output_space_) {
-      bad_input("{}: a block of {} outputs and {} inputs with {} rows takes {} bytes of weights and {} of sums, "
-                "and the buffers have {} and {}",
-                hardware_.name, outputs_, inputs_, product_.rows, weight_bytes(outputs_, inputs_), sums,
-                weight_space_, output_space_);
+      bad_input(
+          "{}: a block of {} outputs and {} inputs with {} rows takes {} bytes of weights and {} of sums, "
+          "and the buffers have {} and {}",
+          hardware_.name, outputs_, inputs_, product_.rows, weight_bytes(outputs_, inputs_), sums,
+          weight_space_, output_space_);
     }
   }
 

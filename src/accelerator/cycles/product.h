@@ -13,9 +13,9 @@ struct Product {
   int64_t outputs = 0;
   int64_t inputs = 0;
   Mode mode = Mode::kFull;
-  double weight_bits = 16;   ///< of one weight in memory
+  double weight_bits = 16;      ///< of one weight in memory
   bool keys_or_values = false;  ///< the matrix is part of the cache: no exceptions
-  int64_t sfu_passes = 0;    ///< of each result through the SFU
+  int64_t sfu_passes = 0;       ///< of each result through the SFU
 };
 
 /// The cycles in which the array multiplies rows with a block of a matrix.

@@ -72,7 +72,8 @@ void check_timings(const Dram& dram, const std::string& where) {
   require(dram.tRC >= dram.tRAS + dram.tRP, "tRC is at least tRAS + tRP",
           fmt::format("{} < {} + {}", dram.tRC, dram.tRAS, dram.tRP));
   require(dram.tRAS >= dram.tRCD, "tRAS is at least tRCD", fmt::format("{} < {}", dram.tRAS, dram.tRCD));
-  require(dram.tRP_all >= dram.tRP, "tRP_all is at least tRP", fmt::format("{} < {}", dram.tRP_all, dram.tRP));
+  require(dram.tRP_all >= dram.tRP, "tRP_all is at least tRP",
+          fmt::format("{} < {}", dram.tRP_all, dram.tRP));
   require(dram.tCCD_L >= dram.tCCD_S, "tCCD_L is at least tCCD_S",
           fmt::format("{} < {}", dram.tCCD_L, dram.tCCD_S));
   require(dram.tRRD_L >= dram.tRRD_S, "tRRD_L is at least tRRD_S",

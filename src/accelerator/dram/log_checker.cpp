@@ -65,12 +65,14 @@ class Replay {
 
   std::optional<std::string> take(const DramCommand& command, size_t index) {
     const auto fault = [&](const std::string& what) {
-      return fmt::format("command {} ({} in cycle {}): {}", index, name_of(command.kind), command.cycle, what);
+      return fmt::format("command {} ({} in cycle {}): {}", index, name_of(command.kind), command.cycle,
+                         what);
     };
     if (index > 0 && command.cycle <= last_) return fault("comes with or before the one before it");
     last_ = command.cycle;
     const bool one_bank = command.kind != Kind::kPrechargeAll && command.kind != Kind::kRefresh;
-    if (one_bank && (command.bank < 0 || command.bank >= dram_.banks())) return fault("there is no such bank");
+    if (one_bank && (command.bank < 0 || command.bank >= dram_.banks()))
+      return fault("there is no such bank");
     for (const Rule& rule : rules_) {
       if (rule.after != command.kind) continue;
       const auto before = latest(rule, command);

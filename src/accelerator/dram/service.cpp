@@ -41,14 +41,14 @@ double DramService::efficiency() const {
 DramService service_of(const Dram& dram) {
   const int64_t clock = dram.clock_ps;
   const int64_t burst = dram.burst_cycles();
-  return {.burst_bytes = dram.channels * dram.burst_bytes(),
-          .pace_ps = dram.pace() * clock,
-          .interval_ps = dram.tREFI * clock,
-          .outage_ps = outage_cycles(dram) * clock,
-          .latency_ps = (dram.tRCD + dram.tCL + burst) * clock,
-          .turnaround_ps = (std::max<int64_t>(dram.tCL + burst + 2 - dram.tCWL, 0) + dram.tCWL + burst +
-                            dram.tWTR_L) *
-                           clock};
+  return {
+      .burst_bytes = dram.channels * dram.burst_bytes(),
+      .pace_ps = dram.pace() * clock,
+      .interval_ps = dram.tREFI * clock,
+      .outage_ps = outage_cycles(dram) * clock,
+      .latency_ps = (dram.tRCD + dram.tCL + burst) * clock,
+      .turnaround_ps =
+          (std::max<int64_t>(dram.tCL + burst + 2 - dram.tCWL, 0) + dram.tCWL + burst + dram.tWTR_L) * clock};
 }
 
 int64_t closed_form_cycles(const Dram& dram, int64_t bursts) {

@@ -30,7 +30,8 @@ class Config {
       const auto found = json_.find(name);
       if (found == json_.end() || found->is_null()) continue;
       if (!found->is_number_integer()) bad_input("{}: {} must be a whole number", where_, name);
-      const bool huge = found->is_number_unsigned() && found->get<uint64_t>() > static_cast<uint64_t>(kMostField);
+      const bool huge =
+          found->is_number_unsigned() && found->get<uint64_t>() > static_cast<uint64_t>(kMostField);
       const int64_t value = huge ? kMostField + 1 : found->get<int64_t>();
       if (value < 1 || value > kMostField) {
         bad_input("{}: {} must be from 1 to {}, not {}", where_, name, kMostField, found->dump());
@@ -84,8 +85,7 @@ Shape parse_config(std::string_view text, const std::string& where) {
   } else if (shape.gated) {
     shape.intermediate = config.need({"intermediate_size"});
   } else {
-    shape.intermediate =
-        config.find({"intermediate_size", "n_inner", "ffn_dim"}).value_or(4 * shape.hidden);
+    shape.intermediate = config.find({"intermediate_size", "n_inner", "ffn_dim"}).value_or(4 * shape.hidden);
   }
   if (shape.heads % shape.kv_heads != 0) {
     bad_input("{}: {} heads cannot share {} of keys and values", where, shape.heads, shape.kv_heads);
