@@ -43,6 +43,60 @@ TEST(SimulateCommand, DecodesPlainlyAsFastAsTheBaseline) {
   EXPECT_TRUE(plain["baseline"]["chip_joules"].is_null());
 }
 
+TEST(SimulateCommand, CountsDroppedDraftsAsPasses) {
+  const std::vector<std::string> arguments = {
+      "--config", "llama3.2-3b", "--draft-length", "3", "--acceptance", "0.9", "--prompt", "10", "-n", "12"};
+  const json without = simulated(arguments);
+  std::vector<std::string> more = arguments;
+  more.insert(more.end(), {"--dropped", "1"});
+  const json with = simulated(more);
+  EXPECT_EQ(with["steps"], without["steps"]);
+  EXPECT_EQ(with["decoding"]["draft_passes"].get<int>(),
+            without["decoding"]["draft_passes"].get<int>() + with["steps"].get<int>());
+  EXPECT_LT(with["speedup"], without["speedup"]);
+}
+
+TEST(SimulateCommand, TakesWhatGenerateDid) {
+  const test::TemporaryFolder folder;
+  const std::string model = test::default_model();
+  const std::string trace = folder.path() / "trace.jsonl";
+  const RunResult generated = run_program({"generate", model, "-p", "def fibonacci(n):", "-n", "40",
+                                           "--recipe", "speq", "--json", "--trace", trace});
+  ASSERT_EQ(generated.exit_code, 0) << generated.err;
+  const json told = json::parse(generated.out);
+  const json of_trace = simulated({"--config", model, "--trace", trace});
+  const json of_sums = simulated({"--config", model, "--trace", folder.write("sums.json", generated.out)});
+  for (const json& one : {of_trace, of_sums}) {
+    EXPECT_EQ(one["prompt_tokens"], told["prompt_tokens"]);
+    EXPECT_EQ(one["steps"], told["target_passes"]);
+    EXPECT_EQ(one["drafted"], told["drafted"]);
+    EXPECT_EQ(one["accepted"], told["accepted"]);
+    EXPECT_EQ(one["decoding"]["draft_passes"], told["draft_passes"]);
+    EXPECT_GE(one["decoding"]["tokens"].get<int>(), told["generated_tokens"].get<int>() - 1);
+    EXPECT_EQ(one["baseline"]["tokens"], one["decoding"]["tokens"]);
+    EXPECT_GT(one["decoding"]["dram_joules"], 0);
+  }
+  EXPECT_GT(told["drafted"], 0);
+
+  const std::string text = test::read_file(trace);
+  expect_refused(
+      {"simulate", "--config", model, "--trace", folder.write("short", text.substr(0, text.size() / 2))}, 1,
+      {"cut off"});
+  expect_refused({"generate", model, "-p", "x", "--trace", folder.path() / "no" / "where"}, 1,
+                 {"cannot write", "where"});
+}
+
+TEST(SimulateCommand, TakesThePassesOfNestedDrafters) {
+  const test::TemporaryFolder folder;
+  const std::string model = test::default_model();
+  const std::string trace = folder.path() / "trace.jsonl";
+  const RunResult generated = run_program(
+      {"generate", model, "-p", "def f(", "-n", "30", "--recipe", "ml-specqd", "--json", "--trace", trace});
+  ASSERT_EQ(generated.exit_code, 0) << generated.err;
+  const json one = simulated({"--config", model, "--trace", trace});
+  EXPECT_EQ(one["decoding"]["draft_passes"], json::parse(generated.out)["draft_passes"]);
+}
+
 TEST(SimulateCommand, RefusesBadInputInOneLine) {
   const test::TemporaryFolder folder;
   const std::string own = test::default_model() / "config.json";
@@ -56,7 +110,8 @@ TEST(SimulateCommand, RefusesBadInputInOneLine) {
   refused({"--config", own, "--dram", "none"}, 1, "there is no memory \"none\"");
   refused({"--config", own, "--hardware", folder.write("m.toml", "name = 3")}, 1, "name must be a string");
   refused({"--config", own, "--draft-length", "4", "--acceptance", "1.5"}, 1, "from 0 to 1, not 1.5");
-  refused({"--config", own, "--trace", folder.write("t", "{\"position\":1}")}, 1, "line 1: the trace is cut off");
+  refused({"--config", own, "--trace", folder.write("t", "{\"position\":1}")}, 1,
+          "line 1: the trace is cut off");
   refused({"--config", own, "--hardware", "fp16", "--draft-length", "4", "--acceptance", "0.5"}, 1,
           "no quantize mode");
   refused({"--config", own, "--draft-length", "4"}, 2, "go together");
