@@ -147,7 +147,8 @@ TEST(Tiles, MultiplyInFullModeNearlyAsInDouble) {
     double sum = 0;
     double size = 0;
     for (size_t i = 0; i < inputs; ++i) {
-      const double product = static_cast<double>(half(row.activations[i])) * half(as_fp16(full_weight(row.weights[i])));
+      const double product =
+          static_cast<double>(half(row.activations[i])) * half(as_fp16(full_weight(row.weights[i])));
       sum += product;
       size += std::abs(product);
     }

@@ -129,9 +129,8 @@ TEST(Page, ShowsTheSimulationAndThePaper) {
   simulation.decoding.dram_joules = 2;
   simulation.baseline = simulation.decoding;
   simulation.baseline.chip_joules = std::nullopt;
-  const std::string page =
-      page_of(load_hardware("speq"), load_dram("hbm2"), short_models()[0], simulation, short_comparison(),
-              {{.assumption = "nothing", .speedup = 2}});
+  const std::string page = page_of(load_hardware("speq"), load_dram("hbm2"), short_models()[0], simulation,
+                                   short_comparison(), {{.assumption = "nothing", .speedup = 2}});
   EXPECT_TRUE(page.starts_with("<!doctype html>"));
   EXPECT_TRUE(page.ends_with("</html>\n"));
   for (const char* const part :

@@ -17,8 +17,8 @@ TEST(SimulateWithThePaper, WritesAPage) {
   const std::string page = folder.path() / "page.html";
   test::RunOptions options;
   options.seconds = 600;
-  const RunResult result = run_program({"simulate", "--config", "llama3.2-3b", "-n", "2", "--prompt", "4", "--report", page},
-                                       options);
+  const RunResult result = run_program(
+      {"simulate", "--config", "llama3.2-3b", "-n", "2", "--prompt", "4", "--report", page}, options);
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(test::read_file(page), HasSubstr("figure 9"));
   expect_refused({"simulate", "--config", "llama3.2-3b", "--report", folder.path() / "no" / "page"}, 1,
@@ -30,7 +30,8 @@ TEST(SimulateWithThePaper, PrintsItsTablesBesideOurs) {
   options.seconds = 600;
   const RunResult result = run_program({"simulate", "--paper"}, options);
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  for (const char* const part : {"Tables II and III", "Figures 7 and 8", "by mapping and bandwidth", "Table IV", "Sensitivity"}) {
+  for (const char* const part :
+       {"Tables II and III", "Figures 7 and 8", "by mapping and bandwidth", "Table IV", "Sensitivity"}) {
     EXPECT_THAT(result.out, HasSubstr(part));
   }
   // What docs/accelerator.md says of table III.

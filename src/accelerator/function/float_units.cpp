@@ -53,7 +53,8 @@ uint32_t pack(uint32_t sign, uint64_t significand, int exponent) {
   // A carry out of the fraction moves into the exponent by itself.
   const int field = lowest + kBias + kFractionBits;
   const uint64_t hidden = uint64_t{1} << kFractionBits;
-  const uint64_t bits = kept < hidden ? kept : kept - hidden + (static_cast<uint64_t>(field) << kFractionBits);
+  const uint64_t bits =
+      kept < hidden ? kept : kept - hidden + (static_cast<uint64_t>(field) << kFractionBits);
   return sign | static_cast<uint32_t>(std::min<uint64_t>(bits, kInfinity));
 }
 
@@ -81,9 +82,9 @@ uint32_t full_product(uint16_t activation, uint16_t weight) {
   }
   const Unpacked a = unpack_fp16(activation);
   const Unpacked w = unpack_fp16(fp16);
-  return pack(sign,
-              multiply_significands(static_cast<uint32_t>(a.significand), static_cast<uint32_t>(w.significand)),
-              a.exponent + w.exponent);
+  return pack(
+      sign, multiply_significands(static_cast<uint32_t>(a.significand), static_cast<uint32_t>(w.significand)),
+      a.exponent + w.exponent);
 }
 
 uint32_t draft_product(uint16_t activation, uint8_t weight) {

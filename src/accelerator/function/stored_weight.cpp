@@ -40,8 +40,7 @@ uint8_t full_exponent(uint8_t code, bool flag, bool lowest) {
 }
 
 uint16_t full_weight(const StoredWeight& stored) {
-  const uint8_t exponent =
-      full_exponent(stored.q & 7, (stored.r >> 11 & 1) != 0, (stored.r >> 10 & 1) != 0);
+  const uint8_t exponent = full_exponent(stored.q & 7, (stored.r >> 11 & 1) != 0, (stored.r >> 10 & 1) != 0);
   return static_cast<uint16_t>((stored.q >> 3) << 14 | exponent << 10 | (stored.r & 0x3ff));
 }
 

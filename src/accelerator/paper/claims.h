@@ -15,13 +15,20 @@ struct Claim {
 };
 
 inline constexpr std::array<Claim, 15> kClaims = {{
-    {"vicuna-7b", "HumanEval", 8.02, 0.968, 2.05},   {"vicuna-7b", "MT-bench", 8.40, 0.964, 2.03},
-    {"vicuna-7b", "GSM8K", 7.48, 0.977, 2.12},       {"llama2-7b", "HumanEval", 6.05, 0.981, 2.11},
-    {"llama2-7b", "MT-bench", 4.47, 0.986, 2.04},    {"llama2-7b", "GSM8K", 6.38, 0.987, 2.16},
-    {"llama3.1-8b", "HumanEval", 5.10, 0.975, 2.01}, {"llama3.1-8b", "MT-bench", 5.69, 0.979, 2.08},
-    {"llama3.1-8b", "GSM8K", 5.31, 0.967, 2.00},     {"llama3.2-3b", "HumanEval", 5.61, 0.953, 1.93},
-    {"llama3.2-3b", "MT-bench", 6.05, 0.978, 2.09},  {"llama3.2-3b", "GSM8K", 4.83, 0.964, 1.96},
-    {"llama2-13b", "HumanEval", 5.80, 0.986, 2.13},  {"llama2-13b", "MT-bench", 6.61, 0.992, 2.21},
+    {"vicuna-7b", "HumanEval", 8.02, 0.968, 2.05},
+    {"vicuna-7b", "MT-bench", 8.40, 0.964, 2.03},
+    {"vicuna-7b", "GSM8K", 7.48, 0.977, 2.12},
+    {"llama2-7b", "HumanEval", 6.05, 0.981, 2.11},
+    {"llama2-7b", "MT-bench", 4.47, 0.986, 2.04},
+    {"llama2-7b", "GSM8K", 6.38, 0.987, 2.16},
+    {"llama3.1-8b", "HumanEval", 5.10, 0.975, 2.01},
+    {"llama3.1-8b", "MT-bench", 5.69, 0.979, 2.08},
+    {"llama3.1-8b", "GSM8K", 5.31, 0.967, 2.00},
+    {"llama3.2-3b", "HumanEval", 5.61, 0.953, 1.93},
+    {"llama3.2-3b", "MT-bench", 6.05, 0.978, 2.09},
+    {"llama3.2-3b", "GSM8K", 4.83, 0.964, 1.96},
+    {"llama2-13b", "HumanEval", 5.80, 0.986, 2.13},
+    {"llama2-13b", "MT-bench", 6.61, 0.992, 2.21},
     {"llama2-13b", "GSM8K", 6.57, 0.991, 2.19},
 }};
 

@@ -45,12 +45,11 @@ void compare_model(const Hardware& hardware, const Dram& dram, const Shape& shap
     const Decoding ours =
         decode(runner, hardware, dram,
                steps_of(claim.draft_length, claim.acceptance, comparison.prompt_tokens, kClaimedTokens));
-    comparison.cells.push_back(
-        {.claim = claim,
-         .simulated = static_cast<double>(fp16.time) / static_cast<double>(ours.time),
-         .fitted = speedup(claim.draft_length, claim.acceptance, kFittedDraftTime, 1),
-         .draft_time = pass_time(ours.draft_time, ours.draft_passes) / tar,
-         .verify_time = pass_time(ours.full_time, ours.passes) / tar});
+    comparison.cells.push_back({.claim = claim,
+                                .simulated = static_cast<double>(fp16.time) / static_cast<double>(ours.time),
+                                .fitted = speedup(claim.draft_length, claim.acceptance, kFittedDraftTime, 1),
+                                .draft_time = pass_time(ours.draft_time, ours.draft_passes) / tar,
+                                .verify_time = pass_time(ours.full_time, ours.passes) / tar});
     for (size_t i = 0; i < others.size(); ++i) {
       Sums& sum = sums[others[i].name];
       sum.speedup += static_cast<double>(decoded[i].time) / static_cast<double>(ours.time);
@@ -76,8 +75,8 @@ void add_map(const Hardware& hardware, const Dram& dram, const Shape& shape, Com
   const int64_t context = comparison.prompt_tokens + kClaimedTokens / 2;
   double least = INFINITY;
   for (const auto lie : {Hardware::GroupsLie::kAcrossPes, Hardware::GroupsLie::kWithinPe}) {
-    for (const auto share : {Hardware::TilesShare::kOutputs, Hardware::TilesShare::kInputs,
-                             Hardware::TilesShare::kRows}) {
+    for (const auto share :
+         {Hardware::TilesShare::kOutputs, Hardware::TilesShare::kInputs, Hardware::TilesShare::kRows}) {
       Hardware machine = hardware;
       machine.groups_lie = lie;
       machine.tiles_share = share;
@@ -156,19 +155,21 @@ std::string text_of(const Comparison& comparison) {
   double acceptance = 0;
   for (const ComparedCell& cell : comparison.cells) {
     const Claim& claim = cell.claim;
-    text += fmt::format("  {:<12} {:<10} {:>6.2f} {:>6.3f} {:>7.2f} {:>10.2f} {:>9} {:>7.3f} {:>7.3f} {:>7.2f}\n",
-                        claim.model, claim.task, claim.draft_length, claim.acceptance, claim.speedup,
-                        cell.simulated, with_sign(100 * (cell.simulated / claim.speedup - 1)),
-                        cell.draft_time, cell.verify_time, cell.fitted);
+    text +=
+        fmt::format("  {:<12} {:<10} {:>6.2f} {:>6.3f} {:>7.2f} {:>10.2f} {:>9} {:>7.3f} {:>7.3f} {:>7.2f}\n",
+                    claim.model, claim.task, claim.draft_length, claim.acceptance, claim.speedup,
+                    cell.simulated, with_sign(100 * (cell.simulated / claim.speedup - 1)), cell.draft_time,
+                    cell.verify_time, cell.fitted);
     paper += claim.speedup;
     simulated += cell.simulated;
     acceptance += claim.acceptance;
   }
   const auto cells = static_cast<double>(comparison.cells.size());
-  text += fmt::format("  mean         {:>24.3f} {:>7.2f} {:>10.2f} {:>9}\n", acceptance / cells, paper / cells,
-                      simulated / cells, with_sign(100 * (simulated / paper - 1)));
+  text += fmt::format("  mean         {:>24.3f} {:>7.2f} {:>10.2f} {:>9}\n", acceptance / cells,
+                      paper / cells, simulated / cells, with_sign(100 * (simulated / paper - 1)));
   text += fmt::format(
-      "  fitted: equation 2 with Tv = Tar and Td/Tar = {}, chosen so that it gives table III; it describes no "
+      "  fitted: equation 2 with Tv = Tar and Td/Tar = {}, chosen so that it gives table III; it describes "
+      "no "
       "machine\n\n",
       kFittedDraftTime);
   text += fmt::format("Figures 7 and 8, means\n  {:<10} {:>6} {:>10} {:>10} {:>14} {:>16} {:>12}\n", "over",
@@ -181,11 +182,11 @@ std::string text_of(const Comparison& comparison) {
                         known(one.dram_energy), known(one.chip_energy));
   }
   text +=
-      "  chip's: had the other chip the 559 mW of SPEQ's full mode, which the paper does not say; the memory not "
+      "  chip's: had the other chip the 559 mW of SPEQ's full mode, which the paper does not say; the memory "
+      "not "
       "counted\n\n";
   text += fmt::format("Times of passes of {} by mapping and bandwidth: Td/Tar, Tv/Tar of {} rows\n",
-                      comparison.map_model,
-                      comparison.map_rows);
+                      comparison.map_model, comparison.map_rows);
   std::string mapping;
   for (const MapPoint& point : comparison.map) {
     if (point.mapping != mapping) text += fmt::format("  {}\n", point.mapping);
@@ -194,11 +195,11 @@ std::string text_of(const Comparison& comparison) {
                         point.verify_time);
   }
   const MapPoint& near = comparison.nearest;
-  text += fmt::format(
-      "  nearest to ({}, 1), where table III lies: {}, {:.1f} GB/s, ({:.3f}, {:.3f})\n\n", kFittedDraftTime,
-      near.mapping, near.gigabytes_per_second, near.draft_time, near.verify_time);
-  text += fmt::format("Table IV, the paper's alone: {} mm2, {} mW drafting, {} mW in full mode\n", kClaimedArea,
-                      kClaimedDraftPower, kClaimedFullPower);
+  text += fmt::format("  nearest to ({}, 1), where table III lies: {}, {:.1f} GB/s, ({:.3f}, {:.3f})\n\n",
+                      kFittedDraftTime, near.mapping, near.gigabytes_per_second, near.draft_time,
+                      near.verify_time);
+  text += fmt::format("Table IV, the paper's alone: {} mm2, {} mW drafting, {} mW in full mode\n",
+                      kClaimedArea, kClaimedDraftPower, kClaimedFullPower);
   for (const ClaimedPart& part : kClaimedParts) {
     text += fmt::format("  {:<8} {:>5.1f} % of the area {:>5.1f} % {:>5.1f} %\n", part.part, part.area,
                         part.draft_power, part.full_power);

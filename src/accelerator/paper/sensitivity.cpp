@@ -35,9 +35,7 @@ struct Change {
 std::vector<Change> changes() {
   using Lie = Hardware::GroupsLie;
   using Share = Hardware::TilesShare;
-  const auto memory = [](const char* name) {
-    return [name](Assumed& all) { all.dram = load_dram(name); };
-  };
+  const auto memory = [](const char* name) { return [name](Assumed& all) { all.dram = load_dram(name); }; };
   const auto channels = [](int64_t factor) {
     return [factor](Assumed& all) { all.dram.channels *= factor; };
   };
@@ -71,13 +69,15 @@ std::vector<Change> changes() {
       {"a draft dropped in each step", [](Assumed& all) { all.dropped = 1; }},
       {"prompts of 128 tokens", [](Assumed& all) { all.prompt_tokens = 128; }},
       {"prompts of 4096 tokens", [](Assumed& all) { all.prompt_tokens = 4096; }},
-      {"storage verbatim, BF16", [](Assumed& all) {
+      {"storage verbatim, BF16",
+       [](Assumed& all) {
          const Hardware verbatim = load_hardware("speq-verbatim");
          all.hardware.full_bits = verbatim.full_bits;
          all.hardware.exceptions = verbatim.exceptions;
          all.hardware.exception_bits = verbatim.exception_bits;
        }},
-      {"storage verbatim, 1 % exceptions", [](Assumed& all) {
+      {"storage verbatim, 1 % exceptions",
+       [](Assumed& all) {
          const Hardware verbatim = load_hardware("speq-verbatim");
          all.hardware.full_bits = verbatim.full_bits;
          all.hardware.exceptions = 0.01;

@@ -26,7 +26,8 @@ constexpr const char* kBarStyle =
 std::string opened(double width, double height, const std::string& title) {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
-      "{1:.0f}\" role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>{2}</title>\n{3}"
+      "{1:.0f}\" role=\"img\" font-family=\"system-ui, sans-serif\" "
+      "font-size=\"12\">\n<title>{2}</title>\n{3}"
       "<text class=\"vb-text\" x=\"8\" y=\"20\" font-size=\"15\" font-weight=\"600\">{2}</text>\n",
       width, height, escape(title), kBarStyle);
 }
@@ -49,13 +50,15 @@ std::string svg(const Bars& bars) {
   for (size_t i = 0; i < bars.series.size(); ++i) {
     const double x = kBarLeft + 150 * static_cast<double>(i);
     text += fmt::format(
-        "<rect class=\"vb{}\" x=\"{:.0f}\" y=\"30\" width=\"12\" height=\"12\"/><text class=\"vb-text\" x=\"{:.0f}\" "
+        "<rect class=\"vb{}\" x=\"{:.0f}\" y=\"30\" width=\"12\" height=\"12\"/><text class=\"vb-text\" "
+        "x=\"{:.0f}\" "
         "y=\"40\">{}</text>\n",
         i % 3, x, x + 18, escape(bars.series[i]));
   }
   for (const double tick : round_ticks(0, highest, 5)) {
     text += fmt::format(
-        "<path class=\"vb-grid\" d=\"M{:.0f} {:.1f}H{:.0f}\"/><text class=\"vb-soft\" x=\"{:.0f}\" y=\"{:.1f}\" "
+        "<path class=\"vb-grid\" d=\"M{:.0f} {:.1f}H{:.0f}\"/><text class=\"vb-soft\" x=\"{:.0f}\" "
+        "y=\"{:.1f}\" "
         "text-anchor=\"end\">{:g}</text>\n",
         kBarLeft, y_of(tick), width - 10, kBarLeft - 6, y_of(tick) + 4, tick);
   }
@@ -67,16 +70,18 @@ std::string svg(const Bars& bars) {
       const double x = left + kBarWidth * static_cast<double>(i);
       text += fmt::format(
           "<rect class=\"vb{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"{:.1f}\"/><text "
-          "class=\"vb-text\" font-size=\"10\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{:.2f}</text>\n",
+          "class=\"vb-text\" font-size=\"10\" x=\"{:.1f}\" y=\"{:.1f}\" "
+          "text-anchor=\"middle\">{:.2f}</text>\n",
           i % 3, x, y_of(value), kBarWidth - 3, bottom - y_of(value), x + kBarWidth / 2 - 1, y_of(value) - 3,
           value);
     }
-    text += fmt::format(
-        "<text class=\"vb-text\" x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n",
-        left + series * kBarWidth / 2, bottom + 18, escape(bars.groups[g].name));
+    text +=
+        fmt::format("<text class=\"vb-text\" x=\"{:.1f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n",
+                    left + series * kBarWidth / 2, bottom + 18, escape(bars.groups[g].name));
   }
   text += fmt::format(
-      "<text class=\"vb-soft\" transform=\"translate(14 {:.0f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+      "<text class=\"vb-soft\" transform=\"translate(14 {:.0f}) rotate(-90)\" "
+      "text-anchor=\"middle\">{}</text>\n",
       kBarTop + kBarHeight / 2, escape(bars.y_label));
   return text + "</svg>\n";
 }
@@ -96,7 +101,8 @@ std::string timeline(const std::string& title, const std::vector<BlockTimes>& ti
       const int64_t ends[] = {one.load_end, one.array_end, one.sfu_end};
       if (ends[row] <= begins[row]) continue;
       text += fmt::format(
-          "<rect class=\"vb{}\" opacity=\"{}\" x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" height=\"18\"><title>block "
+          "<rect class=\"vb{}\" opacity=\"{}\" x=\"{:.2f}\" y=\"{:.0f}\" width=\"{:.2f}\" "
+          "height=\"18\"><title>block "
           "{}: {:.3f} to {:.3f} us</title></rect>\n",
           row, i % 2 == 0 ? "1" : "0.65", kBarLeft + scale * static_cast<double>(begins[row]), y,
           std::max(scale * static_cast<double>(ends[row] - begins[row]), 0.4), i + 1,

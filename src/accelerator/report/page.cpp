@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kPageStyle =
     "body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:62rem;padding:0 1rem;color:#222;"
-    "background:#fff}h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.8rem}svg{max-width:100%;height:auto}"
+    "background:#fff}h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.8rem}svg{max-width:100%;height:"
+    "auto}"
     "table{border-collapse:collapse}td,th{border-bottom:1px solid #ddd;padding:.25rem .6rem;text-align:right}"
     "td:first-child,th:first-child{text-align:left}.note{color:#555}"
     "@media (prefers-color-scheme:dark){body{color:#e8eaed;background:#15181c}td,th{border-color:#33383f}"
@@ -46,20 +47,23 @@ std::string joules(const std::optional<double>& value) {
 }
 
 std::string summary_of(const Simulation& simulation) {
-  std::string html = header({"machine", "memory", "seconds", "tokens/s", "cycles", "read", "memory busy", "array busy",
-                             "memory, J", "chip, J"});
+  std::string html = header({"machine", "memory", "seconds", "tokens/s", "cycles", "read", "memory busy",
+                             "array busy", "memory, J", "chip, J"});
   for (const SimulatedDecoding* one : {&simulation.decoding, &simulation.baseline}) {
-    html += line({one->machine, one->memory, fmt::format("{:.4f}", one->seconds),
-                  fmt::format("{:.2f}", static_cast<double>(one->tokens) / one->seconds),
-                  fmt::format("{}", one->cycles), fmt::format("{:.2f} GB", static_cast<double>(one->bytes_read) * 1e-9),
-                  fmt::format("{:.1f} %", 100 * one->memory_busy), fmt::format("{:.1f} %", 100 * one->array_busy),
-                  joules(one->dram_joules), joules(one->chip_joules)});
+    html +=
+        line({one->machine, one->memory, fmt::format("{:.4f}", one->seconds),
+              fmt::format("{:.2f}", static_cast<double>(one->tokens) / one->seconds),
+              fmt::format("{}", one->cycles),
+              fmt::format("{:.2f} GB", static_cast<double>(one->bytes_read) * 1e-9),
+              fmt::format("{:.1f} %", 100 * one->memory_busy), fmt::format("{:.1f} %", 100 * one->array_busy),
+              joules(one->dram_joules), joules(one->chip_joules)});
   }
   return html + "</table>\n" +
-         note(fmt::format("{} steps, {} of {} drafted tokens accepted; speedup {:.3f}, Td/Tar {:.3f}, Tv/Tar {:.3f}. The "
-                          "chip's energy is the power of the paper's table IV times the time.",
-                          simulation.steps, simulation.accepted, simulation.drafted, simulation.speedup,
-                          simulation.draft_time, simulation.verify_time));
+         note(fmt::format(
+             "{} steps, {} of {} drafted tokens accepted; speedup {:.3f}, Td/Tar {:.3f}, Tv/Tar {:.3f}. The "
+             "chip's energy is the power of the paper's table IV times the time.",
+             simulation.steps, simulation.accepted, simulation.drafted, simulation.speedup,
+             simulation.draft_time, simulation.verify_time));
 }
 
 /// Where the energy of the decoding goes.
@@ -81,13 +85,13 @@ std::string table_three(const Comparison& comparison) {
             .y_label = "times",
             .series = {"paper", "simulated"},
             .groups = {}};
-  std::string html = header({"model", "task", "L", "r", "paper", "simulated", "deviation", "Td/Tar", "Tv/Tar",
-                             "fitted"});
+  std::string html =
+      header({"model", "task", "L", "r", "paper", "simulated", "deviation", "Td/Tar", "Tv/Tar", "fitted"});
   for (const ComparedCell& cell : comparison.cells) {
     const Claim& claim = cell.claim;
-    html += line({std::string(claim.model), std::string(claim.task), fmt::format("{:.2f}", claim.draft_length),
-                  fmt::format("{:.3f}", claim.acceptance), fmt::format("{:.2f}", claim.speedup),
-                  fmt::format("{:.2f}", cell.simulated),
+    html += line({std::string(claim.model), std::string(claim.task),
+                  fmt::format("{:.2f}", claim.draft_length), fmt::format("{:.3f}", claim.acceptance),
+                  fmt::format("{:.2f}", claim.speedup), fmt::format("{:.2f}", cell.simulated),
                   fmt::format("{:+.1f} %", 100 * (cell.simulated / claim.speedup - 1)),
                   fmt::format("{:.3f}", cell.draft_time), fmt::format("{:.3f}", cell.verify_time),
                   fmt::format("{:.2f}", cell.fitted)});
@@ -100,12 +104,14 @@ std::string table_three(const Comparison& comparison) {
     means[model].first += cell.claim.speedup / 3;
     means[model].second += cell.simulated / 3;
   }
-  for (const std::string& model : order) bars.groups.push_back({model, {means[model].first, means[model].second}});
+  for (const std::string& model : order)
+    bars.groups.push_back({model, {means[model].first, means[model].second}});
   return svg(bars) + html + "</table>\n" +
-         note(fmt::format("Simulated: {} with {}, L and r of table II, {} tokens after prompts of {}, nothing fitted. "
-                          "Fitted: equation 2 with Tv = Tar and Td/Tar = {}, which describes no machine.",
-                          comparison.machine, comparison.memory, kClaimedTokens, comparison.prompt_tokens,
-                          kFittedDraftTime));
+         note(fmt::format(
+             "Simulated: {} with {}, L and r of table II, {} tokens after prompts of {}, nothing fitted. "
+             "Fitted: equation 2 with Tv = Tar and Td/Tar = {}, which describes no machine.",
+             comparison.machine, comparison.memory, kClaimedTokens, comparison.prompt_tokens,
+             kFittedDraftTime));
 }
 
 std::string figures_seven_and_eight(const Comparison& comparison) {
@@ -124,7 +130,9 @@ std::string figures_seven_and_eight(const Comparison& comparison) {
         {name, {one.claim.energy, one.dram_energy.value_or(0), one.chip_energy.value_or(0)}});
   }
   return svg(speed) +
-         note("The paper prints about 1 over 4-bit Olive and no number. All machines have the same array and memory.") +
+         note(
+             "The paper prints about 1 over 4-bit Olive and no number. All machines have the same array and "
+             "memory.") +
          svg(energy) +
          note("Chip alone: had the other chip the power of SPEQ's full mode, which the paper does not say.");
 }
@@ -160,11 +168,11 @@ std::string figure_nine(const Comparison& comparison) {
   for (const ComparedCell& cell : comparison.cells) {
     const bool shown = cell.claim.model == "llama3.1-8b" || cell.claim.model == "vicuna-7b";
     if (!shown || cell.claim.task != "MT-bench") continue;
-    PlotSeries& series = plot.series.emplace_back(PlotSeries{.name = std::string(cell.claim.model), .points = {}});
+    PlotSeries& series =
+        plot.series.emplace_back(PlotSeries{.name = std::string(cell.claim.model), .points = {}});
     for (int length = 4; length <= 20; ++length) {
-      series.points.push_back(
-          {static_cast<double>(length),
-           speedup(length, cell.claim.acceptance, cell.draft_time, cell.verify_time)});
+      series.points.push_back({static_cast<double>(length),
+                               speedup(length, cell.claim.acceptance, cell.draft_time, cell.verify_time)});
     }
   }
   return svg(plot) + note("The paper's surfaces print no numbers, and r at another threshold is not in it.");
@@ -185,13 +193,14 @@ std::string roofline_of(const Hardware& hardware, const Dram& dram, const Shape&
     PassRunner runner(hardware, service_of(dram), shape);
     const int64_t time = runner.run({.mode = Mode::kFull, .rows = rows, .context = context});
     const auto macs = static_cast<double>(runner.totals().macs);
-    const double intensity = macs / static_cast<double>(runner.totals().bytes_read + runner.totals().bytes_written);
+    const double intensity =
+        macs / static_cast<double>(runner.totals().bytes_read + runner.totals().bytes_written);
     const double roof = std::min(static_cast<double>(peak_macs(hardware, Mode::kFull)),
                                  intensity * dram.peak_bytes_per_second() * cycle);
     const double x = std::round(intensity * 10) / 10;  // what the axis can say
     plot.series[0].points.push_back({x, roof});
-    plot.series[1].points.push_back({x, macs * static_cast<double>(hardware.cycle_ps()) /
-                                                    static_cast<double>(time)});
+    plot.series[1].points.push_back(
+        {x, macs * static_cast<double>(hardware.cycle_ps()) / static_cast<double>(time)});
   }
   return svg(plot);
 }
@@ -223,7 +232,8 @@ std::string table_of(const std::vector<Sensitivity>& sensitivities) {
     html += line({one.assumption, fmt::format("{:.3f}", one.speedup), fmt::format("{:.3f}", one.draft_time),
                   fmt::format("{:.3f}", one.verify_time)});
   }
-  return html + "</table>\n" + note("llama2-7b with L and r of table II for MT-bench, over FP16 changed alike.");
+  return html + "</table>\n" +
+         note("llama2-7b with L and r of table II for MT-bench, over FP16 changed alike.");
 }
 
 std::string area() {
@@ -242,7 +252,8 @@ std::string page_of(const Hardware& hardware, const Dram& dram, const Shape& sha
                     const Simulation& simulation, const Comparison& comparison,
                     const std::vector<Sensitivity>& sensitivities) {
   std::string html = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title><meta name=\"viewport\" "
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title><meta "
+      "name=\"viewport\" "
       "content=\"width=device-width\"><style>{1}</style></head><body>\n<h1>{0}</h1>\n",
       escape(fmt::format("{} on a model of SPEQ's accelerator", simulation.model)), kPageStyle);
   html += summary_of(simulation) + energy_of(simulation);
