@@ -22,6 +22,7 @@ void add_ngrams(Command program);
 void add_tokenize(Command program);
 void add_bench(Command program);
 void add_eval(Command program);
+void add_simulate(Command program);
 
 // The commands of the group `bench`.
 void add_bench_decode(Command bench);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -30,6 +31,7 @@ struct Options {
   GenerateOptions generate;
   bool json = false;
   bool stats = false;
+  std::string trace;  // the file to write; none: empty
 };
 
 void print_json(const Options& options, const Recipe& recipe, const GenerateResult& result,
@@ -52,6 +54,28 @@ void print_json(const Options& options, const Recipe& recipe, const GenerateResu
   object["peak_rss_bytes"] = peak_resident_bytes();
   // A vocabulary can produce bytes that are no UTF-8; JSON cannot hold them.
   write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+/// Writes a line for each step of decoding, and one with their sums.
+void write_trace(std::ofstream& file, const Options& options, const GenerateResult& result) {
+  for (const DecodingStep& step : result.steps) {
+    const nlohmann::ordered_json line = {{"position", step.position},
+                                         {"drafted", step.drafted},
+                                         {"accepted", step.accepted},
+                                         {"draft_passes", step.draft_passes},
+                                         {"rows", step.rows}};
+    file << line.dump() << '\n';
+  }
+  const Stats& stats = result.stats;
+  const nlohmann::ordered_json end = {{"end", true},
+                                      {"prompt_tokens", stats.prompt_tokens},
+                                      {"generated_tokens", stats.generated_tokens},
+                                      {"steps", stats.target_passes},
+                                      {"drafted", stats.drafted},
+                                      {"accepted", stats.accepted},
+                                      {"draft_passes", stats.draft_passes}};
+  file << end.dump() << '\n';
+  if (!file.flush()) bad_input("cannot write {}", one_line(options.trace));
 }
 
 /// The structure of a schema that is given as text, which begins with a brace, or as the name of a file.
@@ -89,6 +113,12 @@ void generate(Options& options) {
   if (!warning.empty()) say("verbatim: {}\n", one_line(warning));
   const double seconds_load = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 
+  std::ofstream trace;
+  if (!options.trace.empty()) {
+    trace.open(options.trace, std::ios::binary | std::ios::trunc);
+    if (!trace) bad_input("cannot write {}", one_line(options.trace));
+    options.generate.steps = true;
+  }
   const InterruptGuard guard;
   TokenStream stream = engine.submit({tokens, options.generate, recipe});
   while (const auto piece = stream.next()) {
@@ -103,6 +133,7 @@ void generate(Options& options) {
     say("{}\n", summary(result.stats, recipe));
   }
   if (options.stats) say("{}", stats_report(result.stats, recipe));
+  if (trace.is_open()) write_trace(trace, options, result);
   if (interrupted()) throw Exit{kInterruptedExit};
 }
 
@@ -135,6 +166,8 @@ void add_generate(Command program) {
   command.add_flag("--json", options->json, "Print one JSON object with the text and statistics");
   command.add_flag("--stats", options->stats,
                    "Also say on stderr where the time went and what became of the drafts");
+  command.add_option("--trace", options->trace, "Write what each step did, for `verbatim simulate --trace`")
+      .type_name("FILE");
   command.footer(
       "Examples:\n"
       "  verbatim generate models/target -p 'def fibonacci(n):'\n"

@@ -26,6 +26,7 @@ void add_commands(Command program) {
   add_tokenize(program);
   add_bench(program);
   add_eval(program);
+  add_simulate(program);
 }
 
 }  // namespace

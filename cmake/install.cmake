@@ -20,6 +20,9 @@ if(VERBATIM_AGENT)
   install(TARGETS verbatim_agent EXPORT VerbatimTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT development INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endif()
+set_target_properties(verbatim_accelerator PROPERTIES EXPORT_NAME accelerator)
+install(TARGETS verbatim_accelerator EXPORT VerbatimTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  COMPONENT development INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set_target_properties(verbatim_shared PROPERTIES EXPORT_NAME c)
 install(TARGETS verbatim_shared EXPORT VerbatimCTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development

@@ -58,6 +58,8 @@ struct GenerateOptions {
   std::optional<int32_t> top_logprobs = {};
   /// Fills GenerateResult::origins.
   bool origins = false;
+  /// Fills GenerateResult::steps.
+  bool steps = false;
 };
 
 /// Why a generation ended.
@@ -96,6 +98,17 @@ struct TokenOrigin {
 
 /// The name of an origin: "plain", "drafted" or "corrected".
 std::string_view origin_name(TokenOrigin::Kind kind);
+
+/// One step of decoding: what was drafted and what the model kept of it.
+struct DecodingStep {
+  int64_t position = 0;      ///< tokens that the sequence had before the step
+  int64_t drafted = 0;       ///< tokens proposed to the model
+  int64_t accepted = 0;      ///< proposed tokens that it kept
+  int64_t draft_passes = 0;  ///< passes of all drafters
+  int64_t rows = 0;          ///< rows of the pass that verified
+
+  bool operator==(const DecodingStep&) const = default;
+};
 
 /// The fate of drafted tokens at one depth: 0 is the first drafted token of a step.
 struct DepthStats {
@@ -189,6 +202,9 @@ struct GenerateResult {
   std::vector<ScoredToken> logprobs;
   /// The origin of each of `tokens`, if GenerateOptions::origins asked for them; empty otherwise.
   std::vector<TokenOrigin> origins;
+  /// Every step, if GenerateOptions::steps asked for them; empty otherwise. The tokens that they append come
+  /// after the first of `tokens`, which the prompt gives; the last step may append more than were taken.
+  std::vector<DecodingStep> steps;
   Stats stats;
 };
 

@@ -110,6 +110,7 @@ void Generation::run(Speculator& speculator) {
   speculator.score_into(options_.top_logprobs ? ScoreSink{&result.logprobs, *options_.top_logprobs}
                                               : ScoreSink{});
   speculator.record_origins(options_.origins ? &result.origins : nullptr);
+  speculator.record_steps(options_.steps ? &result.steps : nullptr);
   // Tokens that a pass had given before the sequence lost its memory come first.
   if (take_new_tokens() && room() > 0 && read_prompt(speculator)) {
     const Stopwatch watch(result.stats.seconds_decode);
@@ -119,6 +120,7 @@ void Generation::run(Speculator& speculator) {
   speculator.end(result.stats);
   speculator.score_into({});
   speculator.record_origins(nullptr);
+  speculator.record_steps(nullptr);
 }
 
 void Generation::stop(FinishReason reason) {

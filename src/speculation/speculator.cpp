@@ -159,6 +159,7 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   const auto known = static_cast<int64_t>(sequence.tokens.size());
   const double drafted_before = stats.seconds_draft;
   const double verified_before = stats.seconds_verify;
+  const int64_t passes_before = draft_passes();
   const ForcedTokens forced = find_forced(sequence, budget - 1, stats);
   const auto certain = static_cast<int64_t>(forced.certain);
   const bool asked = certain == 0 || !sampler_.ends(forced.tokens[forced.certain - 1]);
@@ -186,6 +187,13 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   }
   const auto appended = std::span(sequence.tokens).subspan(static_cast<size_t>(known));
   if (origins_ != nullptr) add_origins(appended);
+  if (steps_ != nullptr) {
+    steps_->push_back({.position = known,
+                       .drafted = draft_.size(),
+                       .accepted = verdict.kept,
+                       .draft_passes = draft_passes() - passes_before,
+                       .rows = draft_.size() + 1});
+  }
   if (calibration_ && drafted) update_calibration(draft_, appended, *calibration_, certain);
   if (planner_ && asked) {
     planner_->learn(draft_, appended, stats.seconds_draft - drafted_before,
@@ -210,6 +218,13 @@ void Speculator::add_origins(std::span<const int32_t> appended) {
               .confidence = node.confidence};
     at = kept;
   }
+}
+
+/// The passes of all drafters since begin().
+int64_t Speculator::draft_passes() const {
+  int64_t passes = 0;
+  for (size_t i = 0; i < drafters_->size(); ++i) passes += drafters_->level(i).stats.passes;
+  return passes;
 }
 
 /// Adds the outcome of a step to the statistics.
@@ -244,12 +259,11 @@ void Speculator::count(const Verdict& verdict, Stats& stats) const {
 void Speculator::end(Stats& stats) const {
   if (drafters_->size() == 0) return;
   stats.levels.resize(drafters_->size());
-  stats.draft_passes = 0;
+  stats.draft_passes = draft_passes();
   stats.diagnostics = {};
   for (size_t i = 0; i < drafters_->size(); ++i) {
     stats.levels[i] = drafters_->level(i).stats;
     stats.levels[i].level = recipe_.levels[i];
-    stats.draft_passes += stats.levels[i].passes;
     stats.diagnostics.seconds_draft_passes += stats.levels[i].diagnostics.seconds_passes;
     stats.diagnostics.table_draft += stats.levels[i].diagnostics.table_seconds;
   }

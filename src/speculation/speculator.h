@@ -27,6 +27,9 @@ class Speculator {
   /// list must outlive the steps.
   void record_origins(std::vector<TokenOrigin>* origins) { origins_ = origins; }
 
+  /// Sets the list that every step is added to; null ends the additions. The list must outlive the steps.
+  void record_steps(std::vector<DecodingStep>* steps) { steps_ = steps; }
+
   /// Sets the number of sequences that share passes with this one. A planner plans for that number. Without a
   /// planner the keep thresholds of the batch replace, from two sequences on, the recipe's stop rule.
   void set_batch(int64_t sequences);
@@ -52,6 +55,7 @@ class Speculator {
   void draft_forced(const ForcedTokens& forced);
   void count(const Verdict& verdict, Stats& stats) const;
   void add_origins(std::span<const int32_t> appended);
+  int64_t draft_passes() const;
 
   Recipe recipe_;
   PassKind verifying_;
@@ -60,6 +64,7 @@ class Speculator {
   Sampler sampler_{SamplingOptions{}};
   ScoreSink scores_;
   std::vector<TokenOrigin>* origins_ = nullptr;
+  std::vector<DecodingStep>* steps_ = nullptr;
   std::optional<Planner> planner_;
   DraftLimits limits_;                      // the recipe's stop rule
   bool shared_ = false;                     // whether other sequences share its passes

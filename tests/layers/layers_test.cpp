@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 const fs::path kRepository = VERBATIM_SOURCE_DIR;
 
 /// Rooms of src/ that see of the library what any user of it sees.
-const std::vector<std::string> kWings = {"serve", "agent", "capi"};
+const std::vector<std::string> kWings = {"serve", "agent", "capi", "accelerator"};
 
 /// Headers of the standard library of C, which the interface for C may include.
 const std::set<std::string> kHeadersOfC = {"stddef.h", "stdint.h"};

@@ -1,12 +1,11 @@
-#include "bench/plot.h"
+#include "accelerator/report/plot.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
-namespace verbatim::bench {
+namespace verbatim::accelerator {
 
 namespace {
 
@@ -29,29 +28,6 @@ constexpr Colour kColours[] = {{"#0060a8", "#6ab7f5"}, {"#c24a00", "#ff9a57"}, {
                                {"#8a2be2", "#c9a0ff"}, {"#a0224e", "#ff85ab"}, {"#6b5b00", "#dcc94f"}};
 constexpr size_t kColourCount = std::size(kColours);
 constexpr const char* kDashes[] = {"", "7 4", "2 3"};
-
-std::string escape(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      default:
-        escaped += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-    }
-  }
-  return escaped;
-}
 
 struct Range {
   double low = 0;
@@ -315,6 +291,29 @@ std::string svg(const Plot& plot) {
   return Drawing(plot).draw();
 }
 
+std::string escape(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:
+        escaped += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    }
+  }
+  return escaped;
+}
+
 std::vector<double> round_ticks(double low, double high, int count) {
   const double rough = (high - low) / count;
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
@@ -328,4 +327,4 @@ std::vector<double> round_ticks(double low, double high, int count) {
   return ticks;
 }
 
-}  // namespace verbatim::bench
+}  // namespace verbatim::accelerator
