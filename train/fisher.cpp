@@ -40,7 +40,8 @@ std::string identity_of(const Checkpoint& checkpoint, const std::vector<std::vec
 }
 
 /// Throws unless memory and disk suffice.
-void require_room(const ModelConfig& config, const std::filesystem::path& file, const FisherOptions& options) {
+void require_room(const ModelConfig& config, const std::filesystem::path& file,
+                  const FisherOptions& options) {
   const auto need = static_cast<double>(fisher_memory(config, options));
   const std::optional<int64_t> memory = available_memory();
   if (memory && need > static_cast<double>(*memory)) {
@@ -164,37 +165,37 @@ bool Work::backward_from_loss(SquareSums& sums) {
   const HostWeights<float> weights = read_host_weights<float>(checkpoint_, -1, rows_, team_);
   const auto graph = graph_maker<float>().loss(config_, weights);
   loss_ = 0.0;
-  return each_sample("backward through the layers", 0, config_.layers + 1, [&](InOrder& order,
-                                                                              int64_t sample) {
-    std::vector<float> gradient(static_cast<size_t>(sample_size_));
-    const GradientSink<float> sink = [&](const std::string& name, std::span<const float> values) {
-      if (order.wait_for_turn(sample)) sums.add(name, values);
-    };
-    const double loss = graph->backward(stream(config_.layers, sample), targets(sample), gradient,
-                                       options_.output_matrix ? sink : GradientSink<float>());
-    if (!std::isfinite(loss)) {
-      bad_input("the loss of sample {} is {}: {} gives logits that are no numbers", sample, loss,
-                checkpoint_.path.string());
-    }
-    folder_.gradients(1).write(sample * sample_size_, gradient);
-    if (order.wait_for_turn(sample)) loss_ += loss;
-  });
+  return each_sample(
+      "backward through the layers", 0, config_.layers + 1, [&](InOrder& order, int64_t sample) {
+        std::vector<float> gradient(static_cast<size_t>(sample_size_));
+        const GradientSink<float> sink = [&](const std::string& name, std::span<const float> values) {
+          if (order.wait_for_turn(sample)) sums.add(name, values);
+        };
+        const double loss = graph->backward(stream(config_.layers, sample), targets(sample), gradient,
+                                            options_.output_matrix ? sink : GradientSink<float>());
+        if (!std::isfinite(loss)) {
+          bad_input("the loss of sample {} is {}: {} gives logits that are no numbers", sample, loss,
+                    checkpoint_.path.string());
+        }
+        folder_.gradients(1).write(sample * sample_size_, gradient);
+        if (order.wait_for_turn(sample)) loss_ += loss;
+      });
 }
 
 bool Work::backward_through(int32_t layer, SquareSums& sums) {
   const int32_t step = config_.layers + 1 - layer;
   const HostWeights<float> weights = read_host_weights<float>(checkpoint_, layer, rows_, team_);
   const auto graph = graph_maker<float>().layer(config_, weights);
-  return each_sample(
-      "backward through the layers", step - 1, config_.layers + 1, [&](InOrder& order, int64_t sample) {
-        std::vector<float> gradient(static_cast<size_t>(sample_size_));
-        folder_.gradients(step - 1).read(sample * sample_size_, gradient);
-        graph->backward(stream(layer, sample), gradient, gradient,
-                       [&](const std::string& name, std::span<const float> values) {
-                         if (order.wait_for_turn(sample)) sums.add(name, values);
-                       });
-        folder_.gradients(step).write(sample * sample_size_, gradient);
-      });
+  return each_sample("backward through the layers", step - 1, config_.layers + 1,
+                     [&](InOrder& order, int64_t sample) {
+                       std::vector<float> gradient(static_cast<size_t>(sample_size_));
+                       folder_.gradients(step - 1).read(sample * sample_size_, gradient);
+                       graph->backward(stream(layer, sample), gradient, gradient,
+                                       [&](const std::string& name, std::span<const float> values) {
+                                         if (order.wait_for_turn(sample)) sums.add(name, values);
+                                       });
+                       folder_.gradients(step).write(sample * sample_size_, gradient);
+                     });
 }
 
 void Work::refuse_not_finite(const SquareSums& sums) const {
@@ -284,8 +285,8 @@ int64_t fisher_memory(const ModelConfig& config, const FisherOptions& options) {
     matrices = std::max(matrices, matrix_weights(config, layer));
   }
   // The stream, heads and inner numbers each stand in the graph several times, gradients once more.
-  const int64_t inner = std::max(config.intermediate_size, config.experts.intermediate_size *
-                                                               std::max(config.experts.used, 1));
+  const int64_t inner =
+      std::max(config.intermediate_size, config.experts.intermediate_size * std::max(config.experts.used, 1));
   const int64_t heads = int64_t{config.heads} * (config.head_dim * 8 + 6 * rows);
   const int64_t of_layer = rows * (12 * int64_t{config.hidden_size} + heads + 10 * inner);
   const int64_t head = int64_t{config.vocab_size} * config.hidden_size;

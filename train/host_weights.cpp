@@ -24,8 +24,8 @@ bool belongs(const std::string& name, int32_t layer) {
 
 void refuse_not_finite(const Checkpoint& checkpoint, const std::vector<std::string>& names) {
   if (names.empty()) return;
-  bad_input("{}: tensor {} holds NaN or infinity, so that the loss has no gradient",
-            checkpoint.path.string(), names.front());
+  bad_input("{}: tensor {} holds NaN or infinity, so that the loss has no gradient", checkpoint.path.string(),
+            names.front());
 }
 
 std::vector<float> vector_values(const Checkpoint& checkpoint, const VectorSpec& spec) {
@@ -54,9 +54,9 @@ HostMatrix<T> matrix_values(const Checkpoint& checkpoint, const MatrixSpec& spec
     }
   });
   if (std::ranges::count(finite, 0) > 0) {
-    refuse_not_finite(checkpoint, {spec.parts.size() == 1 ? spec.parts.front().tensor
-                                                          : fmt::format("{} (with its neighbours)",
-                                                                        spec.parts.front().tensor)});
+    refuse_not_finite(checkpoint, {spec.parts.size() == 1
+                                       ? spec.parts.front().tensor
+                                       : fmt::format("{} (with its neighbours)", spec.parts.front().tensor)});
   }
   return matrix;
 }
@@ -87,7 +87,8 @@ std::vector<MatrixSpec> specs_of_layer(const ModelConfig& config, int32_t layer)
 }
 
 template <typename T>
-HostWeights<T> read_host_weights(const Checkpoint& checkpoint, int32_t layer, int64_t rows, ThreadTeam& team) {
+HostWeights<T> read_host_weights(const Checkpoint& checkpoint, int32_t layer, int64_t rows,
+                                 ThreadTeam& team) {
   HostWeights<T> weights;
   const size_t prefix = prefix_of(layer).size();
   for (const MatrixSpec& spec : specs_of_layer(checkpoint.config, layer)) {

@@ -9,18 +9,18 @@
 
 namespace verbatim::train {
 
-/// Hands out the numbers from 0 on to several threads, and lets each of them do the last part of its work when
-/// all smaller numbers are done with theirs: what is added up in that part has the same order with any number
-/// of threads.
+/// Hands out the numbers from 0 on to several threads, and lets each of them do the last part of its work
+/// when all smaller numbers are done with theirs: what is added up in that part has the same order with any
+/// number of threads.
 class InOrder {
  public:
   explicit InOrder(int64_t count) : count_(count) {}
 
-  /// Calls work(number) for every number on `threads` threads, until one throws or `stop` returns true; `stop`
-  /// is asked on several threads. Returns whether all were done. Throws what a thread has thrown.
+  /// Calls work(number) for every number on `threads` threads, until one throws or `stop` returns true;
+  /// `stop` is asked on several threads. Returns whether all were done. Throws what a thread has thrown.
   bool run(int threads, const std::function<void(int64_t)>& work, const std::function<bool()>& stop);
-  /// Waits until all smaller numbers are done. To be called from `work`. Returns false if the work ends early;
-  /// nothing may be added then.
+  /// Waits until all smaller numbers are done. To be called from `work`. Returns false if the work ends
+  /// early; nothing may be added then.
   bool wait_for_turn(int64_t number);
 
  private:

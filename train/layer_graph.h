@@ -26,17 +26,20 @@ struct HostMatrix {
   std::vector<T> values;
 };
 
-/// The weights of one layer, or those around the layers, by the names of their specs (model/weights.h) without
-/// "layers.<index>.": "qkv", "experts.3.down", "attention_norm", "head". A layer has besides what sets it apart
-/// from other layers.
+/// The weights of one layer, or those around the layers, by the names of their specs (model/weights.h)
+/// without "layers.<index>.": "qkv", "experts.3.down", "attention_norm", "head". A layer has besides what
+/// sets it apart from other layers.
 template <typename T>
 struct HostWeights {
   std::map<std::string, HostMatrix<T>> matrices;
   std::map<std::string, std::vector<T>> vectors;
-  int64_t window = 0;     ///< the number of positions that a position sees, itself included; 0: all
-  int64_t pairs = 0;      ///< the number of rotated pairs of a head; 0: the layer does not rotate
+  int64_t window = 0;      ///< the number of positions that a position sees, itself included; 0: all
+  int64_t pairs = 0;       ///< the number of rotated pairs of a head; 0: the layer does not rotate
   std::vector<T> cosines;  ///< [rows][pairs]: of the angles at the positions from 0 on
   std::vector<T> sines;    ///< likewise
+  /// Whether queries, keys, values and what the softmax gives are rounded to BF16 as the engine's are: for
+  /// comparisons with it. Nothing has a gradient then.
+  bool rounds_heads = false;
 };
 
 /// Is given the gradient of one matrix, row after row as its values are. A matrix that the loss does not
@@ -44,17 +47,17 @@ struct HostWeights {
 template <typename T>
 using GradientSink = std::function<void(const std::string& matrix, std::span<const T> gradient)>;
 
-/// One layer of a decoder over the rows of one sequence, whose positions begin with 0. Its functions may run on
-/// several threads at once.
+/// One layer of a decoder over the rows of one sequence, whose positions begin with 0. Its functions may run
+/// on several threads at once.
 template <typename T>
 class LayerGraph {
  public:
   virtual ~LayerGraph() = default;
   /// Computes the residual stream after the layer from that before it, both [rows][hidden].
   virtual void forward(std::span<const T> before, std::span<T> after) const = 0;
-  /// Computes the layer again and hands out the gradients of its matrices, given the gradient of the loss with
-  /// respect to the stream after it. Writes that with respect to the stream before it; the two may be the same
-  /// memory.
+  /// Computes the layer again and hands out the gradients of its matrices, given the gradient of the loss
+  /// with respect to the stream after it. Writes that with respect to the stream before it; the two may be
+  /// the same memory.
   virtual void backward(std::span<const T> before, std::span<const T> after_gradient,
                         std::span<T> before_gradient, const GradientSink<T>& sink) const = 0;
 };
@@ -66,8 +69,8 @@ class LossGraph {
   virtual ~LossGraph() = default;
   /// Returns the mean negative log likelihood of the targets, one for each row of the stream, in nats.
   virtual double loss(std::span<const T> stream, std::span<const int32_t> targets) const = 0;
-  /// Returns the same, writes its gradient with respect to the stream and hands out that of the output matrix,
-  /// taken by itself where the matrix is the embedding too, unless `sink` is empty.
+  /// Returns the same, writes its gradient with respect to the stream and hands out that of the output
+  /// matrix, taken by itself where the matrix is the embedding too, unless `sink` is empty.
   virtual double backward(std::span<const T> stream, std::span<const int32_t> targets,
                           std::span<T> stream_gradient, const GradientSink<T>& sink) const = 0;
 };

@@ -14,8 +14,9 @@ std::vector<std::vector<int32_t>> choose_samples(std::span<const int32_t> text, 
   }
   const int64_t taken = options.length - (bos ? 1 : 0);
   if (std::ssize(text) < taken) {
-    bad_input("{} has {} token{}, but a sample takes {}: give a longer text, or shorter samples with --length",
-              where, text.size(), text.size() == 1 ? "" : "s", taken);
+    bad_input(
+        "{} has {} token{}, but a sample takes {}: give a longer text, or shorter samples with --length",
+        where, text.size(), text.size() == 1 ? "" : "s", taken);
   }
   const uint64_t places = static_cast<uint64_t>(std::ssize(text) - taken) + 1;
   std::vector<std::vector<int32_t>> samples;

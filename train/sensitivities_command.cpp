@@ -65,9 +65,11 @@ void run(Options& options) {
       write_sensitivities(checkpoint, chosen, options.file, options.fisher);
   app::end_progress();
   if (!report) {
-    app::say("verbatim-train: interrupted; what is done so far is in {}.work, and the same command goes on with it "
-             "if you add --resume\n",
-             app::one_line(options.file));
+    app::say(
+        "verbatim-train: interrupted; what is done so far is in {}.work, and the same command goes on with "
+        "it "
+        "if you add --resume\n",
+        app::one_line(options.file));
     throw app::Exit{app::kInterruptedExit};
   }
   for (const std::string& tensor : report->none) {
@@ -85,22 +87,25 @@ void add_sensitivities(app::Command program) {
   auto options = std::make_shared<Options>();
   app::Command command = program.add_command(
       "sensitivities", "Find out how much the loss on a text depends on each weight of a model");
-  command.add_option("MODEL", options->model, "A directory in Hugging Face layout or a .gguf file").required();
+  command.add_option("MODEL", options->model, "A directory in Hugging Face layout or a .gguf file")
+      .required();
   command.add_option("TEXT", options->text, "The text, in UTF-8; - is standard input").required();
   command.add_option("-o,--output", options->file, "The file to make, NAME.safetensors").required();
   FisherOptions& fisher = options->fisher;
   command.add_option("--samples", fisher.samples.samples, "Sequences of the text, at random places")
       .range(1, 1 << 20)
       .show_default();
-  command.add_option("--length", fisher.samples.length, "Tokens of a sequence").range(2, 1 << 20).show_default();
+  command.add_option("--length", fisher.samples.length, "Tokens of a sequence")
+      .range(2, 1 << 20)
+      .show_default();
   command.add_option("--seed", fisher.samples.seed, "The seed of the places").show_default();
   command.add_flag("--output-matrix", fisher.output_matrix, "Also for the output matrix");
   command.add_flag("--resume", fisher.resume, "Go on with what an interrupted run has left");
-  command
-      .add_option("--threads", fisher.threads, "Samples to compute at a time; without it one per core")
+  command.add_option("--threads", fisher.threads, "Samples to compute at a time; without it one per core")
       .range(1, 4096);
   command.footer(
-      "One layer is in memory at a time, with its gradients once more for every thread. What lies between the\n"
+      "One layer is in memory at a time, with its gradients once more for every thread. What lies between "
+      "the\n"
       "layers is in a folder beside the file, NAME.safetensors.work, until the file is complete.\n"
       "\n"
       "Examples:\n"

@@ -8,8 +8,8 @@
 
 namespace verbatim::train {
 
-/// The tensors of a file of sensitivities that belong to one layer, or with -1 to the output matrix: names and
-/// shapes of the model.
+/// The tensors of a file of sensitivities that belong to one layer, or with -1 to the output matrix: names
+/// and shapes of the model.
 std::vector<TensorEntry> sensitivity_entries(const ModelConfig& config, int32_t layer);
 /// The number of weights of such tensors.
 int64_t weights_of(const std::vector<TensorEntry>& entries);
@@ -19,8 +19,8 @@ class SquareSums {
  public:
   SquareSums(const ModelConfig& config, int32_t layer);
 
-  /// Adds the squares of the gradient of a matrix, whose rows are in the engine's order. `name` is that of the
-  /// spec without the layer.
+  /// Adds the squares of the gradient of a matrix, whose rows are in the engine's order. `name` is that of
+  /// the spec without the layer.
   void add(const std::string& name, std::span<const float> gradient);
   /// Divides all sums by a number.
   void divide(float by);

@@ -22,8 +22,8 @@ struct TensorEntry {
 
 /// The header of a safetensors file, preceded by its length. The tensors' bytes follow it without gaps, which
 /// the format forbids. The header is padded with spaces so that the first tensor begins at a multiple of 64
-/// bytes. `metadata` are texts that the header holds besides. Throws Error(kUsage) for tensors that the format
-/// cannot hold.
+/// bytes. `metadata` are texts that the header holds besides. Throws Error(kUsage) for tensors that the
+/// format cannot hold.
 std::string safetensors_header(std::span<const TensorEntry> tensors,
                                const std::map<std::string, std::string>& metadata = {});
 

@@ -22,7 +22,8 @@ void require_same_model(const Checkpoint& checkpoint, const SensitivityFile& sen
   const double alike = likeness(weight_sketch(checkpoint), theirs);
   if (alike < kSameModel) {
     bad_input(
-        "{} holds the sensitivities of another model: of 256 weights of {} that it names, the likeness is {:.2f}; "
+        "{} holds the sensitivities of another model: of 256 weights of {} that it names, the likeness is "
+        "{:.2f}; "
         "make the file from the same model",
         sensitivities.path.string(), checkpoint.path.string(), alike);
   }

@@ -7,8 +7,8 @@
 
 namespace verbatim {
 
-/// Some weights of a model, 256 at places that depend on its config alone. The same model in another file, also
-/// in a quantized one, has nearly the same; another model of the same shape does not.
+/// Some weights of a model, 256 at places that depend on its config alone. The same model in another file,
+/// also in a quantized one, has nearly the same; another model of the same shape does not.
 std::vector<float> weight_sketch(const Checkpoint& checkpoint);
 
 /// How alike two sketches are: the cosine of the angle between them. 0 for sketches of different length.

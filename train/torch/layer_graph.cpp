@@ -9,7 +9,6 @@
 #include <limits>
 #include <memory>
 
-
 namespace verbatim::train {
 
 namespace {
@@ -128,6 +127,12 @@ Tensor attention(const ModelConfig& config, const Leaves<T>& leaves, const Tenso
     queries = rotate(queries, angles(weights.cosines), angles(weights.sines));
     keys = rotate(keys, angles(weights.cosines), angles(weights.sines));
   }
+  const auto rounded = [&](const Tensor& x) {
+    return weights.rounds_heads ? x.to(at::kBFloat16).to(kType<T>) : x;
+  };
+  queries = rounded(queries);
+  keys = rounded(keys);
+  values = rounded(values);
   const int64_t group = config.heads / config.kv_heads;
   queries = queries.transpose(0, 1);
   keys = keys.transpose(0, 1).repeat_interleave(group, 0);
@@ -140,9 +145,8 @@ Tensor attention(const ModelConfig& config, const Leaves<T>& leaves, const Tenso
     const Tensor sinks = leaves.vector("head_sinks").view({config.heads, 1, 1}).expand({-1, rows, 1});
     scores = at::cat({scores, sinks}, 2);
   }
-  const Tensor shares = at::softmax(scores, -1).slice(2, 0, rows);
-  return leaves.multiply(at::matmul(shares, values).transpose(0, 1).reshape({rows, query_columns}),
-                         "output");
+  const Tensor shares = rounded(at::softmax(scores, -1)).slice(2, 0, rows);
+  return leaves.multiply(at::matmul(shares, values).transpose(0, 1).reshape({rows, query_columns}), "output");
 }
 
 /// Gate, activation, up and down; `part` is the beginning of the matrices' names.
@@ -188,12 +192,10 @@ Tensor experts(const ModelConfig& config, const Leaves<T>& leaves, const Tensor&
 
 template <typename T>
 Tensor layer_output(const ModelConfig& config, const Leaves<T>& leaves, Tensor stream) {
-  const Tensor attended =
-      attention(config, leaves, read_stream(config, leaves, stream, "attention_norm"));
+  const Tensor attended = attention(config, leaves, read_stream(config, leaves, stream, "attention_norm"));
   stream = add_to_stream(config, leaves, stream, attended, "attention_end_norm");
   const Tensor x = read_stream(config, leaves, stream, "mlp_norm");
-  const Tensor y =
-      leaves.has("router") ? experts(config, leaves, x) : feed_forward(config, leaves, x, "");
+  const Tensor y = leaves.has("router") ? experts(config, leaves, x) : feed_forward(config, leaves, x, "");
   return add_to_stream(config, leaves, stream, y, "mlp_end_norm");
 }
 
@@ -317,7 +319,8 @@ void use_one_thread_per_call() {
 }  // namespace verbatim::train
 
 /// What the program looks up in this library.
-extern "C" __attribute__((visibility("default"))) const verbatim::train::GraphMakers* verbatim_graph_makers() {
+extern "C" __attribute__((visibility("default"))) const verbatim::train::GraphMakers*
+verbatim_graph_makers() {
   using namespace verbatim::train;
   static const GraphMakers makers = [] {
     use_one_thread_per_call();
