@@ -194,6 +194,17 @@ std::map<std::string, TensorView> parse_safetensors(std::span<const std::byte> b
   return tensors;
 }
 
+std::map<std::string, std::string> safetensors_metadata(std::span<const std::byte> bytes,
+                                                        const std::string& where) {
+  std::map<std::string, std::string> metadata;
+  const json entries = parse_json(read_header(bytes, where), kDeepestHeader, where);
+  if (!entries.is_object() || !entries.contains("__metadata__")) return metadata;
+  for (const auto& item : entries["__metadata__"].items()) {
+    if (item.value().is_string()) metadata.emplace(item.key(), item.value().get<std::string>());
+  }
+  return metadata;
+}
+
 bool has_safetensors(const fs::path& folder) {
   std::error_code ignored;
   return fs::exists(folder / kSingleFile, ignored) || fs::exists(folder / kIndexFile, ignored);

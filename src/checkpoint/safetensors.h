@@ -31,4 +31,9 @@ bool has_safetensors(const std::filesystem::path& folder);
 std::map<std::string, TensorView> parse_safetensors(std::span<const std::byte> bytes,
                                                     const std::string& where);
 
+/// Reads the texts that a file holds besides its tensors, by name; what is no text is left out. Throws as
+/// parse_safetensors() does for a header that is malformed.
+std::map<std::string, std::string> safetensors_metadata(std::span<const std::byte> bytes,
+                                                        const std::string& where);
+
 }  // namespace verbatim

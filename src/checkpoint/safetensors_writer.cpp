@@ -24,9 +24,11 @@ uint64_t bytes_of(const TensorEntry& tensor) {
 
 }  // namespace
 
-std::string safetensors_header(std::span<const TensorEntry> tensors) {
+std::string safetensors_header(std::span<const TensorEntry> tensors,
+                               const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json entries;
   entries["__metadata__"] = {{"format", "pt"}};  // Transformers wants to be told
+  for (const auto& [name, text] : metadata) entries["__metadata__"][name] = text;
   uint64_t offset = 0;
   for (const TensorEntry& tensor : tensors) {
     const uint64_t end = offset + bytes_of(tensor);

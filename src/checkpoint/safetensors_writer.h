@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,8 +22,10 @@ struct TensorEntry {
 
 /// The header of a safetensors file, preceded by its length. The tensors' bytes follow it without gaps, which
 /// the format forbids. The header is padded with spaces so that the first tensor begins at a multiple of 64
-/// bytes. Throws Error(kUsage) for tensors that the format cannot hold.
-std::string safetensors_header(std::span<const TensorEntry> tensors);
+/// bytes. `metadata` are texts that the header holds besides. Throws Error(kUsage) for tensors that the
+/// format cannot hold.
+std::string safetensors_header(std::span<const TensorEntry> tensors,
+                               const std::map<std::string, std::string>& metadata = {});
 
 /// Writes a safetensors file as a stream, so that a file may be larger than the memory.
 class SafetensorsWriter {

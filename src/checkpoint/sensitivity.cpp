@@ -53,6 +53,7 @@ SensitivityFile open_sensitivities(const std::filesystem::path& path) {
   result.path = path;
   result.file = std::make_shared<const MemoryMap>(path);
   result.tensors = parse_safetensors(result.file->bytes(), path.string());
+  result.metadata = safetensors_metadata(result.file->bytes(), path.string());
   return result;
 }
 

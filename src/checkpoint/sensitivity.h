@@ -20,6 +20,9 @@ namespace verbatim {
 struct SensitivityFile {
   std::filesystem::path path;
   std::map<std::string, TensorView> tensors;
+  /// The texts beside the tensors: in files of `verbatim-train sensitivities` what they are made of
+  /// (model/sensitivity_origin.h).
+  std::map<std::string, std::string> metadata;
   std::shared_ptr<const MemoryMap> file;  ///< keeps the tensors' bytes alive
 
   bool has(const std::string& name) const { return tensors.contains(name); }

@@ -5,6 +5,7 @@
 #include "container/load.h"
 #include "engine/model_data.h"
 #include "formats/round_to_nearest.h"
+#include "model/sensitivity_origin.h"
 #include "speculation/stores.h"
 #include "verbatim/verbatim.h"
 
@@ -47,6 +48,7 @@ DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, T
   std::optional<SensitivityFile> sensitivities;
   if (!options.sensitivities.empty()) {
     sensitivities = open_sensitivities(options.sensitivities);
+    require_same_model(checkpoint, *sensitivities);
     load.sensitivities = &*sensitivities;
   }
   return pack_weights(checkpoint, load, team, not_finite);

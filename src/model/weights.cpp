@@ -37,11 +37,6 @@ int64_t source_row(const WeightPart& part, HeadSizes head, int64_t column) {
   return column - within + within % half * 2 + within / half;
 }
 
-/// The number of rows of the tensor that a part is in.
-int64_t rows_in_file(const WeightPart& part) {
-  return part.tensor_rows > 0 ? part.tensor_rows : part.rows;
-}
-
 /// The rows of a matrix that is made of several tensors.
 class StackedTensors {
  public:
@@ -555,6 +550,22 @@ Buffer<float>& vector_of(DecoderWeights& weights, const std::string& name) {
   fail(ErrorKind::kUsage, "a decoder has no vector {}", name);
 }
 
+int64_t rows_in_file(const WeightPart& part) {
+  return part.tensor_rows > 0 ? part.tensor_rows : part.rows;
+}
+
+TensorRow hugging_face_row(const ModelConfig& config, const MatrixSpec& spec, int64_t column) {
+  const bool reorder = hugging_face_interleaves(config.architecture);
+  for (const WeightPart& part : spec.parts) {
+    if (column < part.rows) {
+      const int64_t within = reorder ? source_row(part, head_sizes(config), column) : column;
+      return {&part, part.first + within * part.step};
+    }
+    column -= part.rows;
+  }
+  fail(ErrorKind::kUsage, "{} has {} columns fewer than were asked for", spec.name, column + 1);
+}
+
 MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec) {
   return [tensors = stacked(checkpoint, spec), head = head_sizes(checkpoint.config)](
              int64_t column, std::span<float> row) { tensors.read(column, head, true, row); };
@@ -565,7 +576,10 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
   const HeadSizes head = head_sizes(checkpoint.config);
   const StackedTensors tensors = stacked(checkpoint, spec);
   StackedTensors sensitivities;
-  if (options.sensitivities != nullptr) {
+  // A file need not have those of the output matrix, whose weights are alike then.
+  const bool sensitive = options.sensitivities != nullptr &&
+                         (spec.name != "head" || options.sensitivities->has(spec.parts.front().tensor));
+  if (sensitive) {
     for (const WeightPart& part : spec.parts) {
       const int64_t shape[] = {rows_in_file(part), spec.k};
       sensitivities.add(&part, options.sensitivities->tensor(part.tensor, shape));
@@ -590,7 +604,7 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
       };
     }
   }
-  if (options.sensitivities != nullptr) {
+  if (sensitive) {
     // A file of sensitivities is in the order of Hugging Face models.
     const bool reorder = hugging_face_interleaves(checkpoint.config.architecture);
     pack_options.sensitivities = [&sensitivities, head, reorder](int64_t column, std::span<float> row) {

@@ -167,6 +167,17 @@ struct LoadOptions {
 /// LoadOptions::draft. Throws Error(kBadInput) for an unknown name.
 void set_formats(LoadOptions& options, const std::vector<std::string>& names);
 
+/// The place of an output column of a matrix in files whose rows are in the order of Hugging Face models, as
+/// files of sensitivities are: the part that it belongs to and the row of that part's tensor.
+struct TensorRow {
+  const WeightPart* part;
+  int64_t row;
+};
+/// Finds the place of output column `column` of a matrix, whose parts the result refers to.
+TensorRow hugging_face_row(const ModelConfig& config, const MatrixSpec& spec, int64_t column);
+/// The number of rows of the tensor that a part is in.
+int64_t rows_in_file(const WeightPart& part);
+
 /// Makes a function that reads the rows of a matrix as floats, in the engine's order. It refers to the
 /// checkpoint and to the spec. Throws Error(kBadInput) unless every tensor is there in the right shape.
 MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec);

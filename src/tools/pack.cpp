@@ -6,6 +6,7 @@
 #include "base/processors.h"
 #include "checkpoint/sensitivity.h"
 #include "container/pack.h"
+#include "model/sensitivity_origin.h"
 
 namespace verbatim {
 
@@ -27,12 +28,13 @@ std::optional<PackReport> pack_model(const std::filesystem::path& model, const s
   set_formats(pack.load, options.formats);
   pack.load.progress = options.progress;
   pack.cancelled = options.cancelled;
+  const Checkpoint checkpoint = open_checkpoint(model);
   std::optional<SensitivityFile> sensitivities;
   if (!options.sensitivities.empty()) {
     sensitivities = open_sensitivities(options.sensitivities);
+    require_same_model(checkpoint, *sensitivities);
     pack.load.sensitivities = &*sensitivities;
   }
-  const Checkpoint checkpoint = open_checkpoint(model);
   ThreadTeam team(options.threads > 0 ? options.threads : hardware_threads());
   const std::optional<Container> packed = pack_model(checkpoint, file, pack, team);
   if (!packed) return std::nullopt;

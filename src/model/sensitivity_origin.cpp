@@ -1,0 +1,32 @@
+#include "model/sensitivity_origin.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json_fields.h"
+#include "model/weight_sketch.h"
+
+namespace verbatim {
+
+std::string sketch_text(const Checkpoint& checkpoint) {
+  return nlohmann::json(weight_sketch(checkpoint)).dump();
+}
+
+void require_same_model(const Checkpoint& checkpoint, const SensitivityFile& sensitivities) {
+  const auto found = sensitivities.metadata.find(kWeightSketch);
+  if (found == sensitivities.metadata.end()) return;
+  std::vector<float> theirs;
+  for (const nlohmann::json& weight : parse_json(found->second, 1, sensitivities.path.string())) {
+    if (weight.is_number()) theirs.push_back(weight.get<float>());
+  }
+  const double alike = likeness(weight_sketch(checkpoint), theirs);
+  if (alike < kSameModel) {
+    bad_input(
+        "{} holds the sensitivities of another model: of 256 weights of {} that it names, the likeness is "
+        "{:.2f}; "
+        "make the file from the same model",
+        sensitivities.path.string(), checkpoint.path.string(), alike);
+  }
+}
+
+}  // namespace verbatim

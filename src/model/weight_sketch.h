@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/weights.h"
+
+namespace verbatim {
+
+/// Some weights of a model, 256 at places that depend on its config alone. The same model in another file,
+/// also in a quantized one, has nearly the same; another model of the same shape does not.
+std::vector<float> weight_sketch(const Checkpoint& checkpoint);
+
+/// How alike two sketches are: the cosine of the angle between them. 0 for sketches of different length.
+double likeness(std::span<const float> a, std::span<const float> b);
+
+/// The likeness from which on two sketches count as those of one model: four bits, rounded to nearest, leave
+/// above 0.98 of it.
+inline constexpr double kSameModel = 0.9;
+
+}  // namespace verbatim
