@@ -36,10 +36,7 @@ struct HostWeights {
   int64_t window = 0;      ///< the number of positions that a position sees, itself included; 0: all
   int64_t pairs = 0;       ///< the number of rotated pairs of a head; 0: the layer does not rotate
   std::vector<T> cosines;  ///< [rows][pairs]: of the angles at the positions from 0 on
-  std::vector<T> sines;    ///< likewise
-  /// Whether queries, keys, values and what the softmax gives are rounded to BF16 as the engine's are: for
-  /// comparisons with it. Nothing has a gradient then.
-  bool rounds_heads = false;
+  std::vector<T> sines;    ///< [rows][pairs]: of the same angles
 };
 
 /// Is given the gradient of one matrix, row after row as its values are. A matrix that the loss does not

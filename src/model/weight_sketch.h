@@ -14,8 +14,7 @@ std::vector<float> weight_sketch(const Checkpoint& checkpoint);
 /// How alike two sketches are: the cosine of the angle between them. 0 for sketches of different length.
 double likeness(std::span<const float> a, std::span<const float> b);
 
-/// The likeness from which on two sketches count as those of one model: four bits, rounded to nearest, leave
-/// above 0.98 of it.
+/// The likeness from which on two sketches count as those of one model.
 inline constexpr double kSameModel = 0.9;
 
 }  // namespace verbatim

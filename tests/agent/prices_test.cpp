@@ -31,12 +31,14 @@ TEST(AgentPrices, AreThoseOfTheModel) {
 }
 
 TEST(AgentPrices, AreRefusedWhereTheyAreNotUnderstood) {
-  EXPECT_THAT(failure("[a]\nprompt = 1\nreply = 1\n", "b"), HasSubstr("no price of the model `b`; there are `a`"));
+  EXPECT_THAT(failure("[a]\nprompt = 1\nreply = 1\n", "b"),
+              HasSubstr("no price of the model `b`; there are `a`"));
   EXPECT_THAT(failure("", "b"), HasSubstr("there are none"));
   EXPECT_THAT(failure("a = 1\n", "a"), HasSubstr("`a` should be a table"));
   EXPECT_THAT(failure("[a]\nprompt = 1\n", "a"), HasSubstr("[a]: `reply` should be the price"));
   EXPECT_THAT(failure("[a]\nprompt = -1\nreply = 1\n", "a"), HasSubstr("[a]: `prompt` should be the price"));
-  EXPECT_THAT(failure("[a]\nprompt = true\nreply = 1\n", "a"), HasSubstr("[a]: `prompt` should be the price"));
+  EXPECT_THAT(failure("[a]\nprompt = true\nreply = 1\n", "a"),
+              HasSubstr("[a]: `prompt` should be the price"));
   EXPECT_THAT(failure("[a]\nprompts = 1\n", "a"), HasSubstr("`prompts` is no key here"));
   EXPECT_THAT(failure("[a\n", "a"), HasSubstr("line 1"));
 }

@@ -71,7 +71,7 @@ class Gradients : public testing::TestWithParam<std::string> {
 
 TEST_P(Gradients, TheGraphHasTheLossOfTheEngine) {
   const Model model = Model::load(folder_.path() / "model", {.formats = {"full"}, .threads = 1});
-  // The engine rounds queries, keys and values to BF16, by which a row may also choose other experts.
+  // The engine rounds queries, keys and values to BF16, and the graph does not.
   const double tolerance = checkpoint_.config.experts.count > 0 ? 3e-3 : 3e-4;
   for (const std::vector<int32_t>& sample : test::tiny_samples(2, 40, 128)) {
     double engine = 0.0;

@@ -27,10 +27,9 @@ inline std::vector<std::vector<int32_t>> tiny_samples(int64_t count, int64_t len
   return samples;
 }
 
-/// The mean loss of a sequence by the graph in one type. With `as_engine` heads are rounded as the engine's
-/// are.
+/// The mean loss of a sequence by the graph in one type.
 template <typename T>
-double graph_loss(const Checkpoint& checkpoint, const std::vector<int32_t>& sample, bool as_engine = false) {
+double graph_loss(const Checkpoint& checkpoint, const std::vector<int32_t>& sample) {
   ThreadTeam team(1);
   const ModelConfig& config = checkpoint.config;
   const auto rows = std::ssize(sample) - 1;
@@ -38,8 +37,7 @@ double graph_loss(const Checkpoint& checkpoint, const std::vector<int32_t>& samp
   std::vector<T> stream =
       train::embed<T>(checkpoint, train::read_positions(checkpoint), tokens.first(static_cast<size_t>(rows)));
   for (int32_t layer = 0; layer < config.layers; ++layer) {
-    train::HostWeights<T> weights = train::read_host_weights<T>(checkpoint, layer, rows, team);
-    weights.rounds_heads = as_engine;
+    const train::HostWeights<T> weights = train::read_host_weights<T>(checkpoint, layer, rows, team);
     train::graph_maker<T>().layer(config, weights)->forward(stream, stream);
   }
   const train::HostWeights<T> weights = train::read_host_weights<T>(checkpoint, -1, rows, team);

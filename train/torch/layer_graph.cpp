@@ -127,12 +127,6 @@ Tensor attention(const ModelConfig& config, const Leaves<T>& leaves, const Tenso
     queries = rotate(queries, angles(weights.cosines), angles(weights.sines));
     keys = rotate(keys, angles(weights.cosines), angles(weights.sines));
   }
-  const auto rounded = [&](const Tensor& x) {
-    return weights.rounds_heads ? x.to(at::kBFloat16).to(kType<T>) : x;
-  };
-  queries = rounded(queries);
-  keys = rounded(keys);
-  values = rounded(values);
   const int64_t group = config.heads / config.kv_heads;
   queries = queries.transpose(0, 1);
   keys = keys.transpose(0, 1).repeat_interleave(group, 0);
@@ -145,7 +139,7 @@ Tensor attention(const ModelConfig& config, const Leaves<T>& leaves, const Tenso
     const Tensor sinks = leaves.vector("head_sinks").view({config.heads, 1, 1}).expand({-1, rows, 1});
     scores = at::cat({scores, sinks}, 2);
   }
-  const Tensor shares = rounded(at::softmax(scores, -1)).slice(2, 0, rows);
+  const Tensor shares = at::softmax(scores, -1).slice(2, 0, rows);
   return leaves.multiply(at::matmul(shares, values).transpose(0, 1).reshape({rows, query_columns}), "output");
 }
 
