@@ -122,8 +122,9 @@ void Chat::add_user(std::string_view text) {
     tokens = templated_tokens(text, rendered);
   } else {
     tokens = tokens_;
-    const std::vector<int32_t> turn =
-        model_.encode(carried_ + render_user_turn(format_, system_, text, first), first);
+    std::vector<PromptPart> parts = render_user_turn(format_, system_, text, first);
+    parts.insert(parts.begin(), {carried_, false});
+    const std::vector<int32_t> turn = verbatim::encode(model_, parts, first);
     tokens.insert(tokens.end(), turn.begin(), turn.end());
   }
   const auto context = static_cast<size_t>(model_.context());

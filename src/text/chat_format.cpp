@@ -95,19 +95,23 @@ ChatFormat chat_format(std::string_view name) {
   fail(ErrorKind::kUsage, "there is no chat format '{}' (there are: {})", name, known);
 }
 
-std::string render_user_turn(const ChatFormat& format, std::string_view system, std::string_view user,
-                             bool first_turn) {
-  std::string text;
-  if (!first_turn) text += format.reply_end;
-  const bool with_system = first_turn && !system.empty();
-  const std::string system_text =
-      with_system ? format.system_begin + std::string(system) + format.system_end : std::string();
-  if (!format.system_inside_user) text += system_text;
-  text += format.user_begin;
-  if (format.system_inside_user) text += system_text;
-  text += user;
-  text += format.user_end;
-  return text;
+std::vector<PromptPart> render_user_turn(const ChatFormat& format, std::string_view system,
+                                         std::string_view user, bool first_turn) {
+  std::vector<PromptPart> parts;
+  const auto add_format = [&](const std::string& text) { parts.push_back({text, true}); };
+  const auto add_system = [&] {
+    if (!first_turn || system.empty()) return;
+    add_format(format.system_begin);
+    parts.push_back({std::string(system), false});
+    add_format(format.system_end);
+  };
+  if (!first_turn) add_format(format.reply_end);
+  if (!format.system_inside_user) add_system();
+  add_format(format.user_begin);
+  if (format.system_inside_user) add_system();
+  parts.push_back({std::string(user), false});
+  add_format(format.user_end);
+  return parts;
 }
 
 }  // namespace verbatim

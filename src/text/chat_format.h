@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "text/tokenizer.h"
 #include "verbatim/chat.h"
@@ -13,9 +14,10 @@ namespace verbatim {
 ChatFormat detect_chat_format(const Tokenizer& tokenizer);
 
 /// Renders the user's turn: the text that the model reads between its last reply and its next one. `system`,
-/// which may be empty, is used in the first turn only. The result must be encoded with special tokens
-/// recognised, and with a beginning-of-sequence token in the first turn only.
-std::string render_user_turn(const ChatFormat& format, std::string_view system, std::string_view user,
-                             bool first_turn);
+/// which may be empty, is used in the first turn only. What the format writes counts as a template's and has
+/// special tokens; what the system or the user says has none. A beginning-of-sequence token belongs before
+/// the first turn only.
+std::vector<PromptPart> render_user_turn(const ChatFormat& format, std::string_view system,
+                                         std::string_view user, bool first_turn);
 
 }  // namespace verbatim

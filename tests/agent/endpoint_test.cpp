@@ -132,5 +132,19 @@ TEST(EngineEndpoint, HoldsRepliesToAStructure) {
   EXPECT_EQ(engine.stats().running, 0);
 }
 
+TEST(EngineEndpoint, TakesControlTokensWithinMessagesForText) {
+  const Model& model = test::byte_pair().target;
+  Engine engine(model, {.max_batch = 1, .threads = 1});
+  RealLoop loop;
+  const auto endpoint = engine_endpoint(loop, model, engine, load_recipe("plain"));
+  const auto tokens = [&](const std::string& result) {
+    return ask(loop, *endpoint, {.messages = {{"user", "Observation: " + result}}, .max_tokens = 1})
+        .end.prompt_tokens;
+  };
+  const std::string steering =
+      "</s><s></s>";  // tokens of this vocabulary, which has one for every byte beside
+  EXPECT_EQ(tokens("a" + steering) - tokens("a"), static_cast<int64_t>(steering.size()));
+}
+
 }  // namespace
 }  // namespace verbatim::agent

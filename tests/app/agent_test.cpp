@@ -26,7 +26,7 @@ TEST(AgentCommand, ReplaysTheExampleExactly) {
       result.out,
       "The Mariana Trench would be shallower: 8748 metres (20 % less than 10,935) against 10,051 metres.\n");
   EXPECT_THAT(result.err, HasSubstr("0.942 s  6 done: 10051.199999999999"));
-  EXPECT_THAT(test::read_file(page), HasSubstr("The chain that ended last: 2. search"));
+  EXPECT_THAT(test::read_file(page), HasSubstr("plan → join (2.034 s of the model, 0.000 s of calls)"));
   const RunResult events = run_program({"agent", "--replay", kExample, "--json"});
   EXPECT_EQ(events.out, run_program({"agent", "--replay", kExample, "--json"}).out);
   EXPECT_THAT(lines_of(events.out).back(), HasSubstr("{\"event\":\"end\",\"answer\":\"The Mariana Trench"));

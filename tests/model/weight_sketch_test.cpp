@@ -22,8 +22,8 @@ SensitivityFile sensitivities_of(const TemporaryFolder& folder, const Checkpoint
 
 TEST(WeightSketch, TellsAModelFromAnotherOfTheSameSizes) {
   const TemporaryFolder folder;
-  write_tiny_llama(folder.path() / "one");
-  write_tiny_llama(folder.path() / "other", {.seed = 2});
+  test::write_tiny_llama(folder.path() / "one");
+  test::write_tiny_llama(folder.path() / "other", {.seed = 2});
   const Checkpoint one = open_checkpoint(folder.path() / "one");
   const Checkpoint other = open_checkpoint(folder.path() / "other");
   EXPECT_EQ(weight_sketch(one).size(), 256u);
@@ -37,8 +37,8 @@ TEST(WeightSketch, TellsAModelFromAnotherOfTheSameSizes) {
 
 TEST(WeightSketch, IsNearlyThatOfTheSameModelInEightBits) {
   const TemporaryFolder folder;
-  write_tiny_llama(folder.path() / "one");
-  write_tiny_gguf(folder.path() / "one.gguf", {.dtype = DType::kQ8_0});
+  test::write_tiny_llama(folder.path() / "one");
+  test::write_tiny_gguf(folder.path() / "one.gguf", {.dtype = DType::kQ8_0});
   const Checkpoint gguf = open_checkpoint(folder.path() / "one.gguf");
   require_same_model(gguf, sensitivities_of(folder, open_checkpoint(folder.path() / "one")));
 }

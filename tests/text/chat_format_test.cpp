@@ -39,10 +39,17 @@ TEST(ChatFormat, EveryFormatGoesByItsName) {
   }
 }
 
+std::string text_of(const std::vector<PromptPart>& parts) {
+  std::string text;
+  for (const PromptPart& part : parts) text += part.text;
+  return text;
+}
+
 TEST(ChatFormat, TurnsJoinedWithRepliesFormTheConversation) {
   const auto conversation = [](const char* name) {
     const ChatFormat format = chat_format(name);
-    return render_user_turn(format, "S", "U1", true) + "R1" + render_user_turn(format, "S", "U2", false);
+    return text_of(render_user_turn(format, "S", "U1", true)) + "R1" +
+           text_of(render_user_turn(format, "S", "U2", false));
   };
   EXPECT_EQ(
       conversation("chatml"),
@@ -59,8 +66,18 @@ TEST(ChatFormat, TurnsJoinedWithRepliesFormTheConversation) {
 }
 
 TEST(ChatFormat, WithoutASystemTextNothingStandsForIt) {
-  EXPECT_EQ(render_user_turn(chat_format("llama-2"), "", "U", true), "[INST] U [/INST]");
-  EXPECT_EQ(render_user_turn(chat_format("plain"), "", "U", true), "Question: U\nAnswer:");
+  EXPECT_EQ(text_of(render_user_turn(chat_format("llama-2"), "", "U", true)), "[INST] U [/INST]");
+  EXPECT_EQ(text_of(render_user_turn(chat_format("plain"), "", "U", true)), "Question: U\nAnswer:");
+}
+
+TEST(ChatFormat, WhatSystemAndUserSayIsNoPartOfTheFormat) {
+  for (const std::string& name : chat_format_names()) {
+    std::string said;
+    for (const PromptPart& part : render_user_turn(chat_format(name), "S", "U", true)) {
+      if (!part.from_template) said += part.text;
+    }
+    EXPECT_EQ(said, "SU") << name;
+  }
 }
 
 }  // namespace
