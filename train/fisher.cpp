@@ -75,7 +75,7 @@ class Work {
         sample_size_(rows_ * config_.hidden_size),
         stream_size_(sample_size_ * std::ssize(samples)),
         team_(options.threads),
-        folder_(file, identity_of(checkpoint, samples, options), options.resume) {}
+        folder_(file, identity_of(checkpoint, samples, options), config_.layers, options.resume) {}
 
   bool forward();
   bool backward();
@@ -310,7 +310,7 @@ std::optional<FisherReport> write_sensitivities(const Checkpoint& checkpoint,
                                                 const std::filesystem::path& file,
                                                 const FisherOptions& options) {
   std::error_code ignored;
-  if (std::filesystem::exists(file, ignored))
+  if (std::filesystem::symlink_status(file, ignored).type() != std::filesystem::file_type::not_found)
     bad_input("{} exists already; choose another name", file.string());
   require_room(checkpoint.config, file, options);
   graph_makers();

@@ -38,6 +38,10 @@ Tokens tokens_of(const Checkpoint& checkpoint, const std::string& text) {
     app::bad_input("{} has no vocabulary, so that a text cannot be read", checkpoint.path.string());
   }
   const std::shared_ptr<const Tokenizer> tokenizer = load_tokenizer(checkpoint.tokenizer);
+  if (tokenizer->vocab_size() > checkpoint.config.vocab_size) {
+    app::bad_input("{}: the tokenizer has {} tokens but the model only {}: they do not belong together",
+                   checkpoint.path.string(), tokenizer->vocab_size(), checkpoint.config.vocab_size);
+  }
   Tokens tokens{tokenizer->encode(text, {.add_bos = false, .parse_special = false}), std::nullopt};
   const std::vector<int32_t> begin = tokenizer->encode("", {.add_bos = true, .parse_special = false});
   if (!begin.empty()) tokens.bos = begin.front();
@@ -67,8 +71,7 @@ void run(Options& options) {
   if (!report) {
     app::say(
         "verbatim-train: interrupted; what is done so far is in {}.work, and the same command goes on with "
-        "it "
-        "if you add --resume\n",
+        "it if you add --resume\n",
         app::one_line(options.file));
     throw app::Exit{app::kInterruptedExit};
   }

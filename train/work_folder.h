@@ -18,10 +18,11 @@ struct Progress {
 /// the folder's progress counts is on the disk.
 class WorkFolder {
  public:
-  /// Makes the folder anew, or with `resume` takes up what is in one, if there is one. `identity` is a text
-  /// that says what the work is about. Throws Error(kBadInput) when a folder to be taken up belongs to other
-  /// work.
-  WorkFolder(const std::filesystem::path& file, const std::string& identity, bool resume);
+  /// Makes the folder, or with `resume` takes up what is in one, if there is one. `identity` is a text that
+  /// says what the work is about, and `layers` the number of the model's layers. Throws Error(kBadInput) when
+  /// the folder holds anything that no run has left there, interrupted work that is not to be taken up or
+  /// that belongs to other work, a note of progress that is damaged, or when another run is at work in it.
+  WorkFolder(const std::filesystem::path& file, const std::string& identity, int32_t layers, bool resume);
 
   /// The residual streams before the layers and before the final norm, [layers + 1][samples][rows][hidden].
   WorkFile& streams() { return streams_; }
@@ -37,7 +38,20 @@ class WorkFolder {
   void remove();
 
  private:
+  /// Keeps other runs out of the folder as long as it lives.
+  class Lock {
+   public:
+    explicit Lock(const std::filesystem::path& folder);
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    int descriptor_;
+  };
+
   std::filesystem::path path_;
+  Lock lock_;
   std::string identity_;
   WorkFile streams_;
   WorkFile even_;

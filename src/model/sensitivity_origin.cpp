@@ -20,11 +20,10 @@ void require_same_model(const Checkpoint& checkpoint, const SensitivityFile& sen
     if (weight.is_number()) theirs.push_back(weight.get<float>());
   }
   const double alike = likeness(weight_sketch(checkpoint), theirs);
-  if (alike < kSameModel) {
+  if (!(alike >= kSameModel)) {  // NaN too
     bad_input(
         "{} holds the sensitivities of another model: of 256 weights of {} that it names, the likeness is "
-        "{:.2f}; "
-        "make the file from the same model",
+        "{:.2f}; make the file from the same model",
         sensitivities.path.string(), checkpoint.path.string(), alike);
   }
 }

@@ -2,11 +2,14 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "checkpoint/bad_input.h"
 #include "checkpoint/sensitivity.h"
 #include "in_order.h"
 #include "model/sensitivity_origin.h"
+#include "model/weight_sketch.h"
 #include "samples.h"
 #include "support.h"
 
@@ -78,8 +81,51 @@ TEST_F(Fisher, OtherWorkIsNotTakenUp) {
   options_.resume = true;
   options_.text_digest = "another";
   expect_bad_input([&] { write_sensitivities(checkpoint_, samples_, file, options_); },
-                   {"some.safetensors.work", "other work", "--resume"});
+                   {"some.safetensors.work", "other work", "remove the folder"});
   options_.resume = false;
+  expect_bad_input([&] { write_sensitivities(checkpoint_, samples_, file, options_); },
+                   {"some.safetensors.work", "interrupted", "--resume"});
+  std::filesystem::remove_all(file.string() + ".work");
+  EXPECT_TRUE(write_sensitivities(checkpoint_, samples_, file, options_));
+}
+
+TEST_F(Fisher, WhatNoRunHasLeftIsNotTouched) {
+  const std::filesystem::path file = folder_.path() / "some.safetensors";
+  const std::filesystem::path work = file.string() + ".work";
+  std::filesystem::create_directory(work);
+  folder_.write("some.safetensors.work/precious", "x");
+  for (const bool resume : {false, true}) {
+    options_.resume = resume;
+    expect_bad_input([&] { write_sensitivities(checkpoint_, samples_, file, options_); },
+                     {"some.safetensors.work", "precious"});
+  }
+  EXPECT_EQ(test::read_file(work / "precious"), "x");
+  std::filesystem::remove_all(work);
+  folder_.write("some.safetensors.work", "y");
+  expect_bad_input([&] { write_sensitivities(checkpoint_, samples_, file, options_); }, {"in the way"});
+  EXPECT_EQ(test::read_file(work), "y");
+}
+
+TEST_F(Fisher, ADamagedNoteOfProgressIsRefused) {
+  const std::filesystem::path file = folder_.path() / "some.safetensors";
+  const std::filesystem::path note = file.string() + ".work/progress.json";
+  int left = 12;
+  options_.cancelled = [&] { return left-- == 0; };
+  ASSERT_FALSE(write_sensitivities(checkpoint_, samples_, file, options_));
+  options_.cancelled = {};
+  options_.resume = true;
+  const nlohmann::json good = nlohmann::json::parse(test::read_file(note));
+  for (const auto& [key, value] : std::vector<std::pair<std::string, nlohmann::json>>{
+           {"forward", -1}, {"forward", 3}, {"backward", -1}, {"backward", 100000}, {"loss", "x"}}) {
+    nlohmann::json bad = good;
+    bad["forward"] = 2;
+    bad["backward"] = 1;
+    bad[key] = value;
+    std::ofstream(note) << bad;
+    expect_bad_input([&] { write_sensitivities(checkpoint_, samples_, file, options_); },
+                     {"progress.json", "damaged"});
+  }
+  std::ofstream(note) << good;
   EXPECT_TRUE(write_sensitivities(checkpoint_, samples_, file, options_));
 }
 
@@ -99,6 +145,12 @@ TEST_F(Fisher, TheFileSaysWhatItIsMadeOf) {
   require_same_model(checkpoint_, fisher);
   expect_bad_input([&] { require_same_model(model("other", {.seed = 2}), fisher); },
                    {"some.safetensors", "another model"});
+  SensitivityFile hostile = fisher;
+  nlohmann::json opposite = nlohmann::json::array();
+  for (const float weight : weight_sketch(checkpoint_)) opposite.push_back(-weight);
+  opposite[0] = 1e39;  // no float
+  hostile.metadata[kWeightSketch] = opposite.dump();
+  expect_bad_input([&] { require_same_model(checkpoint_, hostile); }, {"another model"});
 }
 
 TEST_F(Fisher, NamesTheTensorThatHoldsNoNumbers) {
@@ -111,6 +163,9 @@ TEST_F(Fisher, NamesTheTensorThatHoldsNoNumbers) {
 TEST_F(Fisher, RefusesAFileThatIsThere) {
   const std::filesystem::path file = folder_.write("there.safetensors", "x");
   expect_bad_input([&] { write_sensitivities(checkpoint_, samples_, file, options_); }, {"exists already"});
+  const std::filesystem::path link = folder_.path() / "link.safetensors";
+  std::filesystem::create_symlink("nowhere", link);
+  expect_bad_input([&] { write_sensitivities(checkpoint_, samples_, link, options_); }, {"exists already"});
 }
 
 TEST_F(Fisher, ExpertsThatNoRowChoseAreNamed) {
