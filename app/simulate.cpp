@@ -27,6 +27,10 @@ void run(Command command, Options& options) {
   if (command.given("--draft-length")) options.simulate.draft_length = options.draft_length;
   if (command.given("--acceptance")) options.simulate.acceptance = options.acceptance;
   if (options.paper) {
+    for (const char* const other : {"--config", "--trace", "--draft-length", "--acceptance", "--dropped",
+                                    "--max-tokens", "--baseline", "--report"}) {
+      if (command.given(other)) fail(ErrorKind::kUsage, "--paper goes without {}", other);
+    }
     write_out(compare_with_paper(options.simulate));
     return;
   }

@@ -14,6 +14,11 @@ Decoding decode(PassRunner& runner, const Hardware& hardware, const Dram& dram, 
   if (steps.draft_passes() > 0 && hardware.draft_weights == 0) {
     bad_input("{} has no quantize mode to draft in", hardware.name);
   }
+  constexpr int64_t kMostPasses = int64_t{1} << 22;
+  const int64_t passes = static_cast<int64_t>(steps.steps.size()) + steps.draft_passes();
+  if (passes > kMostPasses) {
+    bad_input("the steps have {} passes, and at most {} are simulated", passes, kMostPasses);
+  }
   runner.rewind();
   Decoding decoding;
   for (const Step& step : steps.steps) {

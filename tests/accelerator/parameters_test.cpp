@@ -76,6 +76,9 @@ TEST(Machines, RefuseValuesThatCannotBe) {
 TEST(Machines, RefuseABlockBeyondTheBuffer) {
   const std::string text = text_of("speq") + "\n[block]\noutputs = 64\ninputs = 4096\n";
   EXPECT_THAT(refusal([&] { parse_hardware(text, "m"); }), HasSubstr("takes 524288 bytes"));
+  const std::string exceptions = with("speq", "exceptions", "1.0");
+  EXPECT_THAT(refusal([&] { parse_hardware(exceptions + "\n[block]\noutputs = 64\ninputs = 2048\n", "m"); }),
+              HasSubstr("takes 655360 bytes"));
 }
 
 TEST(Memories, RefuseImpossibleTimings) {
@@ -86,6 +89,9 @@ TEST(Memories, RefuseImpossibleTimings) {
   EXPECT_THAT(dram_refusal("tRRD_L", "3"), HasSubstr("tRRD_L"));
   EXPECT_THAT(dram_refusal("tFAW", "3"), HasSubstr("tFAW"));
   EXPECT_THAT(dram_refusal("tREFI", "200"), HasSubstr("tREFI leaves time between refreshes"));
+  EXPECT_THAT(dram_refusal("tREFI", "700"), HasSubstr("rows that are open"));
+  EXPECT_THAT(dram_refusal("tRC", "2000"), HasSubstr("rows can be opened while others are read"));
+  EXPECT_THAT(dram_refusal("row_bytes", "64"), HasSubstr("rows can be opened while others are read"));
   EXPECT_THAT(dram_refusal("burst_length", "12"), HasSubstr("a burst takes whole cycles"));
   EXPECT_THAT(dram_refusal("row_bytes", "2050"), HasSubstr("a row holds whole bursts"));
   EXPECT_THAT(dram_refusal("tRCD", "0"), HasSubstr("timing.tRCD must be from 1"));

@@ -69,7 +69,7 @@ TEST(Shapes, RefuseOddConfigurations) {
   EXPECT_THAT(config_refusal("[]"), HasSubstr("config.json is needed"));
   EXPECT_THAT(config_refusal("{"), HasSubstr("config.json is needed"));
   EXPECT_THAT(config_refusal("{}"), HasSubstr("hidden_size is missing"));
-  EXPECT_THAT(config_refusal(config_with(R"("num_attention_heads":0)")), HasSubstr("from 1 to"));
+  EXPECT_THAT(config_refusal(config_with(R"("num_attention_heads":0)")), HasSubstr("at least 1"));
   EXPECT_THAT(config_refusal(config_with(R"("num_attention_heads":"4")")), HasSubstr("whole number"));
   EXPECT_THAT(config_refusal(config_with(R"("num_attention_heads":5)")), HasSubstr("no multiple of 5 heads"));
   EXPECT_THAT(config_refusal(config_with(R"("num_attention_heads":18446744073709551615)")),
@@ -80,6 +80,27 @@ TEST(Shapes, RefuseOddConfigurations) {
       config_refusal(config_with(R"("num_attention_heads":4,"num_local_experts":2,"num_experts_per_tok":4)")),
       HasSubstr("uses 4 experts, and there are 2"));
   EXPECT_THAT(refusal([] { load_shape("llama9"); }), HasSubstr("vicuna-7b"));
+}
+
+TEST(Shapes, RefuseSizesAndPartsThatAreNotSimulated) {
+  const auto with = [](const std::string& more) {
+    return config_refusal(config_with(R"("num_attention_heads":4,)" + more));
+  };
+  EXPECT_THAT(with(R"("head_dim":16777216,"num_attention_heads":16777216)"),
+              HasSubstr("weights, and at most"));
+  EXPECT_THAT(with(R"("num_hidden_layers":16777216)"), HasSubstr("at most 4096"));
+  EXPECT_THAT(with(R"("kv_lora_rank":512)"), HasSubstr("kv_lora_rank is not simulated"));
+  EXPECT_THAT(with(R"("n_shared_experts":1)"), HasSubstr("n_shared_experts is not simulated"));
+}
+
+TEST(Shapes, AreReadAsFamiliesWriteThem) {
+  const auto with = [](const std::string& more) {
+    return parse_config(config_with(R"("num_attention_heads":4,)" + more), "c");
+  };
+  EXPECT_EQ(with(R"("multi_query":true)").kv_heads, 1);
+  EXPECT_EQ(with(R"("multi_query":true,"new_decoder_architecture":true,"num_kv_heads":2)").kv_heads, 2);
+  EXPECT_EQ(with(R"("num_local_experts":0)").experts, 0);
+  EXPECT_EQ(with(R"("model_type":"a\u001b\nb")").name, "model");
 }
 
 TEST(Equations, AreThePapers) {
@@ -138,6 +159,8 @@ TEST(Traces, AreRefusedWhenTheyContradictThemselves) {
   EXPECT_THAT(steps_refusal(changed("\"rows\":5", "\"rows\":5.5")), HasSubstr("whole number"));
   EXPECT_THAT(steps_refusal(changed("\"rows\":5", "\"rose\":5")), HasSubstr("\"rows\" is missing"));
   EXPECT_THAT(steps_refusal(changed("\"steps\":2", "\"steps\":3")), HasSubstr("\"steps\" is 3"));
+  EXPECT_THAT(steps_refusal(changed("\"prompt_tokens\":10", "\"prompt_tokens\":99")),
+              HasSubstr("does not end before position 11"));
   EXPECT_THAT(steps_refusal(std::string(kTrace) + "{}\n"), HasSubstr("line 4: something follows"));
   EXPECT_THAT(refusal([] { steps_of(4, 1.01, 1, 1); }), HasSubstr("acceptance rate"));
   EXPECT_THAT(refusal([] { steps_of(-1, 0.5, 1, 1); }), HasSubstr("draft length"));
@@ -152,6 +175,10 @@ TEST(GenerateJson, GivesStepsWithTheSameSums) {
   EXPECT_EQ(steps.draft_passes(), 123);
   EXPECT_EQ(steps.tokens(), 84);
   for (const Step& step : steps.steps) EXPECT_LE(step.accepted, step.drafted);
+  const Steps few = parse_steps(
+      "{\"prompt_tokens\":9,\"drafted\":5,\"accepted\":4,\"target_passes\":7,\"draft_passes\":5}", "g");
+  EXPECT_EQ(few.accepted(), 4);
+  for (const Step& step : few.steps) EXPECT_LE(step.accepted, step.drafted);
   EXPECT_THAT(steps_refusal("{\"prompt_tokens\":9,\"drafted\":1,\"accepted\":61,\"target_passes\":23,"
                             "\"draft_passes\":1}"),
               HasSubstr("accepted 61 of 1"));

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "accelerator/cycles/product.h"
+#include "accelerator/fail.h"
 
 namespace verbatim::accelerator {
 
@@ -142,6 +143,22 @@ std::vector<Segment> PassRunner::attention(const Pass& pass) const {
   values.sfu_passes = 1;
   const std::vector<Segment> keys_of_head = cut(hardware_, scores);
   const std::vector<Segment> values_of_head = cut(hardware_, values);
+  const auto blocks_of = [](const std::vector<Segment>& segments) {
+    double blocks = 0;
+    for (const Segment& segment : segments) {
+      blocks += static_cast<double>(segment.times) * static_cast<double>(segment.blocks.size());
+    }
+    return blocks;
+  };
+  const double blocks =
+      static_cast<double>(shape_.kv_heads) * (blocks_of(keys_of_head) + blocks_of(values_of_head));
+  if (blocks > static_cast<double>(kMostBlocks)) {
+    bad_input(
+        "{}: the attention to {} positions falls into {:.3g} blocks, and at most {} are simulated: make "
+        "blocks "
+        "larger, or the context shorter",
+        hardware_.name, length, blocks, kMostBlocks);
+  }
 
   Segment all;
   const auto append = [&](const std::vector<Segment>& segments, bool keys, int64_t head) {

@@ -63,13 +63,20 @@ class Cutter {
 
  private:
   double bits() const { return product_.weight_bits; }
+  bool has_exceptions() const {
+    return !product_.keys_or_values && product_.mode == Mode::kFull && hardware_.exceptions > 0;
+  }
+  /// The bits that a weight takes in the buffer, its share of the exceptions included.
+  double space_bits() const {
+    return bits() + (has_exceptions() ? hardware_.exceptions * hardware_.exception_bits : 0);
+  }
   int64_t weight_bytes(int64_t outputs, int64_t inputs) const {
     return bytes_of(static_cast<double>(outputs) * static_cast<double>(inputs), bits());
   }
   /// The most weights of a block, for so many inputs of each output.
   int64_t most_outputs(int64_t inputs) const {
-    const auto by_weights =
-        static_cast<int64_t>(static_cast<double>(weight_space_) * 8 / (bits() * static_cast<double>(inputs)));
+    const auto by_weights = static_cast<int64_t>(static_cast<double>(weight_space_) * 8 /
+                                                 (space_bits() * static_cast<double>(inputs)));
     return std::min(by_weights, output_space_ / (kSumBytes * product_.rows));
   }
 
@@ -91,18 +98,24 @@ class Cutter {
     }
     if (inputs_ == 0) {
       const auto fit = static_cast<int64_t>(static_cast<double>(weight_space_) * 8 /
-                                            (bits() * static_cast<double>(outputs_)));
+                                            (space_bits() * static_cast<double>(outputs_)));
       inputs_ = fit >= granule ? fit / granule * granule : fit;
     }
     outputs_ = std::min(outputs_, product_.outputs);
     inputs_ = std::min(inputs_, product_.inputs);
     const int64_t sums = outputs_ * product_.rows * kSumBytes;
-    if (inputs_ == 0 || weight_bytes(outputs_, inputs_) > weight_space_ || sums > output_space_) {
+    const int64_t weights =
+        bytes_of(static_cast<double>(outputs_) * static_cast<double>(inputs_), space_bits());
+    if (inputs_ == 0 || weights > weight_space_ || sums > output_space_) {
       bad_input(
           "{}: a block of {} outputs and {} inputs with {} rows takes {} bytes of weights and {} of sums, "
           "and the buffers have {} and {}",
-          hardware_.name, outputs_, inputs_, product_.rows, weight_bytes(outputs_, inputs_), sums,
-          weight_space_, output_space_);
+          hardware_.name, outputs_, inputs_, product_.rows, weights, sums, weight_space_, output_space_);
+    }
+    const int64_t blocks = divide_up(product_.inputs, inputs_);
+    if (blocks > kMostBlocks) {
+      bad_input("{}: {} inputs fall into {} blocks of {}, and at most {} are simulated: make blocks larger",
+                hardware_.name, product_.inputs, blocks, inputs_, kMostBlocks);
     }
   }
 
@@ -134,7 +147,7 @@ class Cutter {
     block.read_bytes = weight_bytes(outputs, inputs);
     block.macs = product_.rows * outputs * inputs;
     block.array_cycles = array_cycles(hardware_, product_.mode, product_.rows, outputs, inputs);
-    if (!product_.keys_or_values && product_.mode == Mode::kFull && hardware_.exceptions > 0) {
+    if (has_exceptions()) {
       // A multiplier in each tile adds the exceptions of a block to its sums while the PEs work.
       const double count = std::ceil(hardware_.exceptions * static_cast<double>(outputs * inputs));
       block.read_bytes += bytes_of(count, hardware_.exception_bits);

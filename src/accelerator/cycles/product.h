@@ -7,6 +7,9 @@
 
 namespace verbatim::accelerator {
 
+/// The most blocks of one product's inputs, or of the attention of one layer, that are written out.
+inline constexpr int64_t kMostBlocks = int64_t{1} << 20;
+
 /// A product of rows with a matrix of `outputs` by `inputs`.
 struct Product {
   int64_t rows = 1;

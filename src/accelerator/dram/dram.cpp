@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "accelerator/dram/bank_model.h"
+#include "accelerator/dram/service.h"
 #include "accelerator/fail.h"
 #include "accelerator/parameters/built_in.h"
 #include "accelerator/parameters/fields.h"
@@ -89,8 +91,16 @@ void check_timings(const Dram& dram, const std::string& where) {
   require(dram.row_bytes % dram.burst_bytes() == 0, "a row holds whole bursts",
           fmt::format("{} bytes are no multiple of {}", dram.row_bytes, dram.burst_bytes()));
   const int64_t outage = dram.tRTP + dram.tRP_all + dram.tRFC + dram.tRCD + dram.bank_groups * dram.tRRD_S;
-  require(dram.tREFI > outage, "tREFI leaves time between refreshes",
-          fmt::format("{} <= {}", dram.tREFI, outage));
+  // A refresh waits for the end of a turn through the rows that are open.
+  const int64_t turn = dram.bank_groups * dram.bursts_per_row() * dram.pace();
+  require(dram.tREFI > turn + outage, "tREFI leaves time between refreshes for the rows that are open",
+          fmt::format("{} <= {} + {}", dram.tREFI, turn, outage));
+  // The cycle model takes the closed form's time, so commands must be able to keep it.
+  const int64_t bursts = std::min<int64_t>(8 * turn / dram.pace() + 3 * dram.tREFI / dram.pace(), 200'000);
+  const int64_t kept = stream_reads(dram, bursts, nullptr).end;
+  require(
+      kept == closed_form_cycles(dram, bursts), "rows can be opened while others are read",
+      fmt::format("{} bursts take {} cycles in place of {}", bursts, kept, closed_form_cycles(dram, bursts)));
 }
 
 Dram parse_dram(std::string_view toml, const std::string& where) {

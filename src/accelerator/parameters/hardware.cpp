@@ -61,8 +61,9 @@ void read_sfu(Fields& fields, Hardware& hardware) {
 /// a pass is checked where blocks are cut.
 void check_block(const Hardware& hardware, const std::string& where) {
   if (hardware.block_outputs == 0 || hardware.block_inputs == 0) return;
-  const double bytes = static_cast<double>(hardware.block_outputs) *
-                       static_cast<double>(hardware.block_inputs) * hardware.full_bits / 8;
+  const double bits = hardware.full_bits + hardware.exceptions * hardware.exception_bits;
+  const double bytes =
+      static_cast<double>(hardware.block_outputs) * static_cast<double>(hardware.block_inputs) * bits / 8;
   if (bytes > static_cast<double>(hardware.share_of(hardware.weight_buffer))) {
     bad_input("{}: a block of {} outputs and {} inputs takes {:.0f} bytes, and the buffer for weights has {}",
               where, hardware.block_outputs, hardware.block_inputs, bytes,

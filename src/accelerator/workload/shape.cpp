@@ -15,6 +15,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int64_t kMostField = int64_t{1} << 24;
+constexpr int64_t kMostLayers = 4096;
+constexpr double kMostWeights = 1e13;
 
 /// Families whose MLP has no gate.
 const std::set<std::string> kUngated = {"gpt2",   "gpt_neo", "gpt_neox", "gptj",        "opt",
@@ -25,7 +27,13 @@ class Config {
  public:
   Config(const Json& json, const std::string& where) : json_(json), where_(where) {}
 
+  /// A number of at least 1 under the first of the names that there is.
   std::optional<int64_t> find(std::initializer_list<const char*> names) const {
+    const std::optional<int64_t> value = find_or_zero(names);
+    if (value == 0) bad_input("{}: {} must be at least 1", where_, *names.begin());
+    return value;
+  }
+  std::optional<int64_t> find_or_zero(std::initializer_list<const char*> names) const {
     for (const char* const name : names) {
       const auto found = json_.find(name);
       if (found == json_.end() || found->is_null()) continue;
@@ -33,12 +41,16 @@ class Config {
       const bool huge =
           found->is_number_unsigned() && found->get<uint64_t>() > static_cast<uint64_t>(kMostField);
       const int64_t value = huge ? kMostField + 1 : found->get<int64_t>();
-      if (value < 1 || value > kMostField) {
-        bad_input("{}: {} must be from 1 to {}, not {}", where_, name, kMostField, found->dump());
+      if (value < 0 || value > kMostField) {
+        bad_input("{}: {} must be from 0 to {}, not {}", where_, name, kMostField, found->dump());
       }
       return value;
     }
     return std::nullopt;
+  }
+  bool is_true(const char* name) const {
+    const auto found = json_.find(name);
+    return found != json_.end() && found->is_boolean() && found->get<bool>();
   }
   int64_t need(std::initializer_list<const char*> names) const {
     if (const auto value = find(names)) return *value;
@@ -49,6 +61,34 @@ class Config {
   const Json& json_;
   const std::string& where_;
 };
+
+/// The name of a family, if it can be printed.
+std::string name_of(const Json& json) {
+  const auto type = json.find("model_type");
+  if (type == json.end() || !type->is_string()) return "model";
+  const std::string name = type->get<std::string>();
+  const auto printable = [](char c) { return c > ' ' && c <= '~'; };
+  return name.size() <= 64 && std::ranges::all_of(name, printable) ? name : "model";
+}
+
+/// Refuses what has parts that are not simulated, and sizes that no machine holds.
+void check_shape(const Shape& shape, const Config& config, const std::string& where) {
+  for (const char* const key : {"kv_lora_rank", "n_shared_experts", "shared_expert_intermediate_size"}) {
+    if (config.find_or_zero({key}).value_or(0) > 0) bad_input("{}: {} is not simulated", where, key);
+  }
+  if (shape.layers > kMostLayers) {
+    bad_input("{}: num_hidden_layers must be at most {}, not {}", where, kMostLayers, shape.layers);
+  }
+  const auto size = [](int64_t number) { return static_cast<double>(number); };
+  const double attention = size(shape.hidden) * size(shape.heads + shape.kv_heads) * size(shape.head_size);
+  const double mlp =
+      size(shape.hidden) * size(shape.intermediate) * size(std::max<int64_t>(shape.experts, 1));
+  const double weights = size(shape.layers) * (attention + mlp) + size(shape.hidden) * size(shape.vocabulary);
+  if (weights > kMostWeights) {
+    bad_input("{}: the model would have {:.3g} weights, and at most {:.3g} are simulated", where, weights,
+              kMostWeights);
+  }
+}
 
 }  // namespace
 
@@ -67,15 +107,16 @@ Shape parse_config(std::string_view text, const std::string& where) {
   }
   const Config config(json, where);
   Shape shape;
-  const auto type = json.find("model_type");
-  shape.name = type != json.end() && type->is_string() ? type->get<std::string>() : "model";
+  shape.name = name_of(json);
   shape.hidden = config.need({"hidden_size", "n_embd", "d_model"});
   shape.layers = config.need({"num_hidden_layers", "n_layer", "num_layers"});
   shape.heads = config.need({"num_attention_heads", "n_head", "num_heads"});
-  shape.kv_heads = config.find({"num_key_value_heads"}).value_or(shape.heads);
+  const bool one_for_all = config.is_true("multi_query") && !config.is_true("new_decoder_architecture");
+  shape.kv_heads =
+      one_for_all ? 1 : config.find({"num_key_value_heads", "num_kv_heads"}).value_or(shape.heads);
   shape.vocabulary = config.need({"vocab_size"});
   shape.gated = kUngated.count(shape.name) == 0;
-  shape.experts = config.find({"num_local_experts", "num_experts", "n_routed_experts"}).value_or(0);
+  shape.experts = config.find_or_zero({"num_local_experts", "num_experts", "n_routed_experts"}).value_or(0);
   if (shape.experts > 0) {
     shape.experts_used = config.need({"num_experts_per_tok", "num_experts_per_token", "top_k"});
     shape.intermediate = config.need({"moe_intermediate_size", "intermediate_size"});
@@ -96,6 +137,7 @@ Shape parse_config(std::string_view text, const std::string& where) {
               shape.heads);
   }
   shape.head_size = head_size.value_or(shape.hidden / shape.heads);
+  check_shape(shape, config, where);
   return shape;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMostCount = int64_t{1} << 32;
+constexpr int64_t kMostCount = int64_t{1} << 22;
 constexpr int64_t kMostStepRows = 4096;
 
 int64_t sum_of(const std::vector<Step>& steps, int64_t Step::*what) {
@@ -75,6 +75,10 @@ Steps parse_trace(std::string_view text, const std::string& where) {
     if (object.contains("end")) {
       check_end(steps, object, place);
       steps.prompt_tokens = count(object, "prompt_tokens", kMostCount, place);
+      if (!steps.steps.empty() && steps.steps.front().position != steps.prompt_tokens + 1) {
+        bad_input("{}: a prompt of {} tokens does not end before position {}, at which the steps begin",
+                  place, steps.prompt_tokens, steps.steps.front().position);
+      }
       ended = true;
       continue;
     }
@@ -107,15 +111,26 @@ Steps spread(const Json& object, const std::string& where) {
   if (places == 0 && drafted > 0) bad_input("{}: tokens were drafted, and no pass verified them", where);
   if (places > 0 && drafted / places >= kMostStepRows) bad_input("{}: too many drafted tokens a step", where);
   Steps steps{.prompt_tokens = count(object, "prompt_tokens", kMostCount, where), .steps = {}};
-  int64_t position = steps.prompt_tokens + 1;
+  int64_t owed = 0;  // accepted tokens that found no drafted one in the steps before
   for (int64_t i = 0; i < places; ++i) {
-    Step step{.position = position,
+    Step step{.position = steps.prompt_tokens + 1,
               .drafted = evenly(drafted, i, places),
-              .accepted = evenly(accepted, i, places),
+              .accepted = 0,
               .draft_passes = evenly(passes, i, places),
               .rows = evenly(drafted, i, places) + 1};
-    position += step.accepted + 1;
+    owed += evenly(accepted, i, places);
+    step.accepted = std::min(owed, step.drafted);
+    owed -= step.accepted;
     steps.steps.push_back(step);
+  }
+  // Where the last steps drafted too little, earlier ones have room.
+  for (auto step = steps.steps.rbegin(); owed > 0 && step != steps.steps.rend(); ++step) {
+    const int64_t more = std::min(owed, step->drafted - step->accepted);
+    step->accepted += more;
+    owed -= more;
+  }
+  for (size_t i = 1; i < steps.steps.size(); ++i) {
+    steps.steps[i].position = steps.steps[i - 1].position + steps.steps[i - 1].accepted + 1;
   }
   return steps;
 }

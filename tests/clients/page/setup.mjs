@@ -71,6 +71,10 @@ function slowReplies({ stepTime, interrupted }) {
     const response = await fetchAtOnce(address, { ...options, body });
     const events = new TransformStream({
       rest: "",
+      start(controller) {
+        // The server may have sent all before, and then nothing else would end here.
+        if (interrupted) options.signal?.addEventListener("abort", () => controller.error(options.signal.reason));
+      },
       async transform(text, controller) {
         const parts = (this.rest + text).split("\n\n");
         this.rest = parts.pop();
