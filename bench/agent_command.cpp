@@ -23,6 +23,7 @@ struct Options {
   int64_t most = 0;  // questions of each set; 0: all
   agent::ScriptedRates rates;
   AgentTimes times;
+  bool simulated = false;  // the simulated clock alone
   bool json = false;
 };
 
@@ -33,6 +34,7 @@ struct Row {
   double reply_tokens = 0;
   double worst = 0;    // share by which a run differed most from the formulas
   double printed = 0;  // seconds by D.3 as it is printed, where it is one of plans
+  double formula = 0;  // seconds by D.1, D.2 or D.3 as corrected
   int64_t count = 0;
 };
 
@@ -114,6 +116,7 @@ Row measure(const Options& options, const std::vector<AgentQuestion>& questions,
       const Prediction by_formula =
           predicted(options, question, streamed, prompts.at(0), prompts.at(1), last_reply);
       row.printed += by_formula.printed;
+      row.formula += by_formula.seconds;
       row.worst = std::max(row.worst, std::fabs(agent::in_seconds(result.time) / by_formula.seconds - 1));
     }
     if (strategy == RunStrategy::kReact || strategy == RunStrategy::kReactCareful) {  // D.1, and the answer
@@ -123,10 +126,11 @@ Row measure(const Options& options, const std::vector<AgentQuestion>& questions,
                        static_cast<double>(replies + 1) / options.rates.tokens_per_second;
       for (const AgentStep& step : question.steps)
         seconds += tool_seconds(options.times, step.tool, step.argument);
+      row.formula += seconds;
       row.worst = std::max(row.worst, std::fabs(agent::in_seconds(result.time) / seconds - 1));
     }
   }
-  for (double* const sum : {&row.seconds, &row.prompt_tokens, &row.reply_tokens, &row.printed})
+  for (double* const sum : {&row.seconds, &row.prompt_tokens, &row.reply_tokens, &row.printed, &row.formula})
     *sum /= static_cast<double>(std::max<int64_t>(row.count, 1));
   return row;
 }
@@ -138,6 +142,46 @@ struct Published {
   double streaming;
 };
 
+/// A plan over ReAct as measured and by formula.
+struct Speedup {
+  double measured = 0;
+  double formula = 0;
+};
+
+/// The greatest speedup (D.5): the model takes no time, and all calls the same. The formula divides their
+/// number by that of the longest chain of them, which is the thesis's N where no call uses another.
+Speedup greatest(Options options, const std::vector<AgentQuestion>& questions, size_t shots) {
+  options.rates = {.tokens_per_second = 1e9, .prompt_tokens_per_second = 1e12};
+  options.times = {.search = 1, .slowest = 1, .math = 1};
+  double calls = 0;
+  double chains = 0;
+  int64_t count = 0;
+  for (const AgentQuestion& question : questions) {
+    if (options.most > 0 && count++ >= options.most) break;
+    std::vector<double> depth;
+    double longest = 0;
+    for (const AgentStep& step : question.steps) {
+      depth.push_back(1);
+      for (const int64_t input : step.inputs)
+        depth.back() = std::max(depth.back(), depth[static_cast<size_t>(input) - 1] + 1);
+      longest = std::max(longest, depth.back());
+    }
+    calls += static_cast<double>(question.steps.size());
+    chains += longest;
+  }
+  return {.measured = measure(options, questions, RunStrategy::kReactCareful, true, shots).seconds /
+                      measure(options, questions, RunStrategy::kCompiler, false, shots).seconds,
+          .formula = calls / chains};
+}
+
+/// The least speedup (D.6): calls take no time, so what is left is what the model reads and writes.
+Speedup least(Options options, const std::vector<AgentQuestion>& questions, size_t shots) {
+  options.times = {.search = 0, .slowest = 0, .math = 0};
+  const Row react = measure(options, questions, RunStrategy::kReactCareful, true, shots);
+  const Row whole = measure(options, questions, RunStrategy::kCompiler, false, shots);
+  return {.measured = react.seconds / whole.seconds, .formula = react.formula / whole.formula};
+}
+
 void measure_set(const Options& options, AgentSet set, const char* name, size_t shots,
                  const Published& published) {
   const std::vector<AgentQuestion> questions = agent_questions(set, options.data);
@@ -145,18 +189,36 @@ void measure_set(const Options& options, AgentSet set, const char* name, size_t 
   const Row parallel = measure(options, questions, RunStrategy::kParallel, true, shots);
   const Row whole = measure(options, questions, RunStrategy::kCompiler, false, shots);
   const Row compiler = measure(options, questions, RunStrategy::kCompiler, true, shots);
+  const Speedup by_d4{.measured = react.seconds / whole.seconds, .formula = react.formula / whole.formula};
+  const Speedup by_d5 = greatest(options, questions, shots);
+  const Speedup by_d6 = least(options, questions, shots);
   if (options.json) {
+    const auto pair = [](const Speedup& speedup) {
+      return nlohmann::ordered_json{{"measured", speedup.measured}, {"formula", speedup.formula}};
+    };
     const nlohmann::ordered_json object = {
         {"set", name},
         {"questions", compiler.count},
+        {"d4", pair(by_d4)},
+        {"d5", pair(by_d5)},
+        {"d6", pair(by_d6)},
         {"seconds",
          {{"react", react.seconds},
           {"parallel", parallel.seconds},
           {"whole_plans", whole.seconds},
           {"compiler", compiler.seconds}}},
         {"speedup", react.seconds / compiler.seconds},
+        {"prompt_tokens",
+         {{"react", react.prompt_tokens},
+          {"parallel", parallel.prompt_tokens},
+          {"compiler", compiler.prompt_tokens}}},
         {"input_reduced", react.prompt_tokens / compiler.prompt_tokens},
         {"streaming", whole.seconds / compiler.seconds},
+        {"thesis",
+         {{"speedup", published.speedup},
+          {"input_reduced", published.input},
+          {"streaming", published.streaming}}},
+        {"d3_as_printed", compiler.printed},
         {"worst_against_formula", std::max({react.worst, whole.worst, compiler.worst})}};
     app::write_out(object.dump() + "\n");
     return;
@@ -178,6 +240,11 @@ void measure_set(const Options& options, AgentSet set, const char* name, size_t 
   app::write_out(fmt::format(
       "  against D.1, D.2 and D.3 as corrected: at most {:.4f} % off; D.3 as printed says {:.2f} s\n",
       100 * std::max({react.worst, whole.worst, compiler.worst}), compiler.printed));
+  app::write_out(fmt::format(
+      "  whole plans over react {:.3f} times (D.4: {:.3f}), with a model that takes no time {:.3f} (D.5: "
+      "{:.3f}), "
+      "with calls that take none {:.3f} (D.6: {:.3f})\n",
+      by_d4.measured, by_d4.formula, by_d5.measured, by_d5.formula, by_d6.measured, by_d6.formula));
   if (set != AgentSet::kParallel) return;
   for (int64_t branch = 2; branch <= 5; ++branch) {
     app::write_out(
@@ -234,16 +301,20 @@ void measure_overhead(const Options& options) {
 void measure_games(const Options& options) {
   const std::vector<std::string> hands = solvable_hands();
   constexpr size_t kGames = 100;
+  constexpr double kPublishedGame = 2.89;  // Table 6.1
   int64_t solved = 0;
   int64_t same = 0;
   double side_by_side = 0;
   double one_by_one = 0;
+  double tree = 0;
   for (size_t i = 0; i < kGames; ++i) {
     const std::string& hand = hands[i * hands.size() / kGames];
     const GamePlayed game = play_24(hand, options.rates, 64);
     const GamePlayed single = play_24(hand, options.rates, 1);
     solved += game.solved ? 1 : 0;
-    same += game.answer == single.answer ? 1 : 0;
+    const GamePlayed plain = tree_of_thoughts_24(hand, options.rates);
+    same += game.answer == single.answer && game.answer == plain.answer ? 1 : 0;
+    tree += plain.seconds / kGames;
     side_by_side += game.seconds / kGames;
     one_by_one += single.seconds / kGames;
   }
@@ -254,20 +325,22 @@ void measure_games(const Options& options) {
         {"questions", kGames},
         {"solved", solved},
         {"same_answers", same},
-        {"seconds", {{"one_by_one", one_by_one}, {"compiler", side_by_side}}},
-        {"speedup", one_by_one / side_by_side}};
+        {"seconds", {{"tree_of_thoughts", tree}, {"one_by_one", one_by_one}, {"compiler", side_by_side}}},
+        {"speedup", tree / side_by_side},
+        {"thesis", {{"speedup", kPublishedGame}}}};
     app::write_out(object.dump() + "\n");
     return;
   }
-  app::write_out(
-      fmt::format("Game of 24: {} of the {} hands that can be solved\n  solved {}, the same answers one call "
-                  "at a time {}\n  seconds: {:.1f} side by "
-                  "side, {:.1f} one by one: {:.2f} times (thesis, over Tree of Thoughts: 2.89)\n",
-                  kGames, hands.size(), solved, same, side_by_side, one_by_one, one_by_one / side_by_side));
+  app::write_out(fmt::format(
+      "Game of 24: {} of the {} hands that can be solved\n  solved {}, the same answers by Tree of "
+      "Thoughts and one call at a time {}\n  seconds: {:.1f} side by side, {:.1f} one by one, {:.1f} by "
+      "Tree of Thoughts: {:.2f} times (thesis {:.2f})\n",
+      kGames, hands.size(), solved, same, side_by_side, one_by_one, tree, tree / side_by_side,
+      kPublishedGame));
 }
 
 void run(const Options& options) {
-  measure_overhead(options);
+  if (!options.simulated) measure_overhead(options);
   measure_games(options);
   if (options.data.empty()) return;
   measure_set(options, AgentSet::kHotpot, "HotpotQA comparison", 3,
@@ -286,7 +359,7 @@ void add_agent(app::Command program) {
       "agent", "How fast the agent is around a scripted model, beside LLMCompiler's own figures");
   command
       .add_option("--data", options->data,
-                  "The folder of LLMCompiler's data sets; without it the overhead alone")
+                  "The folder of LLMCompiler's data sets; without it the overhead and the Game of 24 alone")
       .type_name("DIR");
   command.add_option("--questions", options->most, "Questions of each set; 0: all")
       .range(int64_t{0}, int64_t{1'000'000})
@@ -307,6 +380,7 @@ void add_agent(app::Command program) {
   command.add_option("--math", options->times.math, "Seconds of a computation")
       .range(0.0, 1e4)
       .show_default();
+  command.add_flag("--simulated", options->simulated, "Leave out what takes real time, the overhead");
   command.add_flag("--json", options->json, "Print JSON, a line for each set");
   command.footer(
       "The sets run on a simulated clock, the overhead on the real one.\n"

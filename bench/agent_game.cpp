@@ -140,6 +140,27 @@ Json best(const Json& thoughts, const Json& values) {
   return list;
 }
 
+/// The time that a model takes to write what a proposer or an evaluator answers.
+double seconds_to_say(const agent::ScriptedRates& rates, const Json& answer) {
+  return static_cast<double>(kPrompt) / rates.prompt_tokens_per_second +
+         static_cast<double>(agent::ScriptedEndpoint::tokens_of(agent::dump(answer))) /
+             rates.tokens_per_second;
+}
+
+bool over(const std::vector<std::string>& states, const std::string& hand) {
+  return states.empty() || numbers_of(left_of(states[0], hand)).size() == 1;
+}
+
+std::vector<std::string> states_of(const Json& list) {
+  std::vector<std::string> states;
+  for (const Json& state : list) states.push_back(state.get<std::string>());
+  return states;
+}
+
+bool solves(const std::string& answer) {
+  return answer.ends_with("=24(left:24)");
+}
+
 /// One of the three tools: what it answers, after the time that a model would take to write that.
 class GameTool : public agent::Tool {
  public:
@@ -164,9 +185,7 @@ class GameTool : public agent::Tool {
     } else {
       answer = declaration_.name == "thought_proposer" ? propose(hand, arguments["state"].get<std::string>())
                                                        : evaluate(hand, arguments["thoughts"]);
-      seconds = static_cast<double>(kPrompt) / rates_.prompt_tokens_per_second +
-                static_cast<double>(agent::ScriptedEndpoint::tokens_of(agent::dump(answer))) /
-                    rates_.tokens_per_second;
+      seconds = seconds_to_say(rates_, answer);
     }
     return agent::answer_after(loop_, agent::from_seconds(seconds), std::move(hooks),
                                agent::ToolResult::of(std::move(answer)));
@@ -221,10 +240,8 @@ GamePlayed play_24(const std::string& hand, agent::ScriptedRates rates, int conc
     const int64_t last = playing && !playing->tasks().empty() ? playing->tasks().rbegin()->first : 0;
     if (request.messages.back().content.find("The results:\n") == std::string::npos)
       return plan_of(hand, states, last + 1);
-    states.clear();
-    for (const Json& state : playing->tasks().at(last).result) states.push_back(state.get<std::string>());
-    const bool over = states.empty() || numbers_of(left_of(states[0], hand)).size() == 1;
-    return over
+    states = states_of(playing->tasks().at(last).result);
+    return over(states, hand)
                ? "Thought: The tree ends here.\nAction: Finish(" + (states.empty() ? "none" : states[0]) + ")"
                : "Thought: These states are the best.\nAction: Replan(go on from the states of the last "
                  "choice)";
@@ -246,10 +263,29 @@ GamePlayed play_24(const std::string& hand, agent::ScriptedRates rates, int conc
   playing = &run;
   loop.run();
   if (!result.error.empty()) throw Error(ErrorKind::kBadInput, "a game failed: " + result.error);
-  return {.solved = result.answer.ends_with("=24(left:24)"),
+  return {.solved = solves(result.answer),
           .seconds = agent::in_seconds(result.time),
           .answer = result.answer,
           .rounds = result.rounds};
+}
+
+GamePlayed tree_of_thoughts_24(const std::string& hand, agent::ScriptedRates rates) {
+  GamePlayed game;
+  std::vector<std::string> states = {""};
+  do {
+    ++game.rounds;
+    Json thoughts = Json::array();
+    Json values = Json::array();
+    for (const std::string& state : states) {
+      thoughts.push_back(propose(hand, state));
+      values.push_back(evaluate(hand, thoughts.back()));
+      game.seconds += seconds_to_say(rates, thoughts.back()) + seconds_to_say(rates, values.back());
+    }
+    states = states_of(best(thoughts, values));
+  } while (!over(states, hand));
+  game.answer = states.empty() ? "none" : states[0];
+  game.solved = solves(game.answer);
+  return game;
 }
 
 }  // namespace verbatim::bench

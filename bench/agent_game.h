@@ -22,7 +22,11 @@ struct GamePlayed {
 /// Plays the Game of 24 by a tree of thoughts (thesis, D.7): three plans of proposers, evaluators and a
 /// choice of the five best states, each made from the states of the one before. Proposers and evaluators are
 /// exact, and take the time that a model of the given rates would take to write what they say. `concurrency`
-/// 1 is the tree without LLMCompiler.
+/// 1 makes one call at a time.
 GamePlayed play_24(const std::string& hand, agent::ScriptedRates rates, int concurrency);
+
+/// Plays the game by the Tree of Thoughts as it was before LLMCompiler: the same proposers, evaluators and
+/// choices, one after the other, and neither a planner nor a joiner.
+GamePlayed tree_of_thoughts_24(const std::string& hand, agent::ScriptedRates rates);
 
 }  // namespace verbatim::bench

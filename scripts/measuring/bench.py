@@ -12,7 +12,7 @@ import time
 from measuring.results import ROOT, summary
 
 WORK = pathlib.Path("build") / "measure"  # models, prompts and finished steps; from the root of the repository
-LABORATORY = {"kernels", "passes", "attention", "context", "sweep", "drafting"}
+LABORATORY = {"kernels", "passes", "attention", "context", "sweep", "drafting", "agent"}
 
 
 class Failed(Exception):
@@ -63,8 +63,9 @@ class Bench:
         if result.returncode != 0:
             raise Failed(shown(command, {}))
 
-    def json(self, command, run=0, environment=None):
-        """What the command prints with --json. A step that this version has finished before is not run again."""
+    def json(self, command, run=0, environment=None, lines=False):
+        """What the command prints with --json, with `lines` a list of its lines. A step that this version has finished before
+        is not run again."""
         environment = environment or {}
         command = [*command, "--json"]
         text = shown(command, environment)
@@ -78,7 +79,8 @@ class Bench:
                                     env={**os.environ, **environment})
             if result.returncode != 0:
                 raise Failed(text)
-            entry = {"command": text, "seconds": round(time.monotonic() - begin, 1), "output": json.loads(result.stdout)}
+            output = [json.loads(line) for line in result.stdout.splitlines()] if lines else json.loads(result.stdout)
+            entry = {"command": text, "seconds": round(time.monotonic() - begin, 1), "output": output}
             step.parent.mkdir(parents=True, exist_ok=True)
             step.write_text(json.dumps(entry), encoding="utf-8")
         self.runs.append(entry)
@@ -167,6 +169,12 @@ class Bench:
         if not files:
             raise Absent(f"{self.options.prompts} has no prompts of the kinds {', '.join(kinds)}")
         return files
+
+    def agent_data(self):
+        path = self.options.agent_data
+        if path is None or not (ROOT / path).exists():
+            raise Absent("the questions of LLMCompiler's repository are not here; name its folder datasets with --agent-data")
+        return path
 
     def long_prompts(self, count):
         """Prompts of some 870 tokens, of the text."""

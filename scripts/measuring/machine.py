@@ -3,6 +3,7 @@
 import os
 import re
 
+SIMULATED = "simulated-clock"  # the folder of what does not depend on a machine
 NOISE = r"\((r|tm)\)|\b(cpu|processor|intel|amd|core|genuine|[0-9]+-core)\b|@.*|\bwith\b.*"
 
 

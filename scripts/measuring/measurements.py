@@ -10,6 +10,7 @@ import json
 from measuring.bench import Absent
 
 MEASUREMENTS = {}
+SIMULATED = {"agent"}  # on a simulated clock: the numbers are those of every machine
 
 ISAS = ["amx", "avx512", "avx2"]
 READINGS = ["bf16", "bsfp", "mxbf16", "mxfp4", "int8", "int4", "int4-asymmetric", "squeeze4", "squeeze3", "f16", "f32"]
@@ -339,3 +340,25 @@ def hard_prompts(m):
             for output in m.each(command):
                 result = next(of for of in output["results"] if of["recipe"] == "auto")
                 m.record({"prompts": kind, "temperature": temperature}, speedup=result["speedup"], accepted=result["acceptance_rate"])
+
+
+@measurement("the agent around a scripted model, beside LLMCompiler's own figures, on a simulated clock")
+def agent(m):
+    m.conditions = ("A scripted model of 60 tokens a second that reads 2,000 prompt tokens a second, searches of 0.61 s (the slowest of eight: "
+                    "1.13 s), computations of 2 s; every machine gives these numbers. In brackets what the thesis measured with GPT models, or "
+                    "the formula says.")
+    m.repeats = 1
+    for line in m.json(m.bench("agent", "--simulated", "--data", m.agent_data()), lines=True):
+        numbers = {name: line["seconds"].get(name) for name in ("react", "parallel", "compiler", "tree_of_thoughts", "one_by_one")}
+        numbers |= {"speedup": line["speedup"], "speedup_thesis": line["thesis"]["speedup"]}
+        if "d4" in line:
+            numbers |= {f"tokens_{name}": round(line["prompt_tokens"][name]) for name in ("react", "compiler")}
+            for name in ("input_reduced", "streaming"):
+                numbers |= {name: line[name], f"{name}_thesis": line["thesis"][name]}
+            for name in ("d4", "d5", "d6"):
+                numbers |= {name: line[name]["measured"], f"{name}_formula": round(line[name]["formula"], 2)}
+            numbers |= {"d3_as_printed": line["d3_as_printed"], "worst": line["worst_against_formula"]}
+        else:
+            numbers |= {"solved": line["solved"], "same_answers": line["same_answers"], "hands": line["hands"]}
+        m.record({"set": line["set"], "questions": line["questions"]},
+                 **{name: number for name, number in numbers.items() if number is not None})

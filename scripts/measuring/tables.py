@@ -37,6 +37,14 @@ def code(value):
     return f"`{value}`" if value and not str(value).startswith("*") else str(value)
 
 
+def seconds(value):
+    return f"{value:.2f} s"
+
+
+def times(digits):
+    return lambda value: f"{value:.{digits}f}×"
+
+
 def thousands(value):
     return f"{value:,}"
 
@@ -213,6 +221,8 @@ def speed_columns(where, heading):
     return [Column(heading, "speedup", fixed(2), where)]
 
 
+AGENT_ROWS = [Row("set", "set"), Row("questions", "questions", thousands)]
+
 TABLES = {
     "demo": Table(
         "demo", [Row("kind", "prompt"), Row("temperature", "T", general)],
@@ -291,6 +301,26 @@ TABLES = {
         "bild", [Row("threshold", "fallback threshold", general), Row("rollback", "rollback threshold", general)],
         always(Column("speed over plain", "speedup", fixed(2)), Column("agreement", "agreement", fixed(2)), Column("perplexity", "perplexity", fixed(3)),
                Column("fallbacks", "fallbacks", percent(1)), Column("rollbacks", "rollbacks", percent(1))), only=lambda of: "threshold" in of),
+    "agent": Table(
+        "agent", AGENT_ROWS,
+        always(Column("ReAct†", "react", seconds), Column("parallel", "parallel", seconds), Column("compiler", "compiler", seconds),
+               Column("over ReAct† (thesis)", "speedup", times(2), beside="speedup_thesis"),
+               Column("streaming gains (thesis)", "streaming", times(2), beside="streaming_thesis"),
+               Column("tokens in, ReAct†", "tokens_react", thousands), Column("compiler", "tokens_compiler", thousands),
+               Column("fewer (thesis)", "input_reduced", times(1), beside="input_reduced_thesis")),
+        blocks=True, only=lambda of: "react" in of),
+    "agent-game": Table(
+        "agent", AGENT_ROWS,
+        always(Column("Tree of Thoughts", "tree_of_thoughts", seconds), Column("planned, one call at a time", "one_by_one", seconds),
+               Column("compiler", "compiler", seconds), Column("over Tree of Thoughts (thesis)", "speedup", times(2), beside="speedup_thesis"),
+               Column("solved", "solved", plain)), blocks=True, only=lambda of: "one_by_one" in of),
+    "agent-formulas": Table(
+        "agent", AGENT_ROWS,
+        always(Column("D.4: whole plans over ReAct†", "d4", times(2), beside="d4_formula"),
+               Column("D.5: a model that takes no time", "d5", times(2), beside="d5_formula"),
+               Column("D.6: calls that take no time", "d6", times(2), beside="d6_formula"),
+               Column("D.3 as printed", "d3_as_printed", seconds),
+               Column("runs off D.1 to D.3, at most", "worst", percent(2))), blocks=True, only=lambda of: "d4" in of),
     "hard-prompts": Table(
         "hard-prompts", [Row("prompts", "prompts"), Row("temperature", "T", general)],
         always(Column("speed over plain", "speedup", fixed(2)), Column("drafts accepted", "accepted", fixed(2)))),

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <ctime>
+
 #include "agent/loop/real_loop.h"
 #include "agent/loop/simulated_loop.h"
 #include "agent/simulated_tool.h"
@@ -268,6 +271,29 @@ TEST_F(Executing, ManagesALongChainAndAWideGraph) {
     executor_->add(task(id, "t", id == 1 ? std::vector<int64_t>{} : std::vector<int64_t>{id - 1}));
   finish();
   EXPECT_EQ(executor_->tasks().at(10'000).state, TaskState::kSkipped);
+}
+
+// The seconds of this thread alone are counted, so that other programs do not matter; on the simulated clock
+// no time is spent waiting.
+TEST_F(Executing, TakesLittleTimeOfItsOwnForACall) {
+  const auto seconds_of_thread = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  for (const int64_t count : {1, 2, 4, 8, 16, 32}) {
+    std::vector<double> seconds;
+    for (int run = 0; run < 5; ++run) {
+      const double begin = seconds_of_thread();
+      executor();
+      for (int64_t id = 1; id <= count; ++id) executor_->add(task(id, "t", {}));
+      finish();
+      seconds.push_back((seconds_of_thread() - begin) / static_cast<double>(count));
+      EXPECT_EQ(executor_->tasks().at(count).state, TaskState::kDone);
+    }
+    std::nth_element(seconds.begin(), seconds.begin() + 2, seconds.end());
+    EXPECT_LT(seconds[2], 0.002) << count << " calls";
+  }
 }
 
 TEST(RealLoop, KeepsTimeAndForgetsTimers) {

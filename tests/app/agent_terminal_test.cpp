@@ -31,7 +31,8 @@ using ::testing::HasSubstr;
 /// `verbatim agent` on a terminal of its own, with a tool `put` and a server that speaks for the model.
 class AgentTerminal : public ::testing::Test {
  protected:
-  void start(const std::string& script, const std::string& policy, std::vector<std::string> replies) {
+  void start(const std::string& script, const std::string& policy, std::vector<std::string> replies,
+             bool json = false) {
     const nlohmann::json tool = {
         {"type", "function"},
         {"function",
@@ -51,8 +52,15 @@ class AgentTerminal : public ::testing::Test {
     const std::string program = test::program().string();
     const std::string url = server_->url("/v1");
     const std::string tools = (folder_.path() / "tools.json").string();
-    const std::vector<const char*> arguments = {program.c_str(), "agent",       "--endpoint", url.c_str(),
-                                                "--tools",       tools.c_str(), "-q",         "What?",
+    const std::vector<const char*> arguments = {program.c_str(),
+                                                "agent",
+                                                "--endpoint",
+                                                url.c_str(),
+                                                "--tools",
+                                                tools.c_str(),
+                                                "-q",
+                                                "What?",
+                                                json ? "--json" : nullptr,
                                                 nullptr};
     const winsize size{.ws_row = 50, .ws_col = 200, .ws_xpixel = 0, .ws_ypixel = 0};
     child_ = forkpty(&terminal_, nullptr, nullptr, &size);
@@ -129,6 +137,23 @@ TEST_F(AgentTerminal, ShowsAllThatIsAllowedAndTakesNoEarlierAnswer) {
   EXPECT_EQ(exit_code(), 0) << shown_;
   EXPECT_THAT(test::read_file(file), HasSubstr("word499"));
   EXPECT_THAT(shown_, HasSubstr("one\r\n [31mtwo"));  // the terminal obeys no answer
+}
+
+TEST_F(AgentTerminal, PrintsNoEventsOntoAQuestion) {
+  const std::filesystem::path file = folder_.path() / "out";
+  start("cat > " + file.string(), "ask",
+        {"1. put(\"x\")\n2. math(\"20 + 22\")\njoin()\n", "Action: Finish(done)\n"}, true);
+  const std::string question = "allow put {\"text\":\"x\"}? [y/N] ";
+  ASSERT_TRUE(reads_until(question)) << shown_;
+  // Nothing tells when the other call has ended but its line, which must not come: so a while is waited for
+  // it.
+  pollfd source{terminal_, POLLIN, 0};
+  EXPECT_EQ(poll(&source, 1, 500), 0);
+  type("y\n");
+  EXPECT_EQ(exit_code(), 0) << shown_;
+  EXPECT_THAT(shown_.substr(shown_.find(question)),
+              HasSubstr("\"event\":\"settled\",\"round\":1,\"task\":2"));
+  EXPECT_THAT(shown_, HasSubstr("\"answer\":\"done\""));
 }
 
 TEST_F(AgentTerminal, EndsItsToolsWhenItIsAskedToEnd) {

@@ -25,6 +25,9 @@ TEST(BenchAgent, MeasuresWhatTheOrchestratorTakesAndPlaysGames) {
   EXPECT_EQ(game["solved"], 100);
   EXPECT_EQ(game["same_answers"], 100);
   EXPECT_GT(game["speedup"].get<double>(), 1.5);
+  // Tree of Thoughts has neither a planner nor a joiner, so it is a little faster than the same calls
+  // planned.
+  EXPECT_LT(game["seconds"]["tree_of_thoughts"], game["seconds"]["one_by_one"]);
 }
 
 TEST(PublicBenchAgent, AgreesWithTheLatencyModel) {
@@ -41,6 +44,10 @@ TEST(PublicBenchAgent, AgreesWithTheLatencyModel) {
     EXPECT_GT(json["speedup"].get<double>(), 1.8);
     EXPECT_GE(json["streaming"].get<double>(), 1.0);
     EXPECT_GT(json["input_reduced"].get<double>(), 2.0);
+    for (const char* const formula : {"d4", "d5", "d6"}) {
+      const double says = json[formula]["formula"].get<double>();
+      EXPECT_NEAR(json[formula]["measured"].get<double>(), says, 0.02 * says) << formula;
+    }
   }
   EXPECT_EQ(sets, 3);
 }

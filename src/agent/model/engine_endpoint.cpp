@@ -95,7 +95,10 @@ class EngineStream : public ModelStream {
       }
       if (!done) return;
       try {
-        reply_.cut = stream_->wait().stats.finish == FinishReason::kLength;
+        const FinishReason finish = stream_->wait().stats.finish;
+        reply_.cut = finish == FinishReason::kLength;
+        if (finish == FinishReason::kContext)
+          reply_.error = "the model's context is full; it holds no longer prompt and reply";
       } catch (const std::exception& error) {
         reply_.error = error.what();
       }
