@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <mutex>
 
 namespace verbatim::train {
 
@@ -226,12 +227,19 @@ void copy_out(const Tensor& from, std::span<T> to) {
   std::copy_n(plain.template data_ptr<T>(), to.size(), to.data());
 }
 
+/// Held while LibTorch computes: with several threads at a time, about one run in thirty had other bytes.
+std::mutex& computing() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 template <typename T>
 class TorchLayer : public LayerGraph<T> {
  public:
   TorchLayer(const ModelConfig& config, const HostWeights<T>& weights) : config_(config), weights_(weights) {}
 
   void forward(std::span<const T> before, std::span<T> after) const override {
+    const std::lock_guard alone(computing());
     const at::NoGradGuard no_gradients;
     const Leaves<T> leaves(weights_, false);
     copy_out(layer_output(config_, leaves, stream_of(before, config_.hidden_size)), after);
@@ -239,6 +247,7 @@ class TorchLayer : public LayerGraph<T> {
 
   void backward(std::span<const T> before, std::span<const T> after_gradient, std::span<T> before_gradient,
                 const GradientSink<T>& sink) const override {
+    std::unique_lock alone(computing());
     const Leaves<T> leaves(weights_, true);
     Tensor stream = stream_of(before, config_.hidden_size);
     stream.requires_grad_(true);
@@ -248,6 +257,7 @@ class TorchLayer : public LayerGraph<T> {
         torch::autograd::grad({layer_output(config_, leaves, stream)}, inputs,
                               {stream_of(after_gradient, config_.hidden_size)}, c10::nullopt, false, true);
     copy_out(gradients.front(), before_gradient);
+    alone.unlock();  // the sink may wait for others
     hand_out(leaves, gradients, 1, sink);
   }
 
@@ -262,6 +272,7 @@ class TorchLoss : public LossGraph<T> {
   TorchLoss(const ModelConfig& config, const HostWeights<T>& weights) : config_(config), weights_(weights) {}
 
   double loss(std::span<const T> stream, std::span<const int32_t> targets) const override {
+    const std::lock_guard alone(computing());
     const at::NoGradGuard no_gradients;
     const Leaves<T> leaves(weights_, false);
     return loss_of(config_, leaves, stream_of(stream, config_.hidden_size), targets).template item<double>();
@@ -269,6 +280,7 @@ class TorchLoss : public LossGraph<T> {
 
   double backward(std::span<const T> stream, std::span<const int32_t> targets, std::span<T> stream_gradient,
                   const GradientSink<T>& sink) const override {
+    std::unique_lock alone(computing());
     const Leaves<T> leaves(weights_, static_cast<bool>(sink));
     Tensor input = stream_of(stream, config_.hidden_size);
     input.requires_grad_(true);
@@ -280,6 +292,7 @@ class TorchLoss : public LossGraph<T> {
     const std::vector<Tensor> gradients =
         torch::autograd::grad({loss}, inputs, {}, c10::nullopt, false, true);
     copy_out(gradients.front(), stream_gradient);
+    alone.unlock();  // the sink may wait for others
     if (sink) hand_out(leaves, gradients, 1, sink);
     return loss.template item<double>();
   }
