@@ -3,6 +3,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "command_line.h"
 #include "commands.h"
@@ -27,10 +28,6 @@ void run(Command command, Options& options) {
   if (command.given("--draft-length")) options.simulate.draft_length = options.draft_length;
   if (command.given("--acceptance")) options.simulate.acceptance = options.acceptance;
   if (options.paper) {
-    for (const char* const other : {"--config", "--trace", "--draft-length", "--acceptance", "--dropped",
-                                    "--max-tokens", "--baseline", "--report"}) {
-      if (command.given(other)) fail(ErrorKind::kUsage, "--paper goes without {}", other);
-    }
     write_out(compare_with_paper(options.simulate));
     return;
   }
@@ -54,40 +51,49 @@ void add_simulate(Command program) {
   auto options = std::make_shared<Options>();
   SimulateOptions& simulate = options->simulate;
   Command command = program.add_command("simulate", "Decode on a model of SPEQ's accelerator");
-  command
-      .add_option("--config", simulate.config,
-                  "A config.json, its folder, or vicuna-7b, llama2-7b, llama3.1-8b, llama3.2-3b, llama2-13b")
-      .type_name("FILE");
-  command.add_option("--trace", simulate.trace, "What decoding did: a file of generate --trace or --json")
-      .type_name("FILE");
-  command.add_option("--draft-length", options->draft_length,
-                     "In place of a trace: drafted tokens of a step, on average");
-  command.add_option("--acceptance", options->acceptance, "With it: the share of them that is accepted");
-  command
-      .add_option("--dropped", simulate.dropped,
-                  "With it: draft passes of a step whose token is dropped, beside those")
-      .show_default()
-      .range(int64_t{0}, int64_t{64});
+  std::vector<Option> others;  // whose place --paper takes
+  others.push_back(
+      command
+          .add_option(
+              "--config", simulate.config,
+              "A config.json, its folder, or vicuna-7b, llama2-7b, llama3.1-8b, llama3.2-3b, llama2-13b")
+          .type_name("FILE"));
+  others.push_back(
+      command.add_option("--trace", simulate.trace, "What decoding did: a file of generate --trace or --json")
+          .type_name("FILE"));
+  others.push_back(command.add_option("--draft-length", options->draft_length,
+                                      "In place of a trace: drafted tokens of a step, on average"));
+  others.push_back(
+      command.add_option("--acceptance", options->acceptance, "With it: the share of them that is accepted"));
+  others.push_back(command
+                       .add_option("--dropped", simulate.dropped,
+                                   "With it: draft passes of a step whose token is dropped, beside those")
+                       .show_default()
+                       .range(int64_t{0}, int64_t{64}));
   command.add_option("--prompt", simulate.prompt_tokens, "Without a trace: tokens of the prompt")
       .show_default()
       .range(int64_t{1}, int64_t{1} << 20);
-  command.add_option("-n,--max-tokens", simulate.generated_tokens, "Without a trace: tokens to generate")
-      .show_default()
-      .range(int64_t{1}, int64_t{1} << 20);
+  others.push_back(
+      command.add_option("-n,--max-tokens", simulate.generated_tokens, "Without a trace: tokens to generate")
+          .show_default()
+          .range(int64_t{1}, int64_t{1} << 20));
   command
       .add_option("--hardware", simulate.hardware,
                   "The machine: speq, speq-verbatim, olive-8, tender-8, ... or a .toml file")
       .show_default();
-  command.add_option("--baseline", simulate.baseline, "The machine that decodes plainly beside it")
-      .show_default();
+  others.push_back(
+      command.add_option("--baseline", simulate.baseline, "The machine that decodes plainly beside it")
+          .show_default());
   command.add_option("--dram", simulate.dram,
                      "The memory of both: ddr4-3200, lpddr4-3200, lpddr5-6400, hbm2 or a .toml file");
-  Option json = command.add_flag("--json", options->json, "Print one JSON object");
-  command.add_option("--report", options->report, "Write a page in HTML, with the paper's tables and figures")
-      .type_name("FILE");
-  command
-      .add_flag("--paper", options->paper, "In place of a model: the paper's tables and figures beside ours")
-      .excludes(json);
+  others.push_back(command.add_flag("--json", options->json, "Print one JSON object"));
+  others.push_back(command
+                       .add_option("--report", options->report,
+                                   "Write a page in HTML, with the paper's tables and figures")
+                       .type_name("FILE"));
+  Option paper = command.add_flag("--paper", options->paper,
+                                  "In place of a model: the paper's tables and figures beside ours");
+  for (const Option& other : others) paper.excludes(other);
   command.footer(
       "Examples:\n"
       "  verbatim simulate --config llama2-13b --draft-length 6 --acceptance 0.98\n"

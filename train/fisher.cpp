@@ -309,9 +309,7 @@ std::optional<FisherReport> write_sensitivities(const Checkpoint& checkpoint,
                                                 const std::vector<std::vector<int32_t>>& samples,
                                                 const std::filesystem::path& file,
                                                 const FisherOptions& options) {
-  std::error_code ignored;
-  if (std::filesystem::symlink_status(file, ignored).type() != std::filesystem::file_type::not_found)
-    bad_input("{} exists already; choose another name", file.string());
+  require_free_name(file);
   require_room(checkpoint.config, file, options);
   graph_makers();
   Work work(checkpoint, samples, file, options);

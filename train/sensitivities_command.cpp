@@ -13,6 +13,7 @@
 #include "base/processors.h"
 #include "base/sha256.h"
 #include "base/stopwatch.h"
+#include "engine/model_data.h"
 #include "fisher.h"
 #include "text/tokenizer.h"
 
@@ -34,14 +35,9 @@ struct Tokens {
 };
 
 Tokens tokens_of(const Checkpoint& checkpoint, const std::string& text) {
-  if (checkpoint.tokenizer.kind == TokenizerSource::Kind::kNone) {
+  const std::shared_ptr<const Tokenizer> tokenizer = tokenizer_of(checkpoint);
+  if (tokenizer == nullptr)
     app::bad_input("{} has no vocabulary, so that a text cannot be read", checkpoint.path.string());
-  }
-  const std::shared_ptr<const Tokenizer> tokenizer = load_tokenizer(checkpoint.tokenizer);
-  if (tokenizer->vocab_size() > checkpoint.config.vocab_size) {
-    app::bad_input("{}: the tokenizer has {} tokens but the model only {}: they do not belong together",
-                   checkpoint.path.string(), tokenizer->vocab_size(), checkpoint.config.vocab_size);
-  }
   Tokens tokens{tokenizer->encode(text, {.add_bos = false, .parse_special = false}), std::nullopt};
   const std::vector<int32_t> begin = tokenizer->encode("", {.add_bos = true, .parse_special = false});
   if (!begin.empty()) tokens.bos = begin.front();

@@ -13,7 +13,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void check_free(const fs::path& target) {
+/// Writes the entry of the new name in the folder to the disk, if the file system can do that.
+void sync_folder(const fs::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  fsync(descriptor);
+  close(descriptor);
+}
+
+}  // namespace
+
+void require_free_name(const fs::path& target) {
   if (!target.has_filename()) bad_input("\"{}\" names no file", target.string());
   std::error_code failure;
   const fs::file_status status = fs::symlink_status(target, failure);
@@ -28,18 +38,8 @@ void check_free(const fs::path& target) {
   }
 }
 
-/// Writes the entry of the new name in the folder to the disk, if the file system can do that.
-void sync_folder(const fs::path& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  fsync(descriptor);
-  close(descriptor);
-}
-
-}  // namespace
-
 NewFile::NewFile(const fs::path& target) : target_(target) {
-  check_free(target_);
+  require_free_name(target_);
   path_ = fmt::format("{}.partial-{}", target_.string(), getpid());
   file_.emplace(path_);
 }
@@ -53,7 +53,7 @@ NewFile::~NewFile() {
 
 void NewFile::keep() {
   file_->finish();
-  check_free(target_);
+  require_free_name(target_);
   std::error_code failure;
   fs::rename(path_, target_, failure);
   if (failure) {

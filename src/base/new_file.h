@@ -7,6 +7,10 @@
 
 namespace verbatim {
 
+/// Throws Error(kBadInput) if `target` exists already, also as a link that leads nowhere, or if the folder in
+/// which it should be made does not.
+void require_free_name(const std::filesystem::path& target);
+
 /// A file that appears under its name when it is complete and on the disk, or not at all. Until keep() it has
 /// a temporary name in the same folder; a file without keep() is removed.
 class NewFile {

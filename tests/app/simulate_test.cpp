@@ -107,6 +107,8 @@ TEST(SimulateCommand, RefusesBadInputInOneLine) {
   refused({"--config", folder.path() / "absent"}, 1, "absent does not exist");
   refused({"--config", folder.write("c.json", "{\"hidden_size\": 7}")}, 1, "num_hidden_layers is missing");
   refused({"--config", own, "--hardware", "none"}, 1, "there is no machine \"none\"");
+  refused({"--paper", "--config", own}, 2, "--paper");
+  refused({"--paper", "--baseline", "fp16"}, 2, "--paper");
   refused({"--config", own, "--dram", "none"}, 1, "there is no memory \"none\"");
   refused({"--config", own, "--hardware", folder.write("m.toml", "name = 3")}, 1, "name must be a string");
   refused({"--config", own, "--draft-length", "4", "--acceptance", "1.5"}, 1, "from 0 to 1, not 1.5");

@@ -97,10 +97,10 @@ void check_timings(const Dram& dram, const std::string& where) {
           fmt::format("{} <= {} + {}", dram.tREFI, turn, outage));
   // The cycle model takes the closed form's time, so commands must be able to keep it.
   const int64_t bursts = std::min<int64_t>(8 * turn / dram.pace() + 3 * dram.tREFI / dram.pace(), 200'000);
-  const int64_t kept = stream_reads(dram, bursts, nullptr).end;
-  require(
-      kept == closed_form_cycles(dram, bursts), "rows can be opened while others are read",
-      fmt::format("{} bursts take {} cycles in place of {}", bursts, kept, closed_form_cycles(dram, bursts)));
+  const int64_t taken = stream_reads(dram, bursts, nullptr).end;
+  const int64_t expected = closed_form_cycles(dram, bursts);
+  require(taken == expected, "rows can be opened while others are read",
+          fmt::format("{} bursts take {} cycles in place of {}", bursts, taken, expected));
 }
 
 Dram parse_dram(std::string_view toml, const std::string& where) {
