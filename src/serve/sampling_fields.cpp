@@ -8,10 +8,11 @@ namespace verbatim::serve {
 
 namespace {
 
-/// A seed that fits a double, as which some clients read numbers.
+/// A seed that fits a double, as which some clients read numbers, and that the field `seed` takes again, as
+/// does the seed of each further choice.
 uint64_t random_seed() {
   std::random_device device;
-  constexpr int kBits = 53;
+  constexpr int kBits = 52;
   return ((uint64_t{device()} << 32) | device()) >> (64 - kBits);
 }
 

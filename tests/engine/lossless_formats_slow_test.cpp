@@ -10,7 +10,7 @@ INSTANTIATE_TEST_SUITE_P(, LosslessFormats,
                          lossless_parameter_name);
 
 TEST_P(LosslessFormats, SayWhatBf16SaysToRealPrompts) {
-  for (const std::string& prompt : real_prompts(slow_ ? 2 : 10, slow_ ? 60 : 300)) {
+  for (const std::string& prompt : real_prompts(slow_ ? 2 : 5, slow_ ? 60 : 300)) {
     expect_the_text_of_bf16(prompt, temperature_, slow_ ? 8 : 60);
     if (HasFatalFailure()) return;
   }

@@ -53,11 +53,11 @@ void expect_plain_texts(const std::vector<Recipe>& recipes, const std::vector<st
 }
 
 TEST(RecipesOverRealPrompts, BuiltInOnesGiveThePlainText) {
-  expect_plain_texts(lossless_recipes(), real_prompts(24, 220), 40, true);
+  expect_plain_texts(lossless_recipes(), real_prompts(15, 220), 40, true);
 }
 
 TEST(RecipesOverRealPrompts, MadeOnesGiveThePlainText) {
-  expect_plain_texts(made_recipes(2500), real_prompts(16, 160), 32, false);
+  expect_plain_texts(made_recipes(2500), real_prompts(10, 160), 32, false);
 }
 
 /// Whether nodes were drafted beside each other: more of them than depths.

@@ -1,3 +1,4 @@
+#include "serve/sampling_fields.h"
 #include "serve/service_support.h"
 
 namespace verbatim {
@@ -173,10 +174,21 @@ TEST(Completions, TellTheSeedThatWasDrawn) {
   request.erase("seed");
   const Json drawn = ask(shared_service(), "/v1/completions", request)->json();
   request["seed"] = drawn["verbatim"]["seed"];
-  EXPECT_EQ(ask(shared_service(), "/v1/completions", request)->json()["choices"], drawn["choices"]);
+  const auto again = ask(shared_service(), "/v1/completions", request);
+  EXPECT_EQ(again->json()["choices"], drawn["choices"]) << again->text();
   request.erase("seed");
   EXPECT_NE(ask(shared_service(), "/v1/completions", request)->json()["verbatim"]["seed"],
             drawn["verbatim"]["seed"]);
+}
+
+// A seed above the field's limit was drawn once in 1,250 times, and could not be given back.
+TEST(Completions, DrawSeedsThatTheFieldTakesAgain) {
+  const Json nothing = Json::object();
+  const serve::Fields fields(nothing, serve::kSamplingFields);
+  for (int i = 0; i < 20000; ++i) {
+    Json again = {{"seed", serve::read_sampling(fields, shared_model()).seed}};
+    ASSERT_NO_THROW(serve::Fields(again, serve::kSamplingFields)) << again.dump();
+  }
 }
 
 TEST(Completions, TellWhereTokensOfAStreamCameFrom) {
