@@ -56,6 +56,7 @@ constexpr std::string_view kNeutral[] = {"quant_method",
                                          "quantization_status",
                                          "global_compression_ratio",
                                          "use_deep_gemm",
+                                         "dequantize",
                                          "act_group_aware"};
 
 /// An object with the keys that were not asked for yet.

@@ -33,6 +33,12 @@ class Joiner {
     }
     if (module.ends_with("embed_tokens"))
       refuse(module, "is quantized, which is not supported of embeddings");
+    if (module == "lm_head" && checkpoint_.config.tied_embeddings) {
+      refuse(
+          module,
+          "is quantized, but tie_word_embeddings in config.json says that the embedding takes its place; one "
+          "of the two is wrong");
+    }
     ScaledCodes matrix;
     TensorView view;
     if (config_.method == Method::kFp8) view.dtype = join_float8(matrix);
@@ -99,7 +105,10 @@ class Joiner {
     matrix.columns = codes.shape[1];
     const std::string end = has(".weight_scale_inv") ? ".weight_scale_inv" : ".weight_scale";
     matrix.scales = take_scales(end);
-    checkpoint_.tensors.erase(module_ + ".input_scale");  // of activations, which stay as they are
+    for (const char* const of_activations :
+         {".input_scale", ".activation_scale"}) {  // which stay as they are
+      checkpoint_.tensors.erase(module_ + of_activations);
+    }
     matrix.group_size = matrix.columns;
     if (config_.strategy == Strategy::kTensor) {
       if (!matrix.scales.shape.empty()) require_shape(end, matrix.scales, {1});
@@ -133,12 +142,14 @@ class Joiner {
     const TensorView index = take(end, {DType::kI32});
     require_shape(end, index, {matrix.columns});
     matrix.group_index = index.data;
+    // Nothing but -1 is written where nothing was reordered.
+    const auto unset = [](std::byte value) { return value == std::byte{0xff}; };
+    if (config_.method == Method::kPacked && std::ranges::all_of(index.data, unset)) {
+      matrix.group_index = {};
+      return;
+    }
     for (int64_t c = 0; c < matrix.columns; ++c) {
       const int64_t group = matrix.group(c);
-      if (group == -1 && config_.method == Method::kPacked) {  // written where nothing was reordered
-        matrix.group_index = {};
-        return;
-      }
       if (group < 0 || group >= matrix.groups) {
         refuse(module_ + end,
                fmt::format("names the group {} of {}; the file is damaged", group, matrix.groups));

@@ -11,6 +11,7 @@
 #include "base/float16.h"
 #include "base/memory_map.h"
 #include "base/new_folder.h"
+#include "base/printable.h"
 #include "checkpoint/block_norms.h"
 #include "checkpoint/expert_names.h"
 #include "checkpoint/hf_config.h"
@@ -343,6 +344,13 @@ void check_options(const Checkpoint& checkpoint, const InflateOptions& options) 
   if (checkpoint.format != "safetensors") {
     bad_input("{} is a GGUF file; only a folder with safetensors can be enlarged, so give the model as that",
               where);
+  }
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    if (tensor.scaled == nullptr) continue;
+    bad_input(
+        "{} is quantized (tensor {}), and only weights in F32, F16 or BF16 can be enlarged: give the "
+        "original",
+        where, printable(name));
   }
   if (checkpoint.config.architecture == Architecture::kGptOss) {
     bad_input("{} has its experts in MXFP4, which cannot be enlarged", where);

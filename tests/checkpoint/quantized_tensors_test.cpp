@@ -159,10 +159,14 @@ TEST(QuantizedTensors, HaveNoUseForScalesOfActivationsNorForBiasesOfZeros) {
   const TemporaryFolder folder;
   QuantizedFolder fp8 = quantized_folder({.method = "fp8", .strategy = "tensor", .scale_type = "F32"});
   fp8.quantization["activation_scheme"] = "static";
-  for (const auto& [name, values] : fp8.expected) {
-    fp8.tensors[name.substr(0, name.size() - 6) + "input_scale"] = {"F32", {1}, test::bytes_of(0.5f)};
+  fp8.quantization["dequantize"] = false;
+  for (const char* const end : {"input_scale", "activation_scale"}) {
+    QuantizedFolder scaled = fp8;
+    for (const auto& [name, values] : fp8.expected) {
+      scaled.tensors[name.substr(0, name.size() - 6) + end] = {"F32", {1}, test::bytes_of(0.5f)};
+    }
+    opened(folder, scaled);
   }
-  opened(folder, fp8);
   QuantizedFolder gptq = quantized_folder({.method = "gptq", .bits = 4, .group_size = 64});
   const std::string bias = "model.layers.0.mlp.up_proj.bias";
   gptq.tensors[bias] = {"F16", {256}, std::string(512, '\0')};
@@ -263,6 +267,35 @@ TEST(QuantizedTensors, AreRefusedWhereConfigAndTensorsDisagree) {
             model.tensors["model.embed_tokens.weight"] = {"F8_E4M3", {256, 128}, std::string(256 * 128, '8')};
           },
           {"embed_tokens", "embeddings"});
+}
+
+TEST(QuantizedTensors, KeepTheOrderOfInputsUnlessEveryGroupIsUnset) {
+  const QuantizedFolder model = quantized_folder(
+      {.method = "pack-quantized", .bits = 4, .group_size = 64, .reordered = true, .scale_type = "BF16"});
+  const std::string name = "model.layers.0.mlp.up_proj.weight_g_idx";
+  // A single group of -1 was taken for an order that was never written.
+  refused(model, [&](QuantizedFolder& changed) { changed.tensors.at(name).bytes.replace(0, 4, 4, '\xff'); },
+          {name, "names the group -1 of 2"});
+  const TemporaryFolder folder;
+  QuantizedFolder unset = model;
+  std::string& groups = unset.tensors.at(name).bytes;
+  groups.assign(groups.size(), '\xff');
+  const Checkpoint checkpoint = opened(folder, unset);
+  EXPECT_TRUE(checkpoint.tensors.at("model.layers.0.mlp.up_proj.weight").scaled->group_index.empty());
+}
+
+TEST(QuantizedTensors, AreNoOutputMatrixWhereTheEmbeddingIsIt) {
+  QuantizedFolder model = quantized_folder({.method = "gptq", .bits = 4, .group_size = 64});
+  model.options.tied = true;
+  const std::string up = "model.layers.0.mlp.up_proj.";
+  refused(model,
+          [&](QuantizedFolder& changed) {
+            changed.tensors.erase("lm_head.weight");
+            for (const char* const part : {"qweight", "qzeros", "scales", "g_idx"}) {
+              changed.tensors["lm_head." + std::string(part)] = changed.tensors.at(up + part);
+            }
+          },
+          {"lm_head", "tie_word_embeddings"});
 }
 
 TEST(ScaledCodes, TakeTheNumberAfterAStoredZeroPointWhateverElseItsWordHolds) {

@@ -11,6 +11,7 @@
 #include "checkpoint/bad_input.h"
 #include "prepare/inflate_config.h"
 #include "support/engine_support.h"
+#include "support/quantized_folder.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
 
@@ -156,6 +157,14 @@ TEST(Inflate, AModelWithLearnedPositionsIsRefused) {
     expect_bad_input([&] { inflate_model(folder.path() / "small", folder.path() / "large", {.depth = 4}); },
                      {"small", "learned positions", type});
   }
+}
+
+TEST(Inflate, AQuantizedModelIsRefusedBeforeAnythingIsWritten) {
+  const TemporaryFolder folder;
+  test::quantized_folder({.method = "gptq", .bits = 4, .group_size = 64}).write(folder.path() / "model");
+  expect_bad_input([&] { inflate_model(folder.path() / "model", folder.path() / "larger", {.width = 2}); },
+                   {"is quantized", "give the original"});
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "larger"));
 }
 
 TEST(Inflate, DraftsStayWhatTheyWere) {
