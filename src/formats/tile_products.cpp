@@ -191,6 +191,15 @@ void multiply_scaled_tiles(const TileView& view, Panels panels, const GroupScale
               });
 }
 
+/// Multiplies by KernelTable::register_product.
+void multiply_in_registers(const TileView& view, Panels panels, const GroupScales& scales,
+                           Matrix<const BFloat16> a, Matrix<float> y, const LinearWorkspace& workspace,
+                           ThreadTeam& team) {
+  share_tiles(view, panels, a, nullptr, y, workspace, team, [&](const TileProduct& product) {
+    kernels().register_product({product, scales.zeros, scales.group_sums});
+  });
+}
+
 }  // namespace
 
 void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
@@ -203,6 +212,10 @@ void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const flo
     return;
   }
   const Matrix<const BFloat16> a = to_bf16(x, workspace, team);
+  if (kernel.register_product != nullptr) {
+    multiply_in_registers(view, panels, {}, a, y, workspace, team);
+    return;
+  }
   if (kernel.tile_product == nullptr) {
     multiply_unpacked(kernel.panels_bf16, view, panels, a, y, workspace, team);
     return;
@@ -217,6 +230,10 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
   const Panels panels{store.panels(), panels_per_block(store, reading, x.rows)};
   const Matrix<const BFloat16> a = to_bf16(x, workspace, team);
   const GroupScales scales = group_scales(store, a, workspace, team);
+  if (kernel.register_product != nullptr) {
+    multiply_in_registers(view, panels, scales, a, y, workspace, team);
+    return;
+  }
   if (kernel.scaled_product != nullptr) {
     multiply_scaled_tiles(view, panels, scales, a, y, workspace, team);
     return;

@@ -290,6 +290,11 @@ struct KernelTable {
   /// The product with tiles that are unpacked to BF16. Null on machine paths where unpacking tiles and then
   /// calling panels_bf16 is as good.
   void (*tile_product)(const TileProduct&);
+  /// The products with tiles that are unpacked in registers, for every reading but kTileBf16 and
+  /// kTileBsfpFullF16, scaled after them where the reading is one that is. TileProduct::tiled, scratch and
+  /// sums are not used. Null on machine paths that have none; tile_product and scaled_product are null where
+  /// it is there.
+  void (*register_product)(const ScaledProduct&);
   /// Scales the products of one scale group and adds them to the results.
   void (*add_scaled)(const ScaledGroup&);
   /// The product with tiles that are scaled after it. Null on machine paths where unpacking tiles and then

@@ -80,6 +80,7 @@ const KernelTable& table() {
     t.name = "amx (int8, bf16)";
     t.rounding = "bf16 tiles";
     t.panels_bf16 = panels_bf16;
+    t.register_product = nullptr;
     t.tile_product = tile_product;
     t.scaled_product = scaled_product;
     t.integer_product[kIntegerMxfp4] = integer_by_rows<kIntegerMxfp4, integer_mxfp4>;

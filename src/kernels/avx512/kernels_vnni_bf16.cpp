@@ -1,3 +1,4 @@
+#include "kernels/avx512/register_product.h"
 #include "kernels/avx512/vector.h"
 #include "kernels/avx512/vnni_dot.h"
 #include "kernels/generic/blocks.h"
@@ -83,6 +84,7 @@ const KernelTable& vnni_bf16_table() {
     t.name = "avx512 (vnni, bf16)";
     t.rounding = "bf16 dot products";
     t.panels_bf16 = panels_bf16;
+    t.register_product = register_product;
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
     generic::fill_blocks<F32x16, VnniDot>(t.block_product);
     generic::fill_code_product<VnniDot>(t.code_product);
@@ -99,6 +101,7 @@ const KernelTable& portable_vnni_bf16_table() {
     t.name = "avx512 (vnni, bf16), portable";
     t.rounding = kPortableRounding;
     t.panels_bf16 = table().panels_bf16;
+    t.register_product = nullptr;
     t.multiply_registers = table().multiply_registers;
     return t;
   }();

@@ -73,35 +73,49 @@ struct TilePlace {
   int64_t index;  ///< counted over all panels
 };
 
+/// Unpacks a tile whose type visits its pairs: Tile::visit(panels, place, sink) calls
+/// sink.template operator()<pair>(words), pair after pair, with the weights of two k in BF16.
+template <typename W, typename Tile>
+struct VisitedByPairs {
+  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+    Tile::visit(
+        p, at, [&]<int kPair>(W words) __attribute__((always_inline)) {
+          words.store(out + kPair * kBlockWords);
+        });
+  }
+};
+
 /// Unpacks MXFP4 to BF16. It is exact, because the scale is a power of two in a range where every weight is a
 /// normal BF16 number (formats/mxfp4.h).
 template <typename W>
-struct Mxfp4Tile {
+struct Mxfp4Tile : VisitedByPairs<W, Mxfp4Tile<W>> {
   using Words = W;
   VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
     prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
     __builtin_prefetch(p.scales + (at.index + kPrefetchTiles) * kPanelWidth);
   }
-  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+  template <typename Sink>
+  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
     const auto table = W::table(kE2m1Words);
     const W deficit = W::set(kE2m1Surplus + (127 << 7)) -
                       W::spread_bytes(p.scales + at.index * kPanelWidth).template shift_left<7>();
     for_each_pair<W>(
         p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
-          subtract_saturating(W::look_up16(table, codes), deficit).store(out + kPair * kBlockWords);
+          sink.template operator()<kPair>(subtract_saturating(W::look_up16(table, codes), deficit));
         });
   }
 };
 
 /// Unpacks BSFP of BF16 weights: flag and code give the sign and the upper exponent bits, a byte the rest.
 template <typename W>
-struct BsfpFullTile {
+struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
   using Words = W;
   VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
     prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
     prefetch_ahead<kBsfpRestBytes>(p.rest + at.index * kBsfpRestBytes, kPrefetchTiles * kBsfpRestBytes);
   }
-  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+  template <typename Sink>
+  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
     const uint8_t* const rest = p.rest + at.index * kBsfpRestBytes;
     const auto table = W::table(p.table);
     const W flags = W::load(rest + 512);
@@ -114,7 +128,7 @@ struct BsfpFullTile {
             flag = flags.template shift_right<kPair - 4>();
           }
           const W choice = W::look_up32(table, select(W::set(0x000f), codes, flag));
-          (choice | pair_bytes<W, kPair>(rest)).store(out + kPair * kBlockWords);
+          sink.template operator()<kPair>(choice | pair_bytes<W, kPair>(rest));
         });
   }
 };
@@ -161,21 +175,22 @@ alignas(64) inline constexpr uint16_t kMxbf16Starts[32] = {
 };
 
 template <typename W>
-struct Mxbf16FullTile {
+struct Mxbf16FullTile : VisitedByPairs<W, Mxbf16FullTile<W>> {
   using Words = W;
   VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
     prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
     __builtin_prefetch(p.scales + (at.index + kPrefetchTiles) * kPanelWidth);
     prefetch_ahead<kMxbf16RestBytes>(p.rest + at.index * kMxbf16RestBytes, kPrefetchTiles * kMxbf16RestBytes);
   }
-  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+  template <typename Sink>
+  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
     const uint8_t* const rest = p.rest + at.index * kMxbf16RestBytes;
     const auto table = W::table(kMxbf16Starts);
     const W exponents = W::spread_bytes(p.scales + at.index * kPanelWidth).template shift_left<7>();
     for_each_pair<W>(
         p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
           const W place = exponents + pair_bytes<W, kPair>(rest);
-          (W::look_up16(table, codes) + place).store(out + kPair * kBlockWords);
+          sink.template operator()<kPair>(W::look_up16(table, codes) + place);
         });
   }
 };
@@ -191,16 +206,17 @@ alignas(64) inline constexpr uint16_t kPlainCodes[32] = {
     0x40c0, 0x40e0, 0x4100, 0x4110, 0x4120, 0x4130, 0x4140, 0x4150, 0x4160, 0x4170};
 
 template <typename W, const uint16_t* kWords>
-struct Int4Tile {
+struct Int4Tile : VisitedByPairs<W, Int4Tile<W, kWords>> {
   using Words = W;
   VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
     prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
   }
-  VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
+  template <typename Sink>
+  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
     const auto table = W::table(kWords);
     for_each_pair<W>(
         p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
-          W::look_up16(table, codes).store(out + kPair * kBlockWords);
+          sink.template operator()<kPair>(W::look_up16(table, codes));
         });
   }
 };
@@ -243,42 +259,59 @@ void unpack_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_
   }
 }
 
-/// Writes the int8 codes of a quad in BF16, which holds them exactly, pair after pair: bytes 0 and 2 are the
-/// first pair, bytes 1 and 3 the second.
-template <typename W>
-VERBATIM_INLINE void store_int8_quad(W words, uint16_t* out) {
-  W::int8_to_bf16(words & W::set(0x00ff)).store(out);
-  W::int8_to_bf16(words.template shift_right<8>()).store(out + kBlockWords);
+/// Visits the two pairs of a quad of int8 codes in BF16, which holds them exactly: bytes 0 and 2 of each pair
+/// of words are the first pair, bytes 1 and 3 the second. The order of quads (kQuadOrder) becomes that of
+/// pairs.
+template <int kQuad, typename W, typename Sink>
+VERBATIM_INLINE void visit_int8_quad(W words, Sink&& sink) {
+  sink.template operator()<2 * kQuad>(W::int8_to_bf16(words & W::set(0x00ff)));
+  sink.template operator()<2 * kQuad + 1>(W::int8_to_bf16(words.template shift_right<8>()));
 }
 
-/// Unpacks int8 codes to BF16. The order of quads (kQuadOrder) becomes the order of pairs.
+/// Unpacks int8 codes to BF16.
 template <typename W>
-void unpack_int8_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count, uint64_t*,
-                       uint16_t* out) {
-  const int64_t index = panel * panels.tiles + first;
-  for (int64_t quad = 0; quad < count * 8; ++quad) {
-    const uint8_t* const codes = panels.codes + (index * 8 + quad) * 64;
-    __builtin_prefetch(codes + 2 * kPrefetchTiles * kCodeBytes);
-    store_int8_quad(W::load(codes), out + quad * 2 * kBlockWords);
+struct Int8Tile : VisitedByPairs<W, Int8Tile<W>> {
+  using Words = W;
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
+    prefetch_ahead<2 * kCodeBytes>(p.codes + at.index * 2 * kCodeBytes, kPrefetchTiles * 2 * kCodeBytes);
   }
-}
+  template <typename Sink>
+  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
+    quads<0>(p.codes + at.index * 2 * kCodeBytes, sink);
+  }
 
-/// Joins the halves of codes (formats/q8_0.h) to the bytes of int8 codes, and unpacks these as above.
-template <typename W>
-void unpack_q8_0_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count, uint64_t*,
-                       uint16_t* out) {
-  const int64_t index = panel * panels.tiles + first;
-  for (int64_t block = 0; block < count * 4; ++block) {
-    const int64_t at = index * kCodeBytes + block * 64;
-    __builtin_prefetch(panels.codes + at + kPrefetchTiles * kCodeBytes);
-    __builtin_prefetch(panels.rest + at + kPrefetchTiles * kCodeBytes);
-    const W upper = W::load(panels.codes + at) ^ W::set(0x8888);
-    const W lower = W::load(panels.rest + at);
-    uint16_t* const to = out + block * 4 * kBlockWords;
-    store_int8_quad(select(W::set(0xf0f0), upper.template shift_left<4>(), lower), to);
-    store_int8_quad(select(W::set(0xf0f0), upper, lower.template shift_right<4>()), to + 2 * kBlockWords);
+ private:
+  template <int kQuad, typename Sink>
+  VERBATIM_INLINE static void quads(const uint8_t* codes, Sink& sink) {
+    visit_int8_quad<kQuad>(W::load(codes + kQuad * 64), sink);
+    if constexpr (kQuad < 7) quads<kQuad + 1>(codes, sink);
   }
-}
+};
+
+/// Joins the halves of codes (formats/q8_0.h) to the bytes of int8 codes, and unpacks these.
+template <typename W>
+struct Q8_0Tile : VisitedByPairs<W, Q8_0Tile<W>> {
+  using Words = W;
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
+    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
+    prefetch_ahead<kCodeBytes>(p.rest + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
+  }
+  template <typename Sink>
+  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
+    blocks<0>(p.codes + at.index * kCodeBytes, p.rest + at.index * kCodeBytes, sink);
+  }
+
+ private:
+  template <int kBlock, typename Sink>
+  VERBATIM_INLINE static void blocks(const uint8_t* codes, const uint8_t* rest, Sink& sink) {
+    const W upper = W::load(codes + kBlock * 64) ^ W::set(0x8888);
+    const W lower = W::load(rest + kBlock * 64);
+    const W mask = W::set(0xf0f0);
+    visit_int8_quad<2 * kBlock>(select(mask, upper.template shift_left<4>(), lower), sink);
+    visit_int8_quad<2 * kBlock + 1>(select(mask, upper, lower.template shift_right<4>()), sink);
+    if constexpr (kBlock < 3) blocks<kBlock + 1>(codes, rest, sink);
+  }
+};
 
 template <typename W>
 void fill_unpack(UnpackTiles (&table)[kTileReadings]) {
@@ -288,8 +321,8 @@ void fill_unpack(UnpackTiles (&table)[kTileReadings]) {
   table[kTileMxbf16Full] = unpack_tiles<Mxbf16FullTile<W>, true>;
   table[kTileInt4] = unpack_tiles<Int4Tile<W, kCodesLessEight>, false>;
   table[kTileInt4Asymmetric] = unpack_tiles<Int4Tile<W, kPlainCodes>, false>;
-  table[kTileInt8] = unpack_int8_tiles<W>;
-  table[kTileQ8_0] = unpack_q8_0_tiles<W>;
+  table[kTileInt8] = unpack_tiles<Int8Tile<W>, false>;
+  table[kTileQ8_0] = unpack_tiles<Q8_0Tile<W>, false>;
 }
 
 }  // namespace verbatim::generic

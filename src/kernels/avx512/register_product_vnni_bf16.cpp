@@ -1,0 +1,268 @@
+#include "kernels/avx512/register_product.h"
+
+#include "kernels/avx512/words.h"
+#include "kernels/generic/tiles.h"
+
+namespace verbatim::avx512 {
+
+namespace {
+
+using Words = U16x32;
+
+/// How the products of a reading are scaled: not at all, or group by group.
+struct Unscaled {
+  static constexpr int64_t kGroupTiles = 0;
+  static constexpr bool kZeros = false;
+};
+template <int64_t kTiles, bool kWithZeros = false>
+struct Scaled {
+  static constexpr int64_t kGroupTiles = kTiles;
+  static constexpr bool kZeros = kWithZeros;
+};
+
+/// Rows of activations. Those beyond the last one are the last once more, and are not stored.
+template <int kRows>
+struct RowBlock {
+  const BFloat16* from[kRows];
+  int64_t first;
+  int64_t count;
+
+  RowBlock(const TileProduct& p, int64_t row) : first(row), count(p.rows - row < kRows ? p.rows - row : kRows) {
+    for (int64_t r = 0; r < kRows; ++r) from[r] = p.a + (row + (r < count ? r : count - 1)) * p.a_stride;
+  }
+};
+
+/// The sums of a block of rows with a panel. The order of the operations is that of DotProductMicro for
+/// unpacked panels, pair after pair, and of generic::add_scaled() after it.
+template <typename Scaling, int kRows>
+struct PanelSums {
+  static constexpr bool kScaled = Scaling::kGroupTiles != 0;
+  __m512 sums[kRows];
+  __m512 products[kScaled ? kRows : 1];
+
+  VERBATIM_INLINE __m512& open(int r) {
+    if constexpr (kScaled) return products[r];
+    return sums[r];
+  }
+  VERBATIM_INLINE void clear() {
+    for (__m512& sum : sums) sum = _mm512_setzero_ps();
+  }
+  VERBATIM_INLINE void load(const RowBlock<kRows>& rows, const float* c, int64_t stride) {
+    for (int r = 0; r < kRows; ++r)
+      sums[r] = r < rows.count ? _mm512_loadu_ps(c + r * stride) : _mm512_setzero_ps();
+  }
+  VERBATIM_INLINE void store(const RowBlock<kRows>& rows, float* c, int64_t stride) const {
+    for (int r = 0; r < kRows; ++r) {
+      if (r < rows.count) _mm512_storeu_ps(c + r * stride, sums[r]);
+    }
+  }
+
+  VERBATIM_INLINE void before(int64_t tile) {
+    if constexpr (kScaled) {
+      if (Scaling::kGroupTiles > 1 && tile % Scaling::kGroupTiles != 0) return;
+      for (__m512& product : products) product = _mm512_setzero_ps();
+    }
+  }
+  /// Adds the product with a pair of inputs, the first of which is `at` in each row.
+  VERBATIM_INLINE void add(Words words, const RowBlock<kRows>& rows, int64_t at) {
+    for (int r = 0; r < kRows; ++r) {
+      int32_t pair;
+      __builtin_memcpy(&pair, rows.from[r] + at, sizeof pair);
+      open(r) = _mm512_dpbf16_ps(open(r), reinterpret_cast<__m512bh>(words.lanes),
+                                 reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair)));
+    }
+  }
+  /// Scales the products of a group behind its last tile.
+  VERBATIM_INLINE void after(const ScaledProduct& p, int64_t panel, int64_t tile, const RowBlock<kRows>& rows) {
+    if constexpr (kScaled) {
+      constexpr int64_t kTiles = Scaling::kGroupTiles;
+      const int64_t tiles = p.tiles.weights.tiles;
+      if (kTiles > 1 && tile % kTiles != kTiles - 1 && tile + 1 != tiles) return;
+      const int64_t groups = (tiles + kTiles - 1) / kTiles;
+      const int64_t group = tile / kTiles;
+      const int64_t index = (panel * groups + group) * kPanelWidth;
+      const F32x16 scale = F32x16::load(reinterpret_cast<const Float16*>(p.tiles.weights.scales) + index);
+      F32x16 zero = F32x16::set(0.0f);
+      if constexpr (Scaling::kZeros) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p.zeros + index));
+        zero = {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))};
+      }
+      for (int r = 0; r < kRows; ++r) {
+        F32x16 product{products[r]};
+        if constexpr (Scaling::kZeros) {
+          const int64_t row = rows.first + (r < rows.count ? r : rows.count - 1);
+          product = product - zero * F32x16::set(p.group_sums[row * groups + group]);
+        }
+        const F32x16 scaled = scale * product;
+        sums[r] = group == 0 ? scaled.lanes : (F32x16{sums[r]} + scaled).lanes;
+      }
+    }
+  }
+};
+
+/// Adds the products of a tile that was unpacked to memory.
+template <typename Sums, int kRows>
+VERBATIM_INLINE void add_unpacked(const uint16_t* words, const RowBlock<kRows>& rows, int64_t at, Sums& sums) {
+  for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
+    sums.add(Words::load(words + pair * generic::kBlockWords), rows, at + 2 * pair);
+  }
+}
+
+/// Products of all rows with panels of a reading.
+template <typename Tile, typename Scaling, bool kEscaped>
+class Product {
+ public:
+  explicit Product(const ScaledProduct& p) : p_(p), tiles_(p.tiles.weights.tiles) {}
+
+  void run() const {
+    const int64_t rows = p_.tiles.rows;
+    if (rows == 1) return few_rows<1, 4>();
+    if (rows == 2) return few_rows<2, 4>();
+    if (rows <= 4) return few_rows<4, 2>();
+    if (rows <= 6) return few_rows<6, 1>();
+    if (rows <= 8) return few_rows<8, 1>();
+    many_rows();
+  }
+
+ private:
+  /// The tiles of a panel that are unpacked to memory at a time: 8 KB, a multiple of every group's.
+  static constexpr int64_t kPiece = 8;
+
+  float* result(int64_t row, int64_t panel) const {
+    return p_.tiles.c + row * p_.tiles.c_stride + (panel - p_.tiles.first_panel) * kPanelWidth;
+  }
+  uint64_t first_escaped(int64_t panel) const {
+    return kEscaped ? p_.tiles.weights.escaped.starts[panel] : 0;
+  }
+  VERBATIM_INLINE bool has_escaped(int64_t index) const {
+    if constexpr (!kEscaped) return false;
+    uint16_t both;
+    __builtin_memcpy(&both, p_.tiles.weights.escaped.counts + 2 * index, sizeof both);
+    return both != 0;
+  }
+
+  /// Unpacks a tile in registers and multiplies it with a block of rows.
+  template <int kRows>
+  VERBATIM_INLINE void add_tile(int64_t panel, int64_t tile, const RowBlock<kRows>& rows, uint64_t* escaped,
+                                PanelSums<Scaling, kRows>& sums) const {
+    const TilePanels& weights = p_.tiles.weights;
+    const generic::TilePlace at{panel, tile, panel * tiles_ + tile};
+    Tile::prefetch(weights, at);
+    sums.before(tile);
+    if (has_escaped(at.index)) {
+      alignas(64) uint16_t words[generic::kTileWords];
+      Tile::unpack(weights, at, words);
+      generic::apply_tile_escaped_weights(weights.escaped, at.index, escaped, words);
+      add_unpacked(words, rows, tile * kInnerStep, sums);
+    } else {
+      Tile::visit(weights, at, [&]<int kPair>(Words words) __attribute__((always_inline)) {
+        sums.add(words, rows, tile * kInnerStep + 2 * kPair);
+      });
+    }
+    sums.after(p_, panel, tile, rows);
+  }
+
+  /// All rows, at most kRows, with kPanels panels side by side, `apart` from each other, because a core that
+  /// reads one place after the other mostly waits for memory.
+  template <int kRows, int kPanels>
+  void side_by_side(int64_t panel, int64_t apart) const {
+    const RowBlock<kRows> rows(p_.tiles, 0);
+    PanelSums<Scaling, kRows> sums[kPanels];
+    uint64_t escaped[kPanels];
+    for (int j = 0; j < kPanels; ++j) {
+      sums[j].clear();
+      escaped[j] = first_escaped(panel + j * apart);
+    }
+    for (int64_t tile = 0; tile < tiles_; ++tile) {
+      for (int j = 0; j < kPanels; ++j) add_tile(panel + j * apart, tile, rows, &escaped[j], sums[j]);
+    }
+    for (int j = 0; j < kPanels; ++j) {
+      sums[j].store(rows, result(0, panel + j * apart), p_.tiles.c_stride);
+    }
+  }
+
+  template <int kRows, int kPanels>
+  void few_rows() const {
+    const int64_t end = p_.tiles.first_panel + p_.tiles.panel_count;
+    const int64_t share = p_.tiles.panel_count / kPanels;
+    int64_t panel = p_.tiles.first_panel;
+    for (; panel < p_.tiles.first_panel + share; ++panel) side_by_side<kRows, kPanels>(panel, share);
+    for (panel += share * (kPanels - 1); panel < end; ++panel) side_by_side<kRows, 1>(panel, 0);
+  }
+
+  /// Multiplies a piece of a panel, unpacked to memory, with a block of rows.
+  template <int kRows>
+  void add_piece(const uint16_t* words, int64_t panel, int64_t first, int64_t count, int64_t row) const {
+    const RowBlock<kRows> rows(p_.tiles, row);
+    PanelSums<Scaling, kRows> sums;
+    if (first == 0) {
+      sums.clear();
+    } else {
+      sums.load(rows, result(row, panel), p_.tiles.c_stride);
+    }
+    for (int64_t tile = first; tile < first + count; ++tile) {
+      sums.before(tile);
+      add_unpacked(words + (tile - first) * generic::kTileWords, rows, tile * kInnerStep, sums);
+      sums.after(p_, panel, tile, rows);
+    }
+    sums.store(rows, result(row, panel), p_.tiles.c_stride);
+  }
+
+  void many_rows() const {
+    alignas(64) uint16_t words[kPiece * generic::kTileWords];
+    const int64_t rows = p_.tiles.rows;
+    for (int64_t panel = p_.tiles.first_panel; panel < p_.tiles.first_panel + p_.tiles.panel_count; ++panel) {
+      uint64_t escaped = first_escaped(panel);
+      for (int64_t first = 0; first < tiles_; first += kPiece) {
+        const int64_t count = tiles_ - first < kPiece ? tiles_ - first : kPiece;
+        generic::unpack_tiles<Tile, kEscaped>(p_.tiles.weights, panel, first, count, &escaped, words);
+        int64_t row = 0;
+        for (; row + 8 <= rows; row += 8) add_piece<8>(words, panel, first, count, row);
+        const int64_t left = rows - row;
+        if (left > 4) {
+          add_piece<8>(words, panel, first, count, row);
+        } else if (left > 2) {
+          add_piece<4>(words, panel, first, count, row);
+        } else if (left > 0) {
+          add_piece<2>(words, panel, first, count, row);
+        }
+      }
+    }
+  }
+
+  const ScaledProduct p_;
+  const int64_t tiles_;
+};
+
+template <typename Tile, typename Scaling, bool kEscaped = false>
+void multiply(const ScaledProduct& p) {
+  Product<Tile, Scaling, kEscaped>(p).run();
+}
+
+}  // namespace
+
+void register_product(const ScaledProduct& p) {
+  using namespace generic;
+  switch (p.tiles.reading) {
+    case kTileMxfp4:
+      return multiply<Mxfp4Tile<Words>, Unscaled>(p);
+    case kTileBsfpFull:
+      return multiply<BsfpFullTile<Words>, Unscaled, true>(p);
+    case kTileMxbf16Full:
+      return multiply<Mxbf16FullTile<Words>, Unscaled, true>(p);
+    case kTileInt4:
+      return multiply<Int4Tile<Words, kCodesLessEight>, Scaled<kTilesPerScale>>(p);
+    case kTileInt4Asymmetric:
+      return multiply<Int4Tile<Words, kPlainCodes>, Scaled<kTilesPerScale, true>>(p);
+    case kTileInt8:
+      return multiply<Int8Tile<Words>, Scaled<1>>(p);
+    case kTileQ8_0:
+      return multiply<Q8_0Tile<Words>, Scaled<1>>(p);
+    case kTileBf16:
+    case kTileBsfpFullF16:
+    case kTileReadings:
+      break;  // never asked for
+  }
+}
+
+}  // namespace verbatim::avx512
