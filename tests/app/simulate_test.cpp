@@ -86,6 +86,28 @@ TEST(SimulateCommand, TakesWhatGenerateDid) {
                  {"cannot write", "where"});
 }
 
+TEST(SimulateCommand, TakesDraftsInTheArithmeticOfTheMachine) {
+  const test::TemporaryFolder folder;
+  const std::string model = test::default_model();
+  const std::string trace = folder.path() / "trace.jsonl";
+  const std::string recipe = folder.write("a16.toml",
+                                          "name = \"speq-a16\"\nsummary = \"x\"\nsource = \"x\"\n[drafter]\n"
+                                          "kind = \"self\"\nreading = \"bsfp-draft-a16\"\n"
+                                          "stop = { length = 6, threshold = 0.3 }\n");
+  const auto generate = [&](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"generate", model, "-p",    "def fibonacci(n):", "-n", "24",
+                                          "--recipe", name,  "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const RunResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out);
+  };
+  const json drafted = generate(recipe, {"--trace", trace});
+  EXPECT_EQ(drafted["tokens"], generate("plain", {})["tokens"]);
+  EXPECT_GT(drafted["accepted"], 0);
+  EXPECT_EQ(simulated({"--config", model, "--trace", trace})["accepted"], drafted["accepted"]);
+}
+
 TEST(SimulateCommand, TakesThePassesOfNestedDrafters) {
   const test::TemporaryFolder folder;
   const std::string model = test::default_model();
