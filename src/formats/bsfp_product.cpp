@@ -28,7 +28,8 @@ void multiply_bsfp_levels(const PackedMatrix& store, Matrix<const float> x, Matr
   }
   team.split(store.panels(), 1, [&](int member, int64_t begin, int64_t end) {
     // The scratch memory of a member holds four panels in 16 bits, and so one of floats.
-    float* const panel = reinterpret_cast<float*>(workspace.unpacked.data() + member * workspace.unpacked_stride);
+    float* const panel =
+        reinterpret_cast<float*>(workspace.unpacked.data() + member * workspace.unpacked_stride);
     for (int64_t p = begin; p < end; ++p) {
       unpack_bsfp_levels(store, p, panel);
       kernels().panels_f32({.a = rounded,
