@@ -1,4 +1,4 @@
-# Maps the module MODULE to the gates of the Liberty file LIBERTY and prints its area; with NETLIST, writes the result
+# Maps the module MODULE to the gates of the Liberty file LIBERTY and prints its area, or with NETLIST writes the result
 # there with the gates themselves, as Liberty describes them. PARAMETERS has names and values of the module's parameters.
 yosys -import
 read_verilog -sv {*}[lsort [glob *.sv]]
@@ -10,8 +10,9 @@ synth -flatten -top $::env(MODULE)
 dfflibmap -liberty $::env(LIBERTY)
 abc -liberty $::env(LIBERTY)
 opt_clean -purge
-tee -o /dev/stdout stat -liberty $::env(LIBERTY)
-if {[info exists ::env(NETLIST)]} {
+if {![info exists ::env(NETLIST)]} {
+  tee -o /dev/stdout stat -liberty $::env(LIBERTY)
+} else {
   read_liberty -ignore_miss_func $::env(LIBERTY)
   hierarchy -top $::env(MODULE)
   procs
