@@ -28,7 +28,9 @@ TEST(BsfpLevels, AreThePapersPowersOfTwoTimesAScale) {
       int exponent = 0;
       const float scale = std::abs(std::frexp(paper[k / 128 * 128], &exponent));
       EXPECT_EQ(std::abs(std::frexp(paper[k], &exponent)), scale);
-      if (bytes[k] != 0.0f) EXPECT_EQ(paper[k], bytes[k]);
+      if (bytes[k] != 0.0f) {
+        EXPECT_EQ(paper[k], bytes[k]);
+      }
       zeros_of_bytes += bytes[k] == 0.0f ? 1 : 0;
     }
   }
