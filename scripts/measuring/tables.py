@@ -104,7 +104,7 @@ def cell(records, row, key, column):
     for record in records:
         if all(record.get(of.field) == value for of, value in zip(row, key)) and \
                 all(record.get(field) == value for field, value in column.where.items()) and record.get(column.numbers) is not None:
-            beside = f" ({middle(record[column.beside]):g})" if column.beside else ""
+            beside = f" ({middle(record[column.beside]):g})" if column.beside in record else ""
             return column.show(middle(record[column.numbers])) + beside
     return ""
 
