@@ -40,8 +40,8 @@ struct ArrayCase {
   int64_t latency = 0;   ///< from the grant of a word to its arrival
 };
 
-/// Any product that the small array's buffers hold. Half of them wait for the memory most of the time, and half
-/// for the tiles or the drain.
+/// Any product that the small array's buffers hold. Half of them wait for the memory most of the time, and
+/// half for the tiles or the drain.
 inline ArrayCase random_case(std::mt19937_64& random) {
   const auto below = [&](int64_t end) { return static_cast<int64_t>(random() % static_cast<uint64_t>(end)); };
   ArrayCase one;
@@ -63,9 +63,9 @@ inline ArrayCase random_case(std::mt19937_64& random) {
 
 /// The operands of a product, and what comes of them by the model in C++.
 struct ArrayData {
-  std::vector<uint16_t> activations;                               ///< [row][input]
-  std::vector<std::vector<accelerator::StoredWeight>> weights;     ///< [output][input]
-  std::vector<std::vector<uint16_t>> scales;                       ///< [output][group]: BF16
+  std::vector<uint16_t> activations;                            ///< [row][input]
+  std::vector<std::vector<accelerator::StoredWeight>> weights;  ///< [output][input]
+  std::vector<std::vector<uint16_t>> scales;                    ///< [output][group]: BF16
 };
 
 inline ArrayData random_data(const ArrayCase& one, std::mt19937_64& random) {
@@ -89,8 +89,10 @@ inline ArrayData random_data(const ArrayCase& one, std::mt19937_64& random) {
   return data;
 }
 
-/// The nibbles of the blocks one after the other, each filled up to whole words, in the order of rtl/array.sv.
-inline std::vector<uint8_t> stored_nibbles(const ArraySizes& sizes, const ArrayCase& one, const ArrayData& data) {
+/// The nibbles of the blocks one after the other, each filled up to whole words, in the order of
+/// rtl/array.sv.
+inline std::vector<uint8_t> stored_nibbles(const ArraySizes& sizes, const ArrayCase& one,
+                                           const ArrayData& data) {
   std::vector<uint8_t> nibbles;
   const int64_t reach = sizes.tiles * (one.draft ? 3 : 1);
   const auto append = [&](uint32_t value, int count) {
@@ -126,7 +128,8 @@ inline std::vector<uint32_t> expected_results(const ArrayCase& one, const ArrayD
   std::vector<uint32_t> results;
   for (int64_t row = 0; row < one.rows; ++row) {
     const auto activations =
-        std::span(data.activations).subspan(static_cast<size_t>(row * one.inputs), static_cast<size_t>(one.inputs));
+        std::span(data.activations)
+            .subspan(static_cast<size_t>(row * one.inputs), static_cast<size_t>(one.inputs));
     for (size_t output = 0; output < static_cast<size_t>(one.outputs); ++output) {
       const std::span<const accelerator::StoredWeight> weights = data.weights[output];
       if (!one.draft) {

@@ -21,11 +21,12 @@ TEST(ArrayInRtl, TakesTheCyclesOfTheSimulatorAndGivesTheModelsResults) {
     const test::ArrayData data = test::random_data(one, random);
     const test::ArrayRun run = test::run_array(array, sizes, one, data);
     const int64_t simulated = test::simulated_cycles(sizes, one);
-    EXPECT_EQ(run.cycles, simulated)
-        << "product " << i << ": " << one.rows << " rows, " << one.outputs << " x " << one.inputs << ", draft "
-        << one.draft << ", single " << one.single << ", blocks " << one.block_outputs << " x "
-        << one.block_inputs << ", drain " << one.passes << " times after " << one.drain_latency << ", memory "
-        << one.pace << ", " << one.outage << " of " << one.interval << ", " << one.latency;
+    EXPECT_EQ(run.cycles, simulated) << "product " << i << ": " << one.rows << " rows, " << one.outputs
+                                     << " x " << one.inputs << ", draft " << one.draft << ", single "
+                                     << one.single << ", blocks " << one.block_outputs << " x "
+                                     << one.block_inputs << ", drain " << one.passes << " times after "
+                                     << one.drain_latency << ", memory " << one.pace << ", " << one.outage
+                                     << " of " << one.interval << ", " << one.latency;
     EXPECT_EQ(run.results, test::expected_results(one, data)) << "product " << i;
     difference += std::abs(run.cycles - simulated);
     cycles += run.cycles;

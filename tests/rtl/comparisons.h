@@ -8,8 +8,8 @@
 #include "accelerator/function/float_units.h"
 #include "accelerator/function/stored_weight.h"
 
-// Comparisons of modules in RTL, as Verilator makes classes of them, with the model in C++. Each returns how many
-// results differ, so that a module with a planted bug can be told from the right one.
+// Comparisons of modules in RTL, as Verilator makes classes of them, with the model in C++. Each returns how
+// many results differ, so that a module with a planted bug can be told from the right one.
 
 namespace verbatim::test {
 
@@ -23,7 +23,8 @@ int64_t decoder_differences() {
     module.stored = static_cast<uint16_t>(stored);
     module.draft = 0;
     module.eval();
-    const StoredWeight one{.q = static_cast<uint8_t>(stored >> 12), .r = static_cast<uint16_t>(stored & 0xfff)};
+    const StoredWeight one{.q = static_cast<uint8_t>(stored >> 12),
+                           .r = static_cast<uint16_t>(stored & 0xfff)};
     differences += module.weight != full_weight(one) ? 1 : 0;
     module.draft = 1;
     module.eval();
@@ -35,8 +36,8 @@ int64_t decoder_differences() {
   return differences;
 }
 
-/// What the decoder gives back of all 65,536 FP16 numbers, as far as they can be stored: the number itself, and
-/// the draft exponent that figure 3 of SPEQ has for its exponent.
+/// What the decoder gives back of all 65,536 FP16 numbers, as far as they can be stored: the number itself,
+/// and the draft exponent that figure 3 of SPEQ has for its exponent.
 template <typename Module>
 int64_t stored_weight_differences() {
   using namespace accelerator;
@@ -55,7 +56,8 @@ int64_t stored_weight_differences() {
     module.stored = stored->q;
     module.draft = 1;
     module.eval();
-    differences += (module.weight & 31) != (bits >> 15 << 4 | static_cast<uint32_t>(kDrafts[exponent])) ? 1 : 0;
+    differences +=
+        (module.weight & 31) != (bits >> 15 << 4 | static_cast<uint32_t>(kDrafts[exponent])) ? 1 : 0;
   }
   return differences;
 }
@@ -79,7 +81,8 @@ inline uint32_t any_number(std::mt19937_64& random) {
   }
 }
 
-/// The results of a module with inputs a and b for so many random pairs, a sixteenth of them opposite numbers.
+/// The results of a module with inputs a and b for so many random pairs, a sixteenth of them opposite
+/// numbers.
 template <typename Module, typename Expected, typename Result>
 int64_t float_differences(int64_t pairs, Expected&& expected, Result&& result) {
   std::mt19937_64 random(6);
@@ -187,7 +190,8 @@ int64_t accumulated_differences(int64_t rows) {
     std::array<uint32_t, 3> expected{};
     for (int i = 0; i < 20; ++i) {
       const uint64_t bits = random();
-      const auto activation = static_cast<uint16_t>(bits % 8 == 0 ? bits >> 48 : (bits >> 48 & 0x83ff) | 0x3800);
+      const auto activation =
+          static_cast<uint16_t>(bits % 8 == 0 ? bits >> 48 : (bits >> 48 & 0x83ff) | 0x3800);
       const auto weight = static_cast<uint16_t>(bits >> 16 & 0x7fff);
       pe.multiply(draft, activation, weight);
       const auto sums = pe.accumulate(i == 0);

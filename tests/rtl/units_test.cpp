@@ -72,7 +72,6 @@ TEST(MultiplierInRtl, MultipliesAllSignificandsAndAddsAllExponents) {
   EXPECT_GT(multiplier_differences<MultiplierWithBugs>(), 0);
 }
 
-
 TEST(AccumulatorInRtl, AddsAsTheHostDoes) {
   constexpr int64_t kPairs = 3'000'000;
   const auto host = [](uint32_t a, uint32_t b) { return bits_of(as_float(a) + as_float(b)); };
@@ -85,7 +84,8 @@ TEST(ScalesInRtl, AreMultipliedAsTheHostDoes) {
   constexpr int64_t kPairs = 2'000'000;
   const auto host = [](uint32_t a, uint32_t b) { return bits_of(as_float(a) * as_float(b)); };
   EXPECT_EQ(test::float_differences<Scaler>(kPairs, host, [](Scaler& one) { return one.product; }), 0);
-  EXPECT_GT(test::float_differences<ScalerWithBug>(kPairs / 8, host, [](auto& one) { return one.product; }), 0);
+  EXPECT_GT(test::float_differences<ScalerWithBug>(kPairs / 8, host, [](auto& one) { return one.product; }),
+            0);
 }
 
 }  // namespace
