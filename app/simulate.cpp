@@ -58,25 +58,29 @@ void add_simulate(Command program) {
               "--config", simulate.config,
               "A config.json, its folder, or vicuna-7b, llama2-7b, llama3.1-8b, llama3.2-3b, llama2-13b")
           .type_name("FILE"));
-  others.push_back(
+  Option trace =
       command.add_option("--trace", simulate.trace, "What decoding did: a file of generate --trace or --json")
-          .type_name("FILE"));
+          .type_name("FILE");
+  others.push_back(trace);
   others.push_back(command.add_option("--draft-length", options->draft_length,
                                       "In place of a trace: drafted tokens of a step, on average"));
   others.push_back(
       command.add_option("--acceptance", options->acceptance, "With it: the share of them that is accepted"));
-  others.push_back(command
+  Option dropped = command
                        .add_option("--dropped", simulate.dropped,
                                    "With it: draft passes of a step whose token is dropped, beside those")
                        .show_default()
-                       .range(int64_t{0}, int64_t{64}));
-  command.add_option("--prompt", simulate.prompt_tokens, "Without a trace: tokens of the prompt")
-      .show_default()
-      .range(int64_t{1}, int64_t{1} << 20);
-  others.push_back(
+                       .range(int64_t{0}, int64_t{64});
+  Option prompt =
+      command.add_option("--prompt", simulate.prompt_tokens, "Without a trace: tokens of the prompt")
+          .show_default()
+          .range(int64_t{1}, int64_t{1} << 20);
+  Option tokens =
       command.add_option("-n,--max-tokens", simulate.generated_tokens, "Without a trace: tokens to generate")
           .show_default()
-          .range(int64_t{1}, int64_t{1} << 20));
+          .range(int64_t{1}, int64_t{1} << 20);
+  for (const Option& told : {dropped, prompt, tokens}) trace.excludes(told);
+  others.insert(others.end(), {dropped, tokens});
   command
       .add_option("--hardware", simulate.hardware,
                   "The machine: speq, speq-verbatim, olive-8, tender-8, ... or a .toml file")

@@ -4,6 +4,7 @@ import os
 import re
 
 SIMULATED = "simulated-clock"  # the folder of what does not depend on a machine
+SYNTHESIS = "synthesis"  # the folder of what Yosys makes of the modules in rtl/
 NOISE = r"\((r|tm)\)|\b(cpu|processor|intel|amd|core|genuine|[0-9]+-core)\b|@.*|\bwith\b.*"
 
 

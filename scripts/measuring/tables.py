@@ -104,7 +104,7 @@ def cell(records, row, key, column):
     for record in records:
         if all(record.get(of.field) == value for of, value in zip(row, key)) and \
                 all(record.get(field) == value for field, value in column.where.items()) and record.get(column.numbers) is not None:
-            beside = f" ({middle(record[column.beside]):g})" if column.beside else ""
+            beside = f" ({middle(record[column.beside]):g})" if column.beside in record else ""
             return column.show(middle(record[column.numbers])) + beside
     return ""
 
@@ -321,6 +321,12 @@ TABLES = {
                Column("D.6: calls that take no time", "d6", times(2), beside="d6_formula"),
                Column("D.3 as printed", "d3_as_printed", seconds),
                Column("runs off D.1 to D.3, at most", "worst", percent(2))), blocks=True, only=lambda of: "d4" in of),
+    "area": Table(
+        "area", [Row("design", "module")],
+        always(Column("area in NAND2", "nand2", fixed(0)), Column("of the PE", "of_pe", fixed(3))), blocks=True, only=lambda of: "design" in of),
+    "area-ratios": Table(
+        "area", [Row("ratio", "ratio")], always(Column("value (paper)", "value", fixed(3), beside="paper")), blocks=True,
+        only=lambda of: "ratio" in of),
     "hard-prompts": Table(
         "hard-prompts", [Row("prompts", "prompts"), Row("temperature", "T", general)],
         always(Column("speed over plain", "speedup", fixed(2)), Column("drafts accepted", "accepted", fixed(2)))),

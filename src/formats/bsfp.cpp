@@ -29,6 +29,8 @@ constexpr uint8_t kCodes[16] = {0x11, 0x11, 0x01, 0x01, 0x13, 0x13, 0x03, 0x03,
                                 0x04, 0x10, 0x05, 0x12, 0x06, 0x06, 0x07, 0x07};
 /// The magnitude of a draft for a scale of 1, by its code.
 constexpr float kDraftMagnitudes[8] = {1.0f, 0.0f, 4.0f, 0.0f, 0.5f, 2.0f, 8.0f, 32.0f};
+/// The same as the paper has it, where no draft is zero.
+constexpr float kPaperMagnitudes[8] = {1.0f, 0x1p-7f, 4.0f, 0x1p-3f, 0.5f, 2.0f, 8.0f, 32.0f};
 /// The upper three bits of e where the flag is set, by the code.
 constexpr int kFlaggedUpper[8] = {4, 0, 5, 2, 0, 0, 0, 0};
 
@@ -206,10 +208,10 @@ void validate(const PackedMatrix& matrix) {
   validate_escaped_weights(matrix, kEscaped);
 }
 
-float draft_value(const PackedMatrix& matrix, int64_t column, int64_t k) {
+float draft_value(const PackedMatrix& matrix, const float (&magnitudes)[8], int64_t column, int64_t k) {
   const uint8_t code = get_code(matrix.plane(0).as<uint8_t>(), matrix, column, k);
   const float scale = to_float(matrix.plane(1).as<BFloat16>()[scale_index(matrix, column, k)]);
-  return (code & 8) != 0 ? -kDraftMagnitudes[code & 7] * scale : kDraftMagnitudes[code & 7] * scale;
+  return (code & 8) != 0 ? -magnitudes[code & 7] * scale : magnitudes[code & 7] * scale;
 }
 
 /// The bits of a weight that is not escaped.
@@ -231,8 +233,11 @@ uint16_t full_bits(const PackedMatrix& matrix, int64_t column, int64_t k) {
 }
 
 void unpack_column(const PackedMatrix& matrix, Reading reading, int64_t column, std::span<float> out) {
-  if (reading == Reading::kBsfpDraft) {
-    for (int64_t k = 0; k < matrix.k; ++k) out[static_cast<size_t>(k)] = draft_value(matrix, column, k);
+  if (reading == Reading::kBsfpDraft || reading == Reading::kBsfpDraftA16) {
+    const auto& magnitudes = reading == Reading::kBsfpDraft ? kDraftMagnitudes : kPaperMagnitudes;
+    for (int64_t k = 0; k < matrix.k; ++k) {
+      out[static_cast<size_t>(k)] = draft_value(matrix, magnitudes, column, k);
+    }
     return;
   }
   std::vector<uint16_t> panel(static_cast<size_t>(matrix.k * kPanelWidth));
@@ -250,11 +255,19 @@ void unpack_column(const PackedMatrix& matrix, Reading reading, int64_t column, 
 
 int64_t bytes_read(const PackedMatrix& matrix, Reading reading) {
   const auto size = [&](int plane) { return static_cast<int64_t>(matrix.plane(plane).size()); };
-  if (reading == Reading::kBsfpDraft) return size(0) + size(1);
+  if (reading != Reading::kBsfpFull) return size(0) + size(1);
   return size(0) + size(2) + size(3) + escaped_weight_bytes(matrix, kEscaped);
 }
 
 }  // namespace
+
+void unpack_bsfp_levels(const PackedMatrix& matrix, int64_t panel, float* out) {
+  for (int64_t k = 0; k < matrix.k; ++k) {
+    for (int64_t i = 0; i < kPanelWidth; ++i) {
+      out[k * kPanelWidth + i] = draft_value(matrix, kPaperMagnitudes, panel * kPanelWidth + i, k);
+    }
+  }
+}
 
 const FormatOperations& bsfp_operations() {
   static constexpr FormatOperations kOperations = {allocate, pack_panel,    finish,

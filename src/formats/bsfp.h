@@ -39,7 +39,13 @@ namespace verbatim {
 ///         3  table   uint16 [32]         sign and upper exponent bits by flag and code
 ///         4..7  escaped weights          positions in the order of a bf16, or an f16, panel
 /// A weight takes 13.16 bits for BF16 and 16.16 for F16, and an escaped weight 24 more. Readings:
-/// `bsfp-draft`, whose activations are in int8, in groups of 128; `bsfp-full`, which gives the original bits.
+/// `bsfp-draft`, whose activations are in int8, in groups of 128; `bsfp-full`, which gives the original bits;
+/// `bsfp-draft-a16`, the arithmetic of SPEQ's accelerator (§IV-C): all eight magnitudes as the paper has
+/// them, 2^-7 and 2^-3 in place of the zeros, the same scales, and activations in F16. It is for measuring
+/// how often such drafts are accepted, and unpacks the weights for every product.
 const FormatOperations& bsfp_operations();
+
+/// Unpacks the drafts of a panel in the reading `bsfp-draft-a16` to [k][16] floats, which hold them exactly.
+void unpack_bsfp_levels(const PackedMatrix& matrix, int64_t panel, float* out);
 
 }  // namespace verbatim

@@ -26,7 +26,7 @@ const std::array<FormatEntry, kFormatCount>& formats() {
       {"int4", false, {Reading::kInt4W4A16, Reading::kInt4W4A8, Reading::kInt4W4A4}},
       {"int4-asymmetric", false, {Reading::kInt4AsymmetricW4A16, Reading::kInt4AsymmetricW4A8}},
       {"mxfp4", false, {Reading::kMxfp4W4A16, Reading::kMxfp4W4A8}},
-      {"bsfp", true, {Reading::kBsfpFull, Reading::kBsfpDraft}},
+      {"bsfp", true, {Reading::kBsfpFull, Reading::kBsfpDraft, Reading::kBsfpDraftA16}},
       {"mxbf16", true, {Reading::kMxbf16Full, Reading::kMxbf16Draft}},
       {"squeeze3", false, {Reading::kSqueeze3}},
       {"squeeze4", false, {Reading::kSqueeze4}},
@@ -66,6 +66,7 @@ constexpr ReadingEntry kReadings[] = {
     {Reading::kKQuantsA16, "k-quants-a16"},
     {Reading::kKQuantsA8, "k-quants-a8"},
     {Reading::kQ8_0Draft, "q8_0-draft"},
+    {Reading::kBsfpDraftA16, "bsfp-draft-a16"},
 };
 
 }  // namespace

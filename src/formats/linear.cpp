@@ -211,6 +211,9 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
     case Reading::kQ8_0Draft:
       multiply_integers(store, resolved, weight.wide_inputs, x, y, workspace, team);
       return;
+    case Reading::kBsfpDraftA16:
+      multiply_bsfp_levels(store, x, y, workspace, team);
+      return;
     case Reading::kKQuantsA16:
     case Reading::kKQuantsA8:
       multiply_k_quants(store, resolved, x, y, workspace, team);

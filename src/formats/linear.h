@@ -51,6 +51,7 @@ struct LinearWorkspace {
   int64_t products_stride = 0;            ///< the number of elements of `products` for each member
   Buffer<uint16_t> unpacked;              ///< [member][...]: unpacked weights
   Buffer<float> transposed;               ///< [k][16]
+  Buffer<float> rounded;                  ///< [rows][k]: activations in F16, for `bsfp-draft-a16` alone
   std::vector<TwoByteRow> two_byte_rows;  ///< `k-quants`: the rows, in `codes`, `scales` and `sums`
   int64_t unpacked_stride = 0;            ///< the number of elements of `unpacked` for each member
 

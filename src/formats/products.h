@@ -48,6 +48,11 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
 void multiply_integers(const PackedMatrix& store, Reading reading, int64_t wide_inputs, Matrix<const float> x,
                        Matrix<float> y, LinearWorkspace& workspace, ThreadTeam& team);
 
+/// Multiplies in the reading `bsfp-draft-a16`: sums in F32, k ascending. Activations beyond the range of F16
+/// become its largest numbers.
+void multiply_bsfp_levels(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
+                          LinearWorkspace& workspace, ThreadTeam& team);
+
 /// Multiplies by a store in the format `k-quants`, in integers within blocks of 256 inputs.
 void multiply_k_quants(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
                        LinearWorkspace& workspace, ThreadTeam& team);

@@ -83,6 +83,24 @@ TEST(RandomMachines, SkipNothingButTheWork) {
   }
 }
 
+TEST(Columns, BeginWhenAPartOfTheOutputBufferIsFree) {
+  Hardware hardware = load_hardware("speq");
+  hardware.pipeline_cycles = 10;
+  hardware.sfu_latency_cycles = 30;
+  const Block first{.array_cycles = 100};
+  const Block second{.array_cycles = 50, .sfu_cycles = 1000, .begins_sums = false};
+  const auto cycles_of_columns = [&](int64_t columns) {
+    MachineClock clock(hardware, service_of(load_dram("hbm2")));
+    clock.run({.blocks = {first, second}, .times = columns});
+    return clock.end() / hardware.cycle_ps();
+  };
+  // The SFU is busy from the first column's end; with two halves the array is always ahead of it.
+  EXPECT_EQ(cycles_of_columns(4), 150 + 10 + 4 * 1030);
+  // With one the array waits for it, at a column's first block.
+  hardware.double_buffered = false;
+  EXPECT_EQ(cycles_of_columns(4), 4 * (150 + 10 + 1030));
+}
+
 TEST(LargeLayers, AreWithinFivePercentOfTheRoofline) {
   const Hardware hardware = load_hardware("speq");
   for (const std::string& name : dram_names()) {

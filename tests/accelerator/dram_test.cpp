@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -154,6 +155,119 @@ TEST(LogChecker, NamesTheRuleThatIsBroken) {
            {33, Kind::kActivate, 1, 0}},
           "tFAW is 34 cycles, and five activations take 33");
   rejects({{0, Kind::kActivate, 0, 0}, {2 * dram.tREFI, Kind::kRead, 0, 0}}, "tREFI");
+}
+
+/// A least distance of the checker's, with commands before the two that it is between so that their banks are
+/// open or closed as they have to be.
+struct Distance {
+  const char* rule;
+  std::vector<DramCommand> before;  ///< the last of them is the one that the distance counts from
+  DramCommand after;                ///< without a cycle
+  int64_t cycles;
+};
+
+constexpr int64_t kLater = 100'000;  // after everything before it, whatever the rule
+
+DramCommand command_at(int64_t cycle, Kind kind, int64_t bank = -1) {
+  const bool has_row = kind == Kind::kActivate || kind == Kind::kRead || kind == Kind::kWrite;
+  return {cycle, kind, bank, has_row ? 5 : -1};
+}
+
+/// A memory in which no rule hides another: all of its distances are far apart.
+Dram memory_of_distances() {
+  Dram dram = load_dram("ddr4-3200");
+  dram.tRRD_S = 40;
+  dram.tRRD_L = 60;
+  dram.tCCD_S = 10;
+  dram.tCCD_L = 14;
+  dram.tWTR_S = 11;
+  dram.tWTR_L = 17;
+  dram.tRP = 25;
+  dram.tRP_all = 33;
+  dram.tRC = 200;
+  dram.tRAS = 80;
+  dram.tFAW = 41;
+  dram.tREFI = 1'000'000;
+  return dram;
+}
+
+std::vector<Distance> distances_of(const Dram& dram) {
+  const int64_t near = 1;                    // a bank of bank 0's group
+  const int64_t far = dram.banks_per_group;  // one of another group
+  const int64_t burst = dram.burst_length / dram.beats_per_clock;
+  const int64_t written = dram.tCWL + burst;
+  const auto open = [](std::initializer_list<int64_t> banks) {
+    std::vector<DramCommand> commands;
+    for (const int64_t bank : banks) {
+      commands.push_back(command_at(1000 * static_cast<int64_t>(commands.size()), Kind::kActivate, bank));
+    }
+    return commands;
+  };
+  const auto then = [](std::vector<DramCommand> commands, Kind kind, int64_t bank = -1) {
+    commands.push_back(command_at(kLater, kind, bank));
+    return commands;
+  };
+  const auto last = [](Kind kind, int64_t bank = -1) { return command_at(0, kind, bank); };
+  const auto closed = [&](std::vector<DramCommand> commands) {
+    commands.push_back(command_at(50'000, Kind::kPrechargeAll));
+    return commands;
+  };
+  std::vector<DramCommand> reopened = {command_at(kLater, Kind::kActivate, 0)};
+  std::vector<DramCommand> refreshed = {command_at(kLater, Kind::kRefresh)};
+  return {
+      {"tRRD_L", reopened, last(Kind::kActivate, near), dram.tRRD_L},
+      {"tRRD_S", reopened, last(Kind::kActivate, far), dram.tRRD_S},
+      {"tRCD", reopened, last(Kind::kRead, 0), dram.tRCD},
+      {"tRCD", reopened, last(Kind::kWrite, 0), dram.tRCD},
+      {"tRAS", reopened, last(Kind::kPrecharge, 0), dram.tRAS},
+      {"tRAS", reopened, last(Kind::kPrechargeAll), dram.tRAS},
+      {"tRP", then(open({0}), Kind::kPrecharge, 0), last(Kind::kActivate, 0), dram.tRP},
+      {"tRP", then(open({0}), Kind::kPrecharge, 0), last(Kind::kRefresh), dram.tRP},
+      {"tRP_all", then(open({0}), Kind::kPrechargeAll), last(Kind::kActivate, far), dram.tRP_all},
+      {"tRP_all", then(open({0}), Kind::kPrechargeAll), last(Kind::kRefresh), dram.tRP_all},
+      {"tRFC", refreshed, last(Kind::kActivate, far), dram.tRFC},
+      {"tRFC", then(closed(open({0})), Kind::kRefresh), last(Kind::kRefresh), dram.tRFC},
+      {"tRTP", then(open({0}), Kind::kRead, 0), last(Kind::kPrecharge, 0), dram.tRTP},
+      {"tRTP", then(open({0}), Kind::kRead, 0), last(Kind::kPrechargeAll), dram.tRTP},
+      {"tWR", then(open({0}), Kind::kWrite, 0), last(Kind::kPrecharge, 0), written + dram.tWR},
+      {"tWR", then(open({0}), Kind::kWrite, 0), last(Kind::kPrechargeAll), written + dram.tWR},
+      {"tCCD_L", then(open({0, near}), Kind::kRead, 0), last(Kind::kRead, near), dram.tCCD_L},
+      {"tCCD_S", then(open({0, far}), Kind::kRead, 0), last(Kind::kRead, far), dram.tCCD_S},
+      {"tCCD_L", then(open({0, near}), Kind::kWrite, 0), last(Kind::kWrite, near), dram.tCCD_L},
+      {"tCCD_S", then(open({0, far}), Kind::kWrite, 0), last(Kind::kWrite, far), dram.tCCD_S},
+      {"tWTR_L", then(open({0, near}), Kind::kWrite, 0), last(Kind::kRead, near), written + dram.tWTR_L},
+      {"tWTR_S", then(open({0, far}), Kind::kWrite, 0), last(Kind::kRead, far), written + dram.tWTR_S},
+      {"read to write", then(open({0, far}), Kind::kRead, 0), last(Kind::kWrite, far),
+       dram.tCL + burst + 2 - dram.tCWL},
+  };
+}
+
+TEST(LogChecker, KeepsEveryDistanceToTheCycle) {
+  const Dram dram = memory_of_distances();
+  const std::vector<Distance> distances = distances_of(dram);
+  EXPECT_EQ(distances.size(), 23u);  // and tRC, below
+  for (size_t i = 0; i < distances.size(); ++i) {
+    const Distance& one = distances[i];
+    std::vector<DramCommand> log = one.before;
+    log.push_back(one.after);
+    log.back().cycle = one.before.back().cycle + one.cycles;
+    EXPECT_EQ(first_fault(dram, log), std::nullopt) << i << ", " << one.rule;
+    --log.back().cycle;
+    EXPECT_THAT(
+        first_fault(dram, log).value_or("none"),
+        HasSubstr(fmt::format(": {} is {} cycles, and {} have passed", one.rule, one.cycles, one.cycles - 1)))
+        << i;
+  }
+}
+
+TEST(LogChecker, KeepsTheDistanceOfTwoActivationsOfABank) {
+  const Dram dram = memory_of_distances();
+  std::vector<DramCommand> log = {command_at(0, Kind::kActivate, 0),
+                                  command_at(dram.tRAS, Kind::kPrecharge, 0),
+                                  command_at(dram.tRC, Kind::kActivate, 0)};
+  EXPECT_EQ(first_fault(dram, log), std::nullopt);
+  --log.back().cycle;
+  EXPECT_THAT(first_fault(dram, log).value_or("none"), HasSubstr(": tRC is 200 cycles, and 199 have passed"));
 }
 
 }  // namespace

@@ -118,6 +118,10 @@ TEST(Sensitivities, ChangeOneAssumptionAtATime) {
   EXPECT_NEAR(of("storage verbatim, BF16").verify_time, 13.03125 / 16, 0.03);
   EXPECT_GT(of("prompts of 4096 tokens").draft_time, all.front().draft_time);
   EXPECT_THAT(text_of(all), HasSubstr("single buffers"));
+  EXPECT_THAT(text_of(all), HasSubstr("Sensitivity, llama2-7b with"));
+  const std::vector<Sensitivity> other =
+      sensitivities(load_hardware("speq"), load_dram("hbm2"), 4, short_models()[3]);
+  EXPECT_THAT(text_of(other), HasSubstr("Sensitivity, llama3.2-3b with"));
 }
 
 TEST(Page, ShowsTheSimulationAndThePaper) {
@@ -129,8 +133,9 @@ TEST(Page, ShowsTheSimulationAndThePaper) {
   simulation.decoding.dram_joules = 2;
   simulation.baseline = simulation.decoding;
   simulation.baseline.chip_joules = std::nullopt;
-  const std::string page = page_of(load_hardware("speq"), load_dram("hbm2"), short_models()[0], simulation,
-                                   short_comparison(), {{.assumption = "nothing", .speedup = 2}});
+  const std::string page =
+      page_of(load_hardware("speq"), load_dram("hbm2"), short_models()[0], simulation, short_comparison(),
+              {{.model = "short", .assumption = "nothing", .speedup = 2}});
   EXPECT_TRUE(page.starts_with("<!doctype html>"));
   EXPECT_TRUE(page.ends_with("</html>\n"));
   for (const char* const part :

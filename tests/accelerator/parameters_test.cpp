@@ -68,9 +68,19 @@ TEST(Machines, RefuseValuesThatCannotBe) {
   EXPECT_THAT(hardware_refusal("double", "1"), HasSubstr("true or false"));
   EXPECT_THAT(hardware_refusal("groups_lie", "\"here\""), HasSubstr("across-pes, within-pe"));
   EXPECT_THAT(hardware_refusal("tiles", "8\ntyles = 8"), HasSubstr("unknown key array.tyles"));
+  EXPECT_THAT(hardware_refusal("logits", "2\n[spare]"), HasSubstr("unknown key spare"));
+  EXPECT_THAT(hardware_refusal("draft_weights", "0"), HasSubstr("array.draft_weights is 0"));
+  EXPECT_THAT(hardware_refusal("name", "\"a\\u001b[2Jb\""),
+              HasSubstr("name must be without control characters"));
+  EXPECT_THAT(hardware_refusal("dram", "\"a\\u009bb\""),
+              HasSubstr("dram must be without control characters"));
   EXPECT_THAT(hardware_refusal("tiles", "[["), HasSubstr("speq.toml: line"));
   EXPECT_THAT(refusal([] { load_hardware("speck"); }), HasSubstr("name one of fp16, "));
   EXPECT_THAT(refusal([] { load_hardware("/no/where.toml"); }), HasSubstr("does not exist"));
+}
+
+TEST(Machines, MayHaveAnEmptyTableThatIsKnown) {
+  EXPECT_EQ(parse_hardware(text_of("speq") + "\n[block]\n", "m").block_outputs, 0);
 }
 
 TEST(Machines, RefuseABlockBeyondTheBuffer) {

@@ -86,6 +86,28 @@ TEST(SimulateCommand, TakesWhatGenerateDid) {
                  {"cannot write", "where"});
 }
 
+TEST(SimulateCommand, TakesDraftsInTheArithmeticOfTheMachine) {
+  const test::TemporaryFolder folder;
+  const std::string model = test::default_model();
+  const std::string trace = folder.path() / "trace.jsonl";
+  const std::string recipe = folder.write("a16.toml",
+                                          "name = \"speq-a16\"\nsummary = \"x\"\nsource = \"x\"\n[drafter]\n"
+                                          "kind = \"self\"\nreading = \"bsfp-draft-a16\"\n"
+                                          "stop = { length = 6, threshold = 0.3 }\n");
+  const auto generate = [&](const std::string& name, std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"generate", model, "-p",    "def fibonacci(n):", "-n", "24",
+                                          "--recipe", name,  "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const RunResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out);
+  };
+  const json drafted = generate(recipe, {"--trace", trace});
+  EXPECT_EQ(drafted["tokens"], generate("plain", {})["tokens"]);
+  EXPECT_GT(drafted["accepted"], 0);
+  EXPECT_EQ(simulated({"--config", model, "--trace", trace})["accepted"], drafted["accepted"]);
+}
+
 TEST(SimulateCommand, TakesThePassesOfNestedDrafters) {
   const test::TemporaryFolder folder;
   const std::string model = test::default_model();
@@ -108,6 +130,9 @@ TEST(SimulateCommand, RefusesBadInputInOneLine) {
   refused({"--config", folder.write("c.json", "{\"hidden_size\": 7}")}, 1, "num_hidden_layers is missing");
   refused({"--config", own, "--hardware", "none"}, 1, "there is no machine \"none\"");
   refused({"--paper", "--config", own}, 2, "--paper");
+  for (const char* const option : {"--prompt", "-n", "--dropped"}) {
+    refused({"--config", own, "--trace", "trace.jsonl", option, "3"}, 2, "--trace");
+  }
   refused({"--paper", "--baseline", "fp16"}, 2, "--paper");
   refused({"--config", own, "--dram", "none"}, 1, "there is no memory \"none\"");
   refused({"--config", own, "--hardware", folder.write("m.toml", "name = 3")}, 1, "name must be a string");

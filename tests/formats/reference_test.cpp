@@ -25,13 +25,15 @@ struct Size {
 constexpr Size kSizes[] = {{40, 96}, {33, 160}, {17, 352}, {16, 1408}, {21, 50}, {70, 300}, {1, 1}, {5, 32}};
 constexpr int64_t kRows = 19;
 
-enum class Activations { kF32, kBf16, kInt8, kWideInt8, kInt4, kTwoBytes, kUpperBytes };
+enum class Activations { kF32, kF16, kBf16, kInt8, kWideInt8, kInt4, kTwoBytes, kUpperBytes };
 
 Activations activations_of(const PackedMatrix& matrix, Reading reading) {
   switch (reading) {
     case Reading::kF16:
     case Reading::kF32:
       return Activations::kF32;
+    case Reading::kBsfpDraftA16:
+      return Activations::kF16;
     case Reading::kBsfpFull:
       return matrix.element == Element::kF16 ? Activations::kF32 : Activations::kBf16;
     case Reading::kInt4W4A4:
@@ -59,6 +61,8 @@ std::vector<double> rounded(std::span<const float> x, Activations activations) {
   std::vector<double> result(x.begin(), x.end());
   if (activations == Activations::kBf16) {
     for (size_t i = 0; i < x.size(); ++i) result[i] = to_float(to_bfloat16(x[i]));
+  } else if (activations == Activations::kF16) {
+    for (size_t i = 0; i < x.size(); ++i) result[i] = to_float(to_float16(x[i]));
   } else if (activations == Activations::kInt8) {
     for (size_t begin = 0; begin < x.size(); begin += 32) {
       float largest = 0.0f;
@@ -209,8 +213,9 @@ TEST(UnpackedWeights, AreNearWhatWasPacked) {
        {Case{Reading::kBf16, 0.003}, Case{Reading::kF16, 0.0004}, Case{Reading::kF32, 0.0},
         Case{Reading::kInt8W8A16, 0.008}, Case{Reading::kInt4W4A16, 0.12},
         Case{Reading::kInt4AsymmetricW4A16, 0.12}, Case{Reading::kMxfp4W4A16, 0.13},
-        Case{Reading::kBsfpFull, 0.003}, Case{Reading::kBsfpDraft, 0.25}, Case{Reading::kMxbf16Full, 0.003},
-        Case{Reading::kMxbf16Draft, 0.13}, Case{Reading::kSqueeze3, 0.2}, Case{Reading::kSqueeze4, 0.1}}) {
+        Case{Reading::kBsfpFull, 0.003}, Case{Reading::kBsfpDraft, 0.25}, Case{Reading::kBsfpDraftA16, 0.25},
+        Case{Reading::kMxbf16Full, 0.003}, Case{Reading::kMxbf16Draft, 0.13}, Case{Reading::kSqueeze3, 0.2},
+        Case{Reading::kSqueeze4, 0.1}}) {
     const PackedMatrix matrix = test::pack_store(kColumns, kInputs, weights, reading_format(c.reading));
     double error = 0.0;
     double total = 0.0;

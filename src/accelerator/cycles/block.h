@@ -33,6 +33,9 @@ struct Block {
   int64_t array_cycles = 0;
   int64_t macs = 0;
   int64_t sfu_cycles = 0;  ///< that the SFU works on the sums; 0: they stay in the output buffer
+  /// Whether it begins new sums, for which a part of the output buffer has to be free, or adds to those that
+  /// are there.
+  bool begins_sums = true;
   /// What has to be ready before the array may begin: nothing but the block itself, all that the SFU was ever
   /// given, or the work that was noted under a number.
   static constexpr int8_t kNothing = -1;

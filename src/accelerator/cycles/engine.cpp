@@ -42,7 +42,7 @@ void MachineClock::step(const Block& block) {
   int64_t begin = std::max(loaded, array_free_);
   if (block.waits_for == Block::kEverything) begin = std::max({begin, sfu_free_, last_sum_});
   if (block.waits_for >= 0) begin = std::max(begin, noted_[static_cast<size_t>(block.waits_for)]);
-  if (block.sfu_cycles > 0) begin = std::max(begin, at(outputs_free_, next_outputs_));
+  if (block.begins_sums) begin = std::max(begin, at(outputs_free_, next_outputs_));
   array_free_ = begin + block.array_cycles * cycle_ps_;
   at(weights_free_, next_weights_) = array_free_;
   next_weights_ = (next_weights_ + 1) % halves_;

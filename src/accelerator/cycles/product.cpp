@@ -133,6 +133,7 @@ class Cutter {
     for (int64_t begin = 0; begin < product_.inputs; begin += inputs_) {
       const int64_t inputs = std::min(inputs_, product_.inputs - begin);
       blocks.push_back(block(outputs, inputs));
+      blocks.back().begins_sums = begin == 0;
     }
     if (first) blocks.front().waits_for = Block::kEverything;
     if (product_.sfu_passes > 0) {

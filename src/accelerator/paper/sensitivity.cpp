@@ -97,7 +97,8 @@ Sensitivity simulated(const Change& change, Assumed assumed, const Shape& shape)
   const Decoding ours = decode(assumed.hardware, assumed.dram, shape, steps);
   const Decoding plain = decode(assumed.baseline, assumed.dram, shape, plain_steps(steps));
   const double tar = time_of_pass(plain.full_time, plain.passes);
-  return {.assumption = change.name,
+  return {.model = shape.name,
+          .assumption = change.name,
           .speedup = static_cast<double>(plain.time) / static_cast<double>(ours.time),
           .draft_time = time_of_pass(ours.draft_time, ours.draft_passes) / tar,
           .verify_time = time_of_pass(ours.full_time, ours.passes) / tar};
@@ -118,8 +119,9 @@ std::vector<Sensitivity> sensitivities(const Hardware& hardware, const Dram& dra
 }
 
 std::string text_of(const std::vector<Sensitivity>& sensitivities) {
-  std::string text = fmt::format("Sensitivity, llama2-7b with L {} and r {}\n  {:<36} {:>8} {:>8} {:>8}\n",
-                                 kDraftLength, kAcceptance, "changed", "speedup", "Td/Tar", "Tv/Tar");
+  std::string text = fmt::format("Sensitivity, {} with L {} and r {}\n  {:<36} {:>8} {:>8} {:>8}\n",
+                                 sensitivities.front().model, kDraftLength, kAcceptance, "changed", "speedup",
+                                 "Td/Tar", "Tv/Tar");
   for (const Sensitivity& one : sensitivities) {
     text += fmt::format("  {:<36} {:>8.3f} {:>8.3f} {:>8.3f}\n", one.assumption, one.speedup, one.draft_time,
                         one.verify_time);

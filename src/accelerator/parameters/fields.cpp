@@ -22,6 +22,17 @@ std::string one_line(std::string_view text) {
   return line;
 }
 
+/// Whether a text has characters that move a terminal's cursor or worse: those below a space, and of the C1
+/// set.
+bool has_control_characters(std::string_view text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+    if (byte < 0x20 || byte == 0x7f || (byte == 0xc2 && next < 0xa0)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
@@ -62,7 +73,8 @@ Fields::Fields(std::string_view toml, std::string where)
 
 Fields::~Fields() = default;
 
-bool Fields::has(std::string_view place) const {
+bool Fields::has(std::string_view place) {
+  asked_.emplace(place);
   return table_->find(place) != nullptr;
 }
 
@@ -103,7 +115,9 @@ std::string Fields::text(std::string_view place) {
   const toml::node* const node = table_->find(place);
   if (node == nullptr) bad_input("{}: {} is missing", where_, place);
   if (!node->is_string()) bad_input("{}: {} must be a string", where_, place);
-  return node->as_string()->get();
+  std::string text = node->as_string()->get();
+  if (has_control_characters(text)) bad_input("{}: {} must be without control characters", where_, place);
+  return text;
 }
 
 size_t Fields::choice(std::string_view place, const std::vector<std::string_view>& words) {
@@ -142,6 +156,11 @@ void Fields::finish() const {
       if (asked_.count(key.str()) == 0) bad_input("{}: unknown key {}", where_, one_line(key.str()));
       continue;
     }
+    // One without any keys is known if something in it was asked for.
+    const std::string within = std::string(key.str()) + ".";
+    const auto place_within = asked_.lower_bound(within);
+    const bool known = place_within != asked_.end() && place_within->starts_with(within);
+    if (!known && asked_.count(key.str()) == 0) bad_input("{}: unknown key {}", where_, one_line(key.str()));
     for (const auto& [inner, ignored] : *value.as_table()) {
       const std::string place = std::string(key.str()) + "." + std::string(inner.str());
       if (asked_.count(place) == 0) bad_input("{}: unknown key {}", where_, one_line(place));

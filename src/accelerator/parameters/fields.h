@@ -24,10 +24,12 @@ class Fields {
   Fields(const Fields&) = delete;
   Fields& operator=(const Fields&) = delete;
 
-  bool has(std::string_view place) const;
+  /// Whether there is a value, which need not be there.
+  bool has(std::string_view place);
   int64_t whole(std::string_view place, int64_t least, int64_t most);
   double number(std::string_view place, double least, double most);
   bool flag(std::string_view place);
+  /// A text without control characters.
   std::string text(std::string_view place);
   /// One of the words, as its index.
   size_t choice(std::string_view place, const std::vector<std::string_view>& words);

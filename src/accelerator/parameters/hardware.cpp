@@ -38,7 +38,12 @@ void read_buffers(Fields& fields, Hardware& hardware) {
 
 void read_storage(Fields& fields, Hardware& hardware) {
   hardware.full_bits = fields.number("storage.full_bits", 0.5, 64);
-  if (hardware.draft_weights > 0) hardware.draft_bits = fields.number("storage.draft_bits", 0.5, 64);
+  if (hardware.draft_weights > 0) {
+    hardware.draft_bits = fields.number("storage.draft_bits", 0.5, 64);
+  } else if (fields.has("storage.draft_bits")) {
+    bad_input("{}: storage.draft_bits is for machines with a quantize mode, and array.draft_weights is 0",
+              fields.where());
+  }
   hardware.kv_bits = fields.number("storage.kv_bits", 0.5, 64);
   hardware.activation_bits = fields.number("storage.activation_bits", 0.5, 64);
   if (fields.has("storage.exceptions")) hardware.exceptions = fields.number("storage.exceptions", 0, 1);

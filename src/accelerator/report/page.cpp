@@ -233,7 +233,8 @@ std::string table_of(const std::vector<Sensitivity>& sensitivities) {
                   fmt::format("{:.3f}", one.verify_time)});
   }
   return html + "</table>\n" +
-         note("llama2-7b with L and r of table II for MT-bench, over FP16 changed alike.");
+         note(sensitivities.front().model +
+              " with L and r of table II for Llama2-7b and MT-bench, over FP16 changed alike.");
 }
 
 std::string area() {
