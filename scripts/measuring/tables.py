@@ -211,6 +211,8 @@ def texts(make):
     return across("text", make)
 
 
+EXCESS_COLUMNS = texts(lambda text: [Column(f"{text}, nats above `bf16`", "excess", fixed(4), {"text": text}),
+                                     Column("±", "error", fixed(4), {"text": text})])
 BATCH_COLUMNS = always(
     Column("tokens/s", "tokens_per_second", fixed(1)), Column("over the baseline", "speedup", fixed(2)), Column("accepted", "accepted", fixed(2)),
     Column("passes that verify", "verify_count", plain), Column("rows", "verify_rows", fixed(1)), Column("take", "verify_seconds", milliseconds),
@@ -273,6 +275,13 @@ TABLES = {
         "schemes", [Row("scheme", "scheme", code), Row("reading", "reading", code)],
         lambda records: [*texts(lambda text: [Column(text, "perplexity", fixed(3), {"text": text})])(records),
                          Column("next tokens", "agreement", fixed(3)), Column("continuations", "continuations", fixed(3))], blocks=True),
+    "sensitivities": Table(
+        "sensitivities", [Row("reading", "format", code), Row("split", "sparse"), Row("of", "sensitivities of")],
+        lambda records: [Column("bits", "bits", fixed(2)), *texts(
+            lambda text: [Column(text, "perplexity", fixed(3), {"text": text}), Column("nats above `bf16`", "excess", fixed(4), {"text": text}),
+                          Column("±", "error", fixed(4), {"text": text})])(records)], blocks=True),
+    "sensitivity-samples": Table("sensitivity-samples", [Row("samples", "samples")], EXCESS_COLUMNS, blocks=True),
+    "sensitive-shares": Table("sensitive-shares", [Row("share", "share kept apart", percent(2))], EXCESS_COLUMNS, blocks=True),
     "throughput": Table("throughput", [Row("batch", "batch", thousands), Row("recipe", "recipe", code)], BATCH_COLUMNS, blocks=True),
     "qspec-batches": Table(
         "qspec-batches", [Row("scheme", "scheme", code), Row("batch", "batch", thousands), Row("recipe", "recipe", code)],
