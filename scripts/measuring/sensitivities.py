@@ -1,4 +1,8 @@
-"""What sensitivities do for squeeze3 and squeeze4: the tables of SqueezeLLM (Kim's thesis, 3.1 and appendix B) for the default model."""
+"""What sensitivities do for squeeze3 and squeeze4: the tables of SqueezeLLM (Kim's thesis, 3.1 and appendix B) for the default model.
+
+The texts are those of docs/test-data.md and Debian's standard library of Python; the trainer has to be built
+(docs/sensitivities.md).
+"""
 
 import os
 import pathlib
@@ -8,6 +12,7 @@ from measuring.measurements import measurement
 
 STDLIB = pathlib.Path("/usr/lib/python3.11")  # of Debian's libpython3.11-stdlib
 TEXTS = ["wikitext2_test", "python_heldout"]
+OWN = {"wikitext2_test": ["wikitext2"], "python_heldout": ["python"]}  # what a text is calibrated on
 SPLITS = [("0 %", 0, 0), ("0.05 %", 0.0005, 0), ("0.45 %", 0.0005, 0.004)]
 
 
@@ -42,45 +47,70 @@ def fisher(m, text, samples):
     return path
 
 
-def judge(m, key, text, reading, extra):
+def tokens(m):
+    return 3000 if m.quick else 16384
+
+
+def judge(m, key, text, reading, *extra):
     """Records how far a reading is from BF16 on a text."""
     output = m.json(m.verbatim("eval", "perplexity", m.model(), public_text(text), "--reading", reading, "--compare-with", "full",
-                               "--max-tokens", "3000" if m.quick else "32768", *extra))
+                               "--max-tokens", str(tokens(m)), *extra))
     m.record({**key, "text": text}, perplexity=output["perplexity"], bits=output["bits_per_weight"], excess=output["excess_nll"],
-             error=output["excess_standard_error"], divergence=output["divergence"])
+             error=output["excess_standard_error"], divergence=output["divergence"], divergence_error=output["divergence_standard_error"])
+
+
+def squeezed(sensitive, outliers, given=None):
+    """The options of a packing in squeeze3 or squeeze4."""
+    return ["--sensitive", str(sensitive), "--outliers", str(outliers), *(["--sensitivities", given] if given else [])]
 
 
 def conditions(m):
     m.repeats = 1
-    m.conditions = (f"The default model, at most {3000 if m.quick else 32768} tokens of a text in windows of 1024; nats per token above BF16, "
+    m.conditions = (f"The default model, the first {tokens(m)} tokens of a text in windows of 1024; nats per token above BF16 and divergence from it, "
                     "with the standard error of the difference.")
+
+
+def samples(m):
+    return 10 if m.quick else 100
 
 
 @measurement("squeeze3 and squeeze4 with and without sensitivities, by the text that these are of")
 def sensitivities(m):
     conditions(m)
-    for text in TEXTS:
-        for reading in ("squeeze3", "squeeze4"):
+    for reading in ("squeeze3", "squeeze4"):
+        for text in TEXTS:
             for split, sensitive, outliers in SPLITS:
-                shares = ["--sensitive", str(sensitive), "--outliers", str(outliers)]
-                for source in ("none", "wikitext2", "python"):
-                    given = [] if source == "none" else ["--sensitivities", fisher(m, source, 10 if m.quick else 100)]
-                    judge(m, {"reading": reading, "split": split, "of": source}, text, reading, [*shares, *given])
+                if reading == "squeeze4" and split == "0.05 %":
+                    continue
+                for source in ("none", "wikitext2", "python") if reading == "squeeze3" else ("none", *OWN[text]):
+                    given = None if source == "none" else fisher(m, source, samples(m))
+                    judge(m, {"reading": reading, "split": split, "of": source}, text, reading, *squeezed(sensitive, outliers, given))
 
 
 @measurement("squeeze3 by the number of samples that its sensitivities are of")
 def sensitivity_samples(m):
     conditions(m)
-    for samples in (1, 10) if m.quick else (1, 2, 5, 10, 20, 100):
-        for text, source in zip(TEXTS, ("wikitext2", "python")):
-            judge(m, {"samples": samples}, text, "squeeze3",
-                  ["--sensitive", "0", "--outliers", "0", "--sensitivities", fisher(m, source, samples)])
+    for count in (1, 10) if m.quick else (1, 2, 5, 10, 20, 100):
+        for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
+            judge(m, {"samples": count}, text, "squeeze3", *squeezed(0, 0, fisher(m, source, count)))
 
 
 @measurement("squeeze3 by the share of the most sensitive weights that it keeps apart")
 def sensitive_shares(m):
     conditions(m)
     for share in (0, 0.0005) if m.quick else (0, 0.0002, 0.0005, 0.001, 0.002):
-        for text, source in zip(TEXTS, ("wikitext2", "python")):
-            judge(m, {"share": share}, text, "squeeze3",
-                  ["--sensitive", str(share), "--outliers", "0", "--sensitivities", fisher(m, source, 10 if m.quick else 100)])
+        for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
+            judge(m, {"share": share}, text, "squeeze3", *squeezed(share, 0, fisher(m, source, samples(m))))
+
+
+@measurement("products in squeeze3 and squeeze4, without their sparse part, and with outliers in a hundredth of the columns")
+def squeeze_kernels(m):
+    shape, seconds = ("2048x2048", "0.05") if m.quick else ("4096x4096", "0.4")
+    formats = [name + variant for name in ("squeeze4", "squeeze3") for variant in ("", "-dense", "-gathered")]
+    m.conditions = (f"A matrix of {shape.replace('x', ' x ')} random weights. Dense: without the sparse part; gathered: all outliers are in a "
+                    "hundredth of the columns.")
+    for format_ in formats:
+        for output in m.each(m.bench("kernels", "--formats", format_, "--shapes", shape, "--rows", "1,8,16", "--seconds", seconds)):
+            for result in output["results"]:
+                m.record({"format": result["format"], "rows": result["rows"]}, fraction=result["fraction_of_bandwidth"],
+                         gbs=result["gbs"], seconds=result["seconds"])
