@@ -24,6 +24,8 @@ struct Options {
   PerplexityOptions perplexity;
   std::string sensitivities;
   bool dense_only = false;
+  double sensitive = 0.0005;
+  double outliers = 0.004;
   int32_t round_to_bits = 0;
   bool json = false;
 };
@@ -50,6 +52,8 @@ Model load(const Options& options) {
   model.threads = options.common.threads;
   model.sensitivities = options.sensitivities;
   model.experiments.dense_only = options.dense_only;
+  model.experiments.sparse_sensitive = options.sensitive;
+  model.experiments.sparse_outliers = options.outliers;
   model.experiments.round_to_bits = options.round_to_bits;
   return load_model(options.common.model, std::move(model));
 }
@@ -166,6 +170,14 @@ void add_eval_perplexity(Command eval) {
       .type_name("FILE")
       .group(packing);
   command.add_flag("--dense-only", options->dense_only, "squeeze3 and squeeze4 without their sparse part")
+      .group(packing);
+  command.add_option("--sensitive", options->sensitive, "Share of the most sensitive weights in that part")
+      .range(0.0, 0.045)
+      .show_default()
+      .group(packing);
+  command.add_option("--outliers", options->outliers, "Share of the largest of the other weights in it")
+      .range(0.0, 0.045)
+      .show_default()
       .group(packing);
   command
       .add_option("--round-to-bits", options->round_to_bits,

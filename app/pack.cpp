@@ -22,6 +22,8 @@ struct Options {
   std::string file;
   std::vector<std::string> formats = {"full", "mxfp4"};
   std::string sensitivities;
+  double sensitive = 0.0005;
+  double outliers = 0.004;
   int32_t threads = 0;
 };
 
@@ -46,6 +48,8 @@ void run_pack(const Options& options) {
       pack_model(options.model, options.file,
                  {.formats = options.formats,
                   .sensitivities = options.sensitivities,
+                  .sparse_sensitive = options.sensitive,
+                  .sparse_outliers = options.outliers,
                   .threads = options.threads,
                   .progress = [](double fraction) { show_progress("packing the model", fraction); },
                   .cancelled = interrupted});
@@ -75,6 +79,16 @@ void add_pack(Command program) {
       .add_option("--sensitivities", options->sensitivities,
                   "A .safetensors file with the sensitivity of each weight, for squeeze3 and squeeze4")
       .type_name("FILE");
+  command
+      .add_option("--sensitive", options->sensitive,
+                  "Share of a matrix, its most sensitive weights, that squeeze3 and squeeze4 keep in BF16")
+      .range(0.0, 0.045)
+      .show_default();
+  command
+      .add_option("--outliers", options->outliers,
+                  "Share of a matrix, the largest of its other weights, that they keep in BF16")
+      .range(0.0, 0.045)
+      .show_default();
   command.add_option("--threads", options->threads, "Threads to pack with; without it one per core")
       .range(1, 4096);
   command.footer(
@@ -84,6 +98,7 @@ void add_pack(Command program) {
       "Examples:\n"
       "  verbatim pack models/target -o /tmp/target.vbt\n"
       "  verbatim pack models/target -o /tmp/small.vbt --formats mxbf16\n"
+      "  verbatim pack models/target -o /tmp/tiny.vbt --formats squeeze3 --sensitivities fisher.safetensors\n"
       "  verbatim generate /tmp/target.vbt -p 'def fibonacci(n):'");
   command.callback([options] { run_pack(*options); });
 }

@@ -143,12 +143,12 @@ void print_text(const KernelBenchPlan& plan, const KernelBenchReport& report) {
   const BenchShape* last = nullptr;
   for (const KernelResult& result : report.results) {
     if (last == nullptr || last->n != result.shape.n || last->k != result.shape.k) {
-      out += fmt::format("\n{}\n  {:<17}{:<23}{:>5}{:>12}{:>9}{:>10}{:>10}\n",
+      out += fmt::format("\n{}\n  {:<19}{:<23}{:>5}{:>12}{:>9}{:>10}{:>10}\n",
                          fmt::format("{} x {}", result.shape.n, result.shape.k), "format", "reading", "rows",
                          "time", "GB/s", "of read", "TFLOP/s");
       last = &result.shape;
     }
-    out += fmt::format("  {:<17}{:<23}{:>5}{:>12}{:>9.2f}{:>10}{:>10.3f}\n", result.format,
+    out += fmt::format("  {:<19}{:<23}{:>5}{:>12}{:>9.2f}{:>10}{:>10.3f}\n", result.format,
                        reading_name(result.reading), result.rows, duration_text(result.seconds), result.gbs,
                        fmt::format("{:.0f} %", 100.0 * result.fraction), result.tflops);
   }

@@ -29,6 +29,16 @@ const std::vector<BenchFormat>& bench_formats() {
       const std::string name(format_name(format));
       if (format != Format::kKQuants) {
         list.push_back({name, format, readings(format)});
+        if (format == Format::kSqueeze3 || format == Format::kSqueeze4) {
+          list.push_back({.name = name + "-dense",
+                          .format = format,
+                          .readings = readings(format),
+                          .sparse = {.sensitive = 0.0, .outliers = 0.0}});
+          list.push_back({.name = name + "-gathered",
+                          .format = format,
+                          .readings = readings(format),
+                          .outliers_gather = true});
+        }
         continue;
       }
       for (int shape = 0; shape < kBlockShapes; ++shape) {
@@ -44,16 +54,20 @@ const std::vector<BenchFormat>& bench_formats() {
 LinearWeight make_weight(BenchShape shape, const BenchFormat& format, ThreadTeam& team) {
   // Drawing tens of millions of normal numbers takes seconds; picking among many drawn before does not.
   static const std::vector<float> draws = normal_draws();
-  const auto rows = [](int64_t column, std::span<float> row) {
+  const auto rows = [&](int64_t column, std::span<float> row) {
     uint64_t state = 0x9e3779b97f4a7c15u * (static_cast<uint64_t>(column) + 1);
+    const bool has_outliers = format.outliers_gather && column % 100 == 0;
     for (float& weight : row) {
       state = state * 6364136223846793005u + 1442695040888963407u;
       weight = draws[state >> 48];
+      if (has_outliers && (state >> 32 & 0xffff) < 0.45 * 0x10000) weight *= 16.0f;
     }
   };
   const auto panels = static_cast<size_t>(ceil_div(shape.n, kPanelWidth));
   const KQuantRows blocks = {.shapes = std::vector<BlockShape>(panels, format.shape)};
-  return pack_linear(shape.n, shape.k, rows, {.formats = {format.format}, .blocks = blocks}, team).weight;
+  return pack_linear(shape.n, shape.k, rows,
+                     {.formats = {format.format}, .sparse = format.sparse, .blocks = blocks}, team)
+      .weight;
 }
 
 LinearWeight clone(const LinearWeight& weight) {

@@ -27,6 +27,10 @@ int64_t matrix_weights(const ModelConfig& config, int32_t layer) {
   return weights_of(sensitivity_entries(config, layer));
 }
 
+int64_t threads_at_work(const FisherOptions& options) {
+  return std::min<int64_t>(options.threads, options.samples.samples);
+}
+
 /// What sequences, a model and settings are, so that work on others is not taken up.
 std::string identity_of(const Checkpoint& checkpoint, const std::vector<std::vector<int32_t>>& samples,
                         const FisherOptions& options) {
@@ -37,29 +41,6 @@ std::string identity_of(const Checkpoint& checkpoint, const std::vector<std::vec
   }
   for (const std::vector<int32_t>& sample : samples) sum.add(std::as_bytes(std::span(sample)));
   return hexadecimal(sum.digest());
-}
-
-/// Throws unless memory and disk suffice.
-void require_room(const ModelConfig& config, const std::filesystem::path& file,
-                  const FisherOptions& options) {
-  const auto need = static_cast<double>(fisher_memory(config, options));
-  const std::optional<int64_t> memory = available_memory();
-  if (memory && need > static_cast<double>(*memory)) {
-    fail(ErrorKind::kMachine,
-         "the sensitivities take {:.1f} GiB of memory with {} thread{}, and {:.1f} GiB are free: use fewer "
-         "threads or shorter samples, or a machine with more",
-         need / kGiB, options.threads, options.threads == 1 ? "" : "s", static_cast<double>(*memory) / kGiB);
-  }
-  std::error_code failure;
-  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  const std::filesystem::space_info space = std::filesystem::space(folder, failure);
-  const auto room = static_cast<double>(fisher_disk(config, options));
-  if (!failure && !options.resume && room > static_cast<double>(space.available)) {
-    fail(ErrorKind::kMachine,
-         "the sensitivities take {:.1f} GiB in {}, and {:.1f} GiB are free: use fewer or shorter samples, or "
-         "another disk",
-         room / kGiB, folder.string(), static_cast<double>(space.available) / kGiB);
-  }
 }
 
 /// The work on one file.
@@ -291,8 +272,8 @@ int64_t fisher_memory(const ModelConfig& config, const FisherOptions& options) {
   const int64_t of_layer = rows * (12 * int64_t{config.hidden_size} + heads + 10 * inner);
   const int64_t head = int64_t{config.vocab_size} * config.hidden_size;
   const int64_t of_loss = rows * 4 * int64_t{config.vocab_size} + (options.output_matrix ? head : 0);
-  const int64_t layer = 2 * matrices + options.threads * (matrices + of_layer);
-  const int64_t loss = (options.output_matrix ? 2 : 1) * head + options.threads * of_loss;
+  const int64_t layer = 2 * matrices + threads_at_work(options) * (matrices + of_layer);
+  const int64_t loss = (options.output_matrix ? 2 : 1) * head + threads_at_work(options) * of_loss;
   constexpr int64_t kLibraries = int64_t{300} << 20;
   return std::max(layer, loss) * int64_t{sizeof(float)} + kLibraries;
 }
@@ -303,6 +284,29 @@ int64_t fisher_disk(const ModelConfig& config, const FisherOptions& options) {
   const int64_t streams = (int64_t{config.layers} + 3) * options.samples.samples *
                           (options.samples.length - 1) * config.hidden_size;
   return (streams + 2 * weights) * int64_t{sizeof(float)};
+}
+
+void require_room(const ModelConfig& config, const std::filesystem::path& file,
+                  const FisherOptions& options) {
+  const auto need = static_cast<double>(fisher_memory(config, options));
+  const int64_t threads = threads_at_work(options);
+  const std::optional<int64_t> memory = available_memory();
+  if (memory && need > static_cast<double>(*memory)) {
+    fail(ErrorKind::kMachine,
+         "the sensitivities take {:.1f} GiB of memory with {} thread{}, and {:.1f} GiB are free: use fewer "
+         "threads or shorter samples, or a machine with more",
+         need / kGiB, threads, threads == 1 ? "" : "s", static_cast<double>(*memory) / kGiB);
+  }
+  std::error_code failure;
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  const std::filesystem::space_info space = std::filesystem::space(folder, failure);
+  const auto room = static_cast<double>(fisher_disk(config, options));
+  if (!failure && !options.resume && room > static_cast<double>(space.available)) {
+    fail(ErrorKind::kMachine,
+         "the sensitivities take {:.1f} GiB in {}, and {:.1f} GiB are free: use fewer or shorter samples, or "
+         "another disk",
+         room / kGiB, folder.string(), static_cast<double>(space.available) / kGiB);
+  }
 }
 
 std::optional<FisherReport> write_sensitivities(const Checkpoint& checkpoint,

@@ -33,10 +33,14 @@ struct FisherReport {
   std::vector<std::string> none;  ///< tensors whose sensitivities are all 0, as of experts that no row chose
 };
 
-/// The memory in bytes that write_sensitivities() takes, estimated from above.
+/// The memory in bytes that write_sensitivities() takes, estimated from above. No more threads count than
+/// there are samples.
 int64_t fisher_memory(const ModelConfig& config, const FisherOptions& options);
 /// The room in bytes that it takes on the disk, with the file.
 int64_t fisher_disk(const ModelConfig& config, const FisherOptions& options);
+
+/// Throws Error(kMachine) unless memory and disk suffice for a file of sensitivities, saying what is needed.
+void require_room(const ModelConfig& config, const std::filesystem::path& file, const FisherOptions& options);
 
 /// Writes the sensitivities of a model's weights: the diagonal of the Fisher information (SqueezeLLM; thesis
 /// eq. 3.5), the mean over sequences of the squared gradient of a sequence's mean loss per token. Each
@@ -48,8 +52,7 @@ int64_t fisher_disk(const ModelConfig& config, const FisherOptions& options);
 /// The file (checkpoint/sensitivity.h) has the names and shapes of the model's matrices in F32. Returns
 /// nothing if the work was cancelled. Throws Error(kBadInput) for weights that are not finite, for a loss or
 /// a gradient that is not, naming the sample or the tensor, for gradients that are all 0, and if the file
-/// exists; Error(kMachine) before starting if memory or disk do not suffice, saying what is needed, and when
-/// writing fails.
+/// exists; Error(kMachine) before starting as require_room() does, and when writing fails.
 std::optional<FisherReport> write_sensitivities(const Checkpoint& checkpoint,
                                                 const std::vector<std::vector<int32_t>>& samples,
                                                 const std::filesystem::path& file,

@@ -53,10 +53,11 @@ void run(Options& options) {
     app::bad_input("--length: samples of {} tokens do not fit into the {} tokens of context of {}",
                    samples.length, checkpoint.config.context, options.model);
   }
+  if (options.fisher.threads == 0) options.fisher.threads = hardware_threads();
+  require_room(checkpoint.config, options.file, options.fisher);
   const Tokens tokens = tokens_of(checkpoint, text);
   const std::vector<std::vector<int32_t>> chosen =
       choose_samples(tokens.text, tokens.bos, samples, app::one_line(options.text));
-  if (options.fisher.threads == 0) options.fisher.threads = hardware_threads();
   options.fisher.progress = [](const char* stage, double fraction) { app::show_progress(stage, fraction); };
   options.fisher.cancelled = app::interrupted;
   const app::InterruptGuard guard(true);
@@ -72,7 +73,12 @@ void run(Options& options) {
     throw app::Exit{app::kInterruptedExit};
   }
   for (const std::string& tensor : report->none) {
-    app::say("verbatim-train: no sample has reached {}: its weights will count alike\n", tensor);
+    app::say("verbatim-train: the loss of no sample depends on {}: its weights will count alike\n", tensor);
+  }
+  if (samples.length == 2 && !report->none.empty()) {
+    app::say(
+        "verbatim-train: the first of 2 tokens attends to itself alone, whatever its query and key are: "
+        "longer samples depend on them\n");
   }
   app::write_out(fmt::format(
       "{}: sensitivities of {} weights from {} samples of {} tokens; {:.5f} nats per token; {:.1f} s\n",

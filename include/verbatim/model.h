@@ -20,6 +20,9 @@ struct ModelAccess;
 struct QualityExperiments {
   /// The formats `squeeze3` and `squeeze4` go without their sparse part.
   bool dense_only = false;
+  /// The shares of a matrix's weights in that part: the most sensitive ones, and the largest of the others.
+  double sparse_sensitive = 0.0005;
+  double sparse_outliers = 0.004;
   /// Rounds the weights of every output column to this many bits (1 to 16), uniformly, before they are
   /// packed; 0 leaves them as they are.
   int32_t round_to_bits = 0;

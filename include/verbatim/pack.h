@@ -17,6 +17,12 @@ struct PackOptions {
   /// A .safetensors file with the loss's sensitivity to each weight, for the formats `squeeze3` and
   /// `squeeze4`; empty: none.
   std::filesystem::path sensitivities = {};
+  /// For `squeeze3` and `squeeze4`: the share of a matrix's weights, the most sensitive ones, that the sparse
+  /// part keeps.
+  double sparse_sensitive = 0.0005;
+  /// For `squeeze3` and `squeeze4`: the share of a matrix's weights, the largest ones but the most sensitive,
+  /// that the sparse part keeps. Without sensitivities it keeps the largest, as many as both shares make.
+  double sparse_outliers = 0.004;
   /// Threads to pack with; 0 takes one for every core that this process may use. Changes no byte of the file.
   int32_t threads = 0;
   /// Called now and then with the fraction done, from 0 to 1, on the calling thread.
@@ -37,9 +43,10 @@ struct PackReport {
 /// that the model may be larger than the memory. The same model and formats give the same bytes. Returns
 /// nothing if the work was cancelled. A cancellation or a failure leaves no file behind.
 ///
-/// Throws Error(kBadInput) when the model is malformed or is packed already, when there is no format of a
-/// name or a format cannot hold the weights, and when no file can be made there; Error(kUsage) when a format
-/// is asked for twice; Error(kMachine) when writing fails.
+/// Throws Error(kBadInput) when the model is malformed or is packed already, when sensitivities are another
+/// model's, when there is no format of a name or a format cannot hold the weights, and when no file can be
+/// made there; Error(kUsage) when a format is asked for twice or a share is not between 0 and 1;
+/// Error(kMachine) when writing fails.
 std::optional<PackReport> pack_model(const std::filesystem::path& model, const std::filesystem::path& file,
                                      const PackOptions& options = {});
 

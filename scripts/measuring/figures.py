@@ -117,7 +117,29 @@ def bild(what, label):
     return figure
 
 
+def sensitivities():
+    """The loss of squeeze3 against how far its predictions are from the model's own: a panel for each text, a mark for each split."""
+    groups = [(title, text, [of for of in records if of["text"] == text]) for _, title, records in
+              found("sensitivities", lambda of: of["reading"] == "squeeze3") for text in distinct(records, "text")]
+    if not groups:
+        return None
+    figure, panels = side_by_side(groups)
+    for axes, (title, text, records) in zip(panels, groups):
+        for at, source in enumerate(distinct(records, "of")):
+            for mark, split in zip("os^", distinct(records, "split")):
+                for of in (of for of in records if of["of"] == source and of["split"] == split):
+                    axes.errorbar(middle(of["divergence"]), middle(of["excess"]), yerr=middle(of["error"]), fmt=mark, color=f"C{at}", markersize=5,
+                                  capsize=2, label=f"sensitivities: {source}" if mark == "o" else None)
+        axes.axhline(0, color="black", linewidth=1)
+        axes.set_xlabel("divergence from BF16, nats")
+        axes.set_title(f"{text} ({title})", fontsize=9)
+    panels[0].set_ylabel("nats per token above BF16")
+    panels[0].legend(fontsize=8)
+    return figure
+
+
 FIGURES = {
+    "sensitivities": sensitivities,
     "decode-speeds": decode_speeds,
     "quantspec-contexts": lambda: contexts(64),
     "quantspec-contexts-heads-of-128": lambda: contexts(128),

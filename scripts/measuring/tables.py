@@ -211,6 +211,12 @@ def texts(make):
     return across("text", make)
 
 
+def excess(text, heading="nats above `bf16`"):
+    return [Column(heading, "excess", fixed(4), {"text": text}), Column("±", "error", fixed(4), {"text": text}),
+            Column("divergence", "divergence", fixed(4), {"text": text})]
+
+
+EXCESS_COLUMNS = texts(lambda text: excess(text, f"{text}: nats above `bf16`"))
 BATCH_COLUMNS = always(
     Column("tokens/s", "tokens_per_second", fixed(1)), Column("over the baseline", "speedup", fixed(2)), Column("accepted", "accepted", fixed(2)),
     Column("passes that verify", "verify_count", plain), Column("rows", "verify_rows", fixed(1)), Column("take", "verify_seconds", milliseconds),
@@ -273,6 +279,20 @@ TABLES = {
         "schemes", [Row("scheme", "scheme", code), Row("reading", "reading", code)],
         lambda records: [*texts(lambda text: [Column(text, "perplexity", fixed(3), {"text": text})])(records),
                          Column("next tokens", "agreement", fixed(3)), Column("continuations", "continuations", fixed(3))], blocks=True),
+    "sensitivities": Table(
+        "sensitivities", [Row("reading", "format", code), Row("split", "sparse"), Row("of", "sensitivities of")],
+        lambda records: [Column("bits", "bits", fixed(2)), *texts(
+            lambda text: [Column(text, "perplexity", fixed(3), {"text": text}), *excess(text)])(records)], blocks=True),
+    "sensitivities-short": Table(
+        "sensitivities", [Row("reading", "format", code), Row("split", "sparse"), Row("of", "sensitivities of")],
+        lambda records: [Column("bits per weight", "bits", fixed(2)), *texts(lambda text: excess(text, f"{text}: nats above `bf16`"))(records)],
+        blocks=True, only=lambda of: of["split"] != "0.05 %", brief=True),
+    "sensitivity-samples": Table("sensitivity-samples", [Row("samples", "samples")], EXCESS_COLUMNS, blocks=True),
+    "sensitive-shares": Table("sensitive-shares", [Row("share", "share kept apart", percent(2))], EXCESS_COLUMNS, blocks=True),
+    "squeeze-kernels": Table(
+        "squeeze-kernels", [Row("format", "format", code)],
+        across("rows", lambda rows: [Column(f"{rows} row{'s' if rows > 1 else ''}", "seconds", milliseconds, {"rows": rows}),
+                                     Column("of reads", "fraction", fixed(2), {"rows": rows})]), blocks=True),
     "throughput": Table("throughput", [Row("batch", "batch", thousands), Row("recipe", "recipe", code)], BATCH_COLUMNS, blocks=True),
     "qspec-batches": Table(
         "qspec-batches", [Row("scheme", "scheme", code), Row("batch", "batch", thousands), Row("recipe", "recipe", code)],

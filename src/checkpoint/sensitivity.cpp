@@ -28,6 +28,13 @@ void check_values(const TensorView& view, const std::string& name, const std::st
   }
 }
 
+/// Whether every number is 0.
+bool all_zero(const std::map<std::string, TensorView>& tensors) {
+  return std::ranges::all_of(tensors, [](const auto& tensor) {
+    return std::ranges::all_of(tensor.second.data, [](std::byte byte) { return byte == std::byte{0}; });
+  });
+}
+
 }  // namespace
 
 const TensorView& SensitivityFile::tensor(const std::string& name, std::span<const int64_t> shape) const {
@@ -53,6 +60,11 @@ SensitivityFile open_sensitivities(const std::filesystem::path& path) {
   result.path = path;
   result.file = std::make_shared<const MemoryMap>(path);
   result.tensors = parse_safetensors(result.file->bytes(), path.string());
+  if (!result.tensors.empty() && all_zero(result.tensors)) {
+    bad_input(
+        "{}: every sensitivity is 0, so that no weight is more sensitive than another; make the file anew",
+        path.string());
+  }
   result.metadata = safetensors_metadata(result.file->bytes(), path.string());
   return result;
 }

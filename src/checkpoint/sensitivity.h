@@ -32,7 +32,8 @@ struct SensitivityFile {
   const TensorView& tensor(const std::string& name, std::span<const int64_t> shape) const;
 };
 
-/// Opens a file of sensitivities. Throws Error(kBadInput), naming the file, if it is malformed.
+/// Opens a file of sensitivities. Throws Error(kBadInput), naming the file, if it is malformed or
+/// if every number in it is 0.
 SensitivityFile open_sensitivities(const std::filesystem::path& path);
 
 }  // namespace verbatim

@@ -35,6 +35,8 @@ DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, T
   LoadOptions load;
   set_formats(load, formats_to_load(options, weight_source(checkpoint), team));
   load.progress = options.progress;
+  load.sparse = {.sensitive = options.experiments.sparse_sensitive,
+                 .outliers = options.experiments.sparse_outliers};
   if (options.experiments.dense_only) load.sparse = {.sensitive = 0.0, .outliers = 0.0};
   if (options.experiments.round_to_bits != 0) {
     if (options.experiments.round_to_bits < 1 || options.experiments.round_to_bits > 16) {

@@ -44,9 +44,9 @@ void multiply_dense(const PackedMatrix& store, Matrix<const BFloat16> a, Matrix<
   });
 }
 
-/// Multiplies with the sparse part for the columns of one share of the team's work: y[lane][column] += Σ
-/// value · x[input][lane]. Every share has about as many entries (SqueezeLLM's balanced kernel). The entries
-/// of an output are added in order, starting from zero, and their sum is added to y, for any number of lanes.
+/// Multiplies with the sparse part for a range of columns: y[lane][column] += Σ value · x[input][lane]. The
+/// entries of an output are added in order, starting from zero, and their sum is added to y, for any number
+/// of lanes.
 template <int64_t kWidth>
 void add_columns(const SparsePart& part, int64_t begin, int64_t end, const float* x, int64_t lanes,
                  Matrix<float> y) {
@@ -61,16 +61,54 @@ void add_columns(const SparsePart& part, int64_t begin, int64_t end, const float
   }
 }
 
+/// A range of output columns: begin .. end - 1.
+struct ColumnRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+constexpr int64_t kRangesPerMember = 8;
+constexpr int64_t kMostMembers = 32;  // that the ranges are cut for
+
+struct ColumnRanges {
+  std::array<ColumnRange, size_t{kRangesPerMember * kMostMembers}> ranges;
+  int64_t count = 0;
+};
+
+/// Cuts the columns into ranges of about as many entries each, some for every member of a team (SqueezeLLM's
+/// balanced kernel). No column is cut, so a range with a long one may have more. The ranges are in the order
+/// in which ThreadTeam::split() hands them out one by one: every member begins with the longest of its own.
+ColumnRanges cut_columns(const SparsePart& part, int64_t columns, int team) {
+  const int64_t members = std::min<int64_t>(team, kMostMembers);
+  ColumnRanges cut;
+  cut.count = team > 1 ? kRangesPerMember * members : 1;
+  std::array<ColumnRange, size_t{kRangesPerMember * kMostMembers}> by_length;
+  const uint64_t entries = part.starts[columns];
+  int64_t begin = 0;
+  for (int64_t i = 0; i < cut.count; ++i) {
+    const uint64_t entry = entries * static_cast<uint64_t>(i + 1) / static_cast<uint64_t>(cut.count);
+    const uint32_t* const after = std::lower_bound(part.starts + begin, part.starts + columns, entry);
+    const int64_t end = i + 1 == cut.count ? columns : after - part.starts;
+    by_length[static_cast<size_t>(i)] = {begin, end};
+    begin = end;
+  }
+  const auto length = [&](const ColumnRange& range) {
+    return part.starts[range.end] - part.starts[range.begin];
+  };
+  std::sort(by_length.begin(), by_length.begin() + cut.count,
+            [&](const ColumnRange& a, const ColumnRange& b) { return length(a) > length(b); });
+  for (int64_t i = 0; i < cut.count; ++i) {
+    const int64_t place = i % members * (cut.count / members) + i / members;
+    cut.ranges[static_cast<size_t>(place)] = by_length[static_cast<size_t>(i)];
+  }
+  return cut;
+}
+
 void add_sparse(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
                 const LinearWorkspace& workspace, ThreadTeam& team) {
   const SparsePart part = sparse_part(store);
-  const uint64_t entries = part.starts[store.columns];
-  if (entries == 0) return;
-  const auto first_column = [&](int member, int size) {
-    const uint64_t entry = entries * static_cast<uint64_t>(member) / static_cast<uint64_t>(size);
-    return member == size ? store.columns
-                          : std::lower_bound(part.starts, part.starts + store.columns, entry) - part.starts;
-  };
+  if (part.starts[store.columns] == 0) return;
+  const ColumnRanges cut = cut_columns(part, store.columns, team.size());
   float* const transposed = workspace.transposed.data();
   for (int64_t row = 0; row < x.rows; row += kLanes) {
     const int64_t lanes = std::min(kLanes, x.rows - row);
@@ -83,14 +121,15 @@ void add_sparse(const PackedMatrix& store, Matrix<const float> x, Matrix<float> 
         }
       });
     }
-    team.run([&](int member, int size) {
-      const int64_t begin = first_column(member, size);
-      const int64_t end = first_column(member + 1, size);
-      const Matrix<float> out = y.slice(row, lanes);
-      if (lanes > 1) {
-        add_columns<kLanes>(part, begin, end, transposed, lanes, out);
-      } else {
-        add_columns<1>(part, begin, end, x.row(row), lanes, out);
+    const Matrix<float> out = y.slice(row, lanes);
+    team.split(cut.count, 1, [&](int, int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        const auto [begin, end] = cut.ranges[static_cast<size_t>(i)];
+        if (lanes > 1) {
+          add_columns<kLanes>(part, begin, end, transposed, lanes, out);
+        } else {
+          add_columns<1>(part, begin, end, x.row(row), lanes, out);
+        }
       }
     });
   }

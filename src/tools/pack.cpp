@@ -27,6 +27,7 @@ std::optional<PackReport> pack_model(const std::filesystem::path& model, const s
   PackModelOptions pack;
   set_formats(pack.load, options.formats);
   pack.load.progress = options.progress;
+  pack.load.sparse = {.sensitive = options.sparse_sensitive, .outliers = options.sparse_outliers};
   pack.cancelled = options.cancelled;
   const Checkpoint checkpoint = open_checkpoint(model);
   std::optional<SensitivityFile> sensitivities;

@@ -60,8 +60,13 @@ TEST(BenchKernels, MeasuresEveryReading) {
       }
       continue;
     }
-    for (const Reading reading : verbatim::readings(format)) {
-      expected.push_back(std::string(format_name(format)) + " " + std::string(reading_name(reading)));
+    const bool sparse = format == Format::kSqueeze3 || format == Format::kSqueeze4;
+    for (const char* const variant : {"", "-dense", "-gathered"}) {
+      if (variant[0] != 0 && !sparse) continue;
+      for (const Reading reading : verbatim::readings(format)) {
+        expected.push_back(std::string(format_name(format)) + variant + " " +
+                           std::string(reading_name(reading)));
+      }
     }
   }
   EXPECT_EQ(readings, expected);
@@ -95,7 +100,7 @@ TEST(BenchKernels, PrintsATable) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
   for (const char* part :
-       {"2 threads; random weights", "read bandwidth", "64 x 32", "GB/s", "bf16             bf16 "}) {
+       {"2 threads; random weights", "read bandwidth", "64 x 32", "GB/s", "bf16               bf16 "}) {
     EXPECT_THAT(result.out, HasSubstr(part));
   }
 }

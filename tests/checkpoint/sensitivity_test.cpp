@@ -68,7 +68,18 @@ TEST(Sensitivity, RefusesWhatIsNoSquare) {
 
 TEST(Sensitivity, ZeroCountsAsASquare) {
   const TemporaryFolder folder;
-  write_and_open(folder, {{"a.weight", {2}, {0.0f, -0.0f}}}).tensor("a.weight", Shape{2});
+  write_and_open(folder, {{"a.weight", {3}, {0.0f, -0.0f, 1.0f}}}).tensor("a.weight", Shape{3});
+}
+
+TEST(Sensitivity, RefusesAFileOfZeros) {
+  const TemporaryFolder folder;
+  const std::vector<float> zeros(4, 0.0f);
+  expect_bad_input(
+      [&] {
+        write_and_open(folder, {{"a.weight", {2, 2}, zeros}, {"b.weight", {4}, zeros}});
+      },
+      {"fisher.safetensors", "every sensitivity is 0"});
+  write_and_open(folder, {{"a.weight", {2, 2}, zeros}, {"b.weight", {4}, {0.0f, 0.0f, 0.0f, 1e-30f}}});
 }
 
 TEST(Sensitivity, RefusesFilesThatAreNone) {

@@ -8,7 +8,7 @@ import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
 
-from measuring import bench, machine, measurements, results, tables  # noqa: E402
+from measuring import bench, machine, measurements, results, sensitivities, tables  # noqa: E402, F401
 
 
 def result(title, values, **more):

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "checkpoint/bad_input.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
@@ -40,6 +42,30 @@ TEST(PackModel, ReportsTheWarningsAboutAModel) {
       pack_model(folder.path() / "model", folder.path() / "x.vbt", {.formats = {"full"}, .threads = 2});
   ASSERT_TRUE(packed);
   EXPECT_THAT(packed->warnings, ElementsAre(HasSubstr("down_proj")));
+}
+
+TEST(PackModel, KeepsApartTheSharesOfWeightsThatItIsTold) {
+  const test::TemporaryFolder folder;
+  const auto bytes = [&](double sensitive, double outliers) {
+    const fs::path file = folder.path() / "x.vbt";
+    fs::remove(file);
+    return pack_model(test::draft_model(), file,
+                      {.formats = {"squeeze3"}, .sparse_sensitive = sensitive, .sparse_outliers = outliers})
+        ->bytes;
+  };
+  const int64_t dense = bytes(0.0, 0.0);
+  EXPECT_GT(bytes(0.0, 0.01), dense);
+  EXPECT_GT(bytes(0.01, 0.02), bytes(0.0, 0.01));
+  for (const double none : {-0.1, 1.5, std::nan("")}) {
+    try {
+      bytes(none, 0.0);
+      FAIL() << none;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      EXPECT_THAT(error.what(), HasSubstr("sparse part"));
+    }
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path())) << "a failure leaves no file behind";
 }
 
 TEST(PackModel, LeavesNoFileBehindWhenItIsCancelledOrFails) {

@@ -153,6 +153,35 @@ TEST_F(Fisher, TheFileSaysWhatItIsMadeOf) {
   expect_bad_input([&] { require_same_model(checkpoint_, hostile); }, {"another model"});
 }
 
+TEST_F(Fisher, AGgufFileHasTheSensitivitiesOfTheSameModelInSafetensors) {
+  const TinyModelOptions options = {.dtype = DType::kF32};
+  checkpoint_ = model("plain", options);
+  const std::string plain = file_with(options_);
+  test::write_tiny_gguf(folder_.path() / "model.gguf", options);
+  checkpoint_ = open_checkpoint(folder_.path() / "model.gguf");
+  EXPECT_TRUE(file_with(options_) == plain);
+}
+
+TEST_F(Fisher, ThreadsWithoutSamplesTakeNoMemory) {
+  options_.threads = 5;
+  const int64_t five = fisher_memory(checkpoint_.config, options_);
+  options_.threads = 500;
+  EXPECT_EQ(fisher_memory(checkpoint_.config, options_), five);
+  options_.threads = 4;
+  EXPECT_LT(fisher_memory(checkpoint_.config, options_), five);
+}
+
+TEST_F(Fisher, SaysHowMuchMemoryIsNeededBeforeItStarts) {
+  options_.samples.length = int64_t{1} << 40;
+  try {
+    require_room(checkpoint_.config, folder_.path() / "some.safetensors", options_);
+    FAIL() << "no machine has so much memory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kMachine);
+    EXPECT_NE(std::string(error.what()).find("GiB of memory"), std::string::npos) << error.what();
+  }
+}
+
 TEST_F(Fisher, NamesTheTensorThatHoldsNoNumbers) {
   const Checkpoint broken = model("nan", {.nan_weight = true});
   expect_bad_input(

@@ -120,7 +120,8 @@ class Streams {
     for (int64_t column = t * kColumnsAtATime; column < (t + 1) * kColumnsAtATime; ++column) {
       const uint8_t* const codes = codes_[j] + column * Codes::kBytes;
       generic::prefetch_ahead<Codes::kBytes>(codes, kPrefetchBytes);
-      Codes::unpack(codes, tables_[j][column], stage_.words[half][j] + column * kInnerStep, kTileElements);
+      generic::unpack_squeezed<Codes>(codes, tables_[j][column], stage_.words[half][j] + column * kInnerStep,
+                                      kTileElements);
     }
   }
   VERBATIM_INLINE void load_activations(int64_t tile) const {

@@ -5,7 +5,7 @@
 namespace verbatim::generic {
 
 // Products with weights that are looked up in tables (formats/squeeze.h). Every output column has a table of
-// its own, so the codes of a column lie together along k, and unpacked tiles are [16 columns][32 inputs].
+// its own, so the codes of a column lie together along k, 32 words of which are a subtile.
 
 /// The codes of `squeeze4`: a group is 128 inputs, 64 bytes; subtile s is bits 4 s .. 4 s + 3 of each of 32
 /// words.
@@ -13,16 +13,16 @@ template <typename W>
 struct Squeeze4 {
   using Words = W;
   static constexpr int kLevels = 16;
-  static constexpr int64_t kSubtiles = 4;
+  static constexpr int kSubtiles = 4;
   static constexpr int64_t kBytes = 64;
 
-  VERBATIM_INLINE static void unpack(const uint8_t* codes, typename W::Table table, uint16_t* out,
-                                     int64_t out_stride) {
-    const W words = W::load(codes);
-    W::look_up16(table, words).store(out);
-    W::look_up16(table, words.template nibbles<4>()).store(out + out_stride);
-    W::look_up16(table, words.template nibbles<8>()).store(out + 2 * out_stride);
-    W::look_up16(table, words.template nibbles<12>()).store(out + 3 * out_stride);
+  struct Group {
+    W words;
+  };
+  VERBATIM_INLINE static Group load(const uint8_t* codes) { return {W::load(codes)}; }
+  template <int kSubtile>
+  VERBATIM_INLINE static W look_up(const Group& group, const typename W::Table& table) {
+    return W::look_up16(table, group.words.template nibbles<4 * kSubtile>());
   }
 };
 
@@ -32,31 +32,44 @@ template <typename W>
 struct Squeeze3 {
   using Words = W;
   static constexpr int kLevels = 8;
-  static constexpr int64_t kSubtiles = 8;
+  static constexpr int kSubtiles = 8;
   static constexpr int64_t kBytes = 96;
 
+  struct Group {
+    W low;
+    W upper;
+  };
+  VERBATIM_INLINE static Group load(const uint8_t* codes) {
+    return {W::load(codes), W::widen_bytes(codes + 64)};
+  }
   template <int kSubtile>
-  VERBATIM_INLINE static void unpack_one(W low, W upper, typename W::Table table, uint16_t* out) {
+  VERBATIM_INLINE static W look_up(const Group& group, const typename W::Table& table) {
+    W upper = group.upper;
     if constexpr (kSubtile < 2) upper = upper.template shift_left<2 - kSubtile>();
     if constexpr (kSubtile > 2) upper = upper.template shift_right<kSubtile - 2>();
-    const W shifted = low.template shift_right<2 * kSubtile>();
-    W::look_up32(table, select(W::set(3), shifted, upper)).store(out);
-  }
-
-  VERBATIM_INLINE static void unpack(const uint8_t* codes, typename W::Table table, uint16_t* out,
-                                     int64_t out_stride) {
-    const W low = W::load(codes);
-    const W upper = W::widen_bytes(codes + 64);
-    unpack_one<0>(low, upper, table, out);
-    unpack_one<1>(low, upper, table, out + out_stride);
-    unpack_one<2>(low, upper, table, out + 2 * out_stride);
-    unpack_one<3>(low, upper, table, out + 3 * out_stride);
-    unpack_one<4>(low, upper, table, out + 4 * out_stride);
-    unpack_one<5>(low, upper, table, out + 5 * out_stride);
-    unpack_one<6>(low, upper, table, out + 6 * out_stride);
-    unpack_one<7>(low, upper, table, out + 7 * out_stride);
+    const W shifted = group.low.template shift_right<2 * kSubtile>();
+    return W::look_up32(table, select(W::set(3), shifted, upper));
   }
 };
+
+/// Calls work.operator()<0>(), .. work.operator()<kSubtiles - 1>().
+template <int kSubtiles, int kFirst = 0, typename Work>
+VERBATIM_INLINE void each_subtile(Work&& work) {
+  if constexpr (kFirst < kSubtiles) {
+    work.template operator()<kFirst>();
+    each_subtile<kSubtiles, kFirst + 1>(work);
+  }
+}
+
+/// Unpacks a group of codes of one column; the subtiles are `out_stride` words apart.
+template <typename Codes>
+VERBATIM_INLINE void unpack_squeezed(const uint8_t* codes, const typename Codes::Words::Table& table,
+                                     uint16_t* out, int64_t out_stride) {
+  const typename Codes::Group group = Codes::load(codes);
+  each_subtile<Codes::kSubtiles>([&]<int kSubtile>() __attribute__((always_inline)) {
+    Codes::template look_up<kSubtile>(group, table).store(out + kSubtile * out_stride);
+  });
+}
 
 /// Loads a column's table, repeated to the 32 entries of a look-up.
 template <typename Codes>
@@ -68,52 +81,72 @@ VERBATIM_INLINE typename Codes::Words::Table squeeze_table(const SqueezeProduct&
   return Codes::Words::table(entries);
 }
 
-/// Unpacks one panel to [tile][16][32] words.
-template <typename Codes>
-void unpack_squeeze_panel(const SqueezeProduct& p, int64_t panel, uint16_t* out) {
-  for (int column = 0; column < kPanelWidth; ++column) {
-    const auto table = squeeze_table<Codes>(p, panel * kPanelWidth + column);
-    for (int64_t g = 0; g < p.groups; ++g) {
-      const uint8_t* const codes = p.codes + ((panel * p.groups + g) * kPanelWidth + column) * Codes::kBytes;
-      Codes::unpack(codes, table, out + g * Codes::kSubtiles * 512 + column * 32, 512);
-    }
-  }
+/// Sixteen pairs of activations or weights: the first of all pairs, and the second.
+template <typename V>
+struct Pairs {
+  V even;
+  V odd;
+};
+template <typename V>
+VERBATIM_INLINE Pairs<V> load_squeezed_pairs(const uint16_t* words) {
+  Pairs<V> pairs;
+  V::load_pairs(reinterpret_cast<const BFloat16*>(words), &pairs.even, &pairs.odd);
+  return pairs;
 }
 
-/// The product: each output has sixteen partial sums over k in order, which one fixed tree combines at the
-/// end.
-template <typename V, int kRows>
-VERBATIM_INLINE void squeeze_rows(const SqueezeProduct& p, const uint16_t* tiles, int64_t tile_count,
-                                  int64_t row, float* c) {
-  const BFloat16* const a = p.a + row * p.a_stride;
+/// The product of kRows rows with a panel. Each output has sixteen partial sums over k in order, which one
+/// fixed tree combines at the end. Weights are multiplied where they are looked up, group by group with all
+/// columns, so that codes are read as they lie; meanwhile the sums of other columns wait in the first-level
+/// cache, and columns hide each other's latency.
+template <typename V, typename Codes, int kRows>
+void squeeze_rows(const SqueezeProduct& p, int64_t panel, int64_t row) {
+  typename Codes::Words::Table tables[kPanelWidth];
+  V sums[kPanelWidth][kRows];
   for (int column = 0; column < kPanelWidth; ++column) {
-    V sums[kRows];
-    for (int r = 0; r < kRows; ++r) sums[r] = V::set(0.0f);
-    for (int64_t t = 0; t < tile_count; ++t) {
-      V even;
-      V odd;
-      V::load_pairs(reinterpret_cast<const BFloat16*>(tiles + t * 512 + column * 32), &even, &odd);
+    tables[column] = squeeze_table<Codes>(p, panel * kPanelWidth + column);
+    for (V& sum : sums[column]) sum = V::set(0.0f);
+  }
+  const uint8_t* codes = p.codes + panel * p.groups * kPanelWidth * Codes::kBytes;
+  const BFloat16* const a = p.a + row * p.a_stride;
+  for (int64_t g = 0; g < p.groups; ++g) {
+    Pairs<V> activations[Codes::kSubtiles][kRows];
+    for (int s = 0; s < Codes::kSubtiles; ++s) {
       for (int r = 0; r < kRows; ++r) {
-        V a_even;
-        V a_odd;
-        V::load_pairs(a + r * p.a_stride + t * 32, &a_even, &a_odd);
-        sums[r] = fma_of_bf16(a_even, even, sums[r]);
-        sums[r] = fma_of_bf16(a_odd, odd, sums[r]);
+        Pairs<V>& pairs = activations[s][r];
+        V::load_pairs(a + r * p.a_stride + (g * Codes::kSubtiles + s) * 32, &pairs.even, &pairs.odd);
       }
     }
-    for (int r = 0; r < kRows; ++r) c[r * p.c_stride + column] = reduce_add(sums[r]);
+    for (int column = 0; column < kPanelWidth; ++column, codes += Codes::kBytes) {
+      const typename Codes::Group group = Codes::load(codes);
+      V sum[kRows];
+      for (int r = 0; r < kRows; ++r) sum[r] = sums[column][r];
+      each_subtile<Codes::kSubtiles>([&]<int kSubtile>() __attribute__((always_inline)) {
+        alignas(64) uint16_t words[32];  // stays in registers
+        Codes::template look_up<kSubtile>(group, tables[column]).store(words);
+        const Pairs<V> weights = load_squeezed_pairs<V>(words);
+        for (int r = 0; r < kRows; ++r) {
+          sum[r] = fma_of_bf16(activations[kSubtile][r].even, weights.even, sum[r]);
+          sum[r] = fma_of_bf16(activations[kSubtile][r].odd, weights.odd, sum[r]);
+        }
+      });
+      for (int r = 0; r < kRows; ++r) sums[column][r] = sum[r];
+    }
+  }
+  float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
+  for (int column = 0; column < kPanelWidth; ++column) {
+    for (int r = 0; r < kRows; ++r) c[r * p.c_stride + column] = reduce_add(sums[column][r]);
   }
 }
 
+/// The product. Several rows share the look-ups.
 template <typename V, typename Codes>
 void squeeze_product(const SqueezeProduct& p) {
-  const int64_t tiles = p.groups * Codes::kSubtiles;
+  constexpr int kMostRows = V::kSums >= 16 ? 8 : 4;
   for (int64_t panel = 0; panel < p.panel_count; ++panel) {
-    unpack_squeeze_panel<Codes>(p, panel, p.scratch);
-    float* const c = p.c + panel * kPanelWidth;
     int64_t row = 0;
-    for (; row + 4 <= p.rows; row += 4) squeeze_rows<V, 4>(p, p.scratch, tiles, row, c + row * p.c_stride);
-    for (; row < p.rows; ++row) squeeze_rows<V, 1>(p, p.scratch, tiles, row, c + row * p.c_stride);
+    for (; row + kMostRows <= p.rows; row += kMostRows) squeeze_rows<V, Codes, kMostRows>(p, panel, row);
+    for (; row + 2 <= p.rows; row += 2) squeeze_rows<V, Codes, 2>(p, panel, row);
+    if (row < p.rows) squeeze_rows<V, Codes, 1>(p, panel, row);
   }
 }
 

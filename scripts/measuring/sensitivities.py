@@ -1,0 +1,116 @@
+"""What sensitivities do for squeeze3 and squeeze4: the tables of SqueezeLLM (Kim's thesis, 3.1 and appendix B) for the default model.
+
+The texts are those of docs/test-data.md and Debian's standard library of Python; the trainer has to be built
+(docs/sensitivities.md).
+"""
+
+import os
+import pathlib
+
+from measuring.bench import ROOT, WORK, Absent
+from measuring.measurements import measurement
+
+STDLIB = pathlib.Path("/usr/lib/python3.11")  # of Debian's libpython3.11-stdlib
+TEXTS = ["wikitext2_test", "python_heldout"]
+OWN = {"wikitext2_test": ["wikitext2"], "python_heldout": ["python"]}  # what a text is calibrated on
+SPLITS = [("0 %", 0, 0), ("0.05 %", 0.0005, 0), ("0.45 %", 0.0005, 0.004)]
+
+
+def public_text(name):
+    folder = os.environ.get("VERBATIM_TEST_DATA")
+    path = pathlib.Path(folder or "") / "text" / f"{name}.txt"
+    if not folder or not path.exists():
+        raise Absent(f"there is no text {name}: set VERBATIM_TEST_DATA (docs/test-data.md)")
+    return path
+
+
+def python_text():
+    """The files of the standard library but those that the text for judging holds."""
+    if not STDLIB.exists():
+        raise Absent(f"there is no {STDLIB}: install libpython3.11-stdlib")
+    held_out = public_text("python_heldout").read_text(encoding="utf-8")
+    files = [path.read_text(encoding="utf-8") for path in sorted(STDLIB.glob("*.py"))]
+    path = ROOT / WORK / "python_stdlib.txt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(text for text in files if text.strip() and text.strip() not in held_out), encoding="utf-8")
+    return path
+
+
+def fisher(m, text, samples):
+    """The file of sensitivities by so many sequences of a text."""
+    if not (ROOT / "build" / "verbatim-train").exists():
+        raise Absent("build/verbatim-train is not built: cmake --preset release -DVERBATIM_TRAINING=ON (docs/sensitivities.md)")
+    source = {"wikitext2": lambda: public_text("wikitext2_valid"), "python": python_text}[text]()
+    path = WORK / f"fisher-{text}-{samples}.safetensors"
+    if not (ROOT / path).exists():
+        m.command(["build/verbatim-train", "sensitivities", m.model(), source, "-o", path, "--samples", str(samples), "--output-matrix"])
+    return path
+
+
+def tokens(m):
+    return 3000 if m.quick else 16384
+
+
+def judge(m, key, text, reading, *extra):
+    """Records how far a reading is from BF16 on a text."""
+    output = m.json(m.verbatim("eval", "perplexity", m.model(), public_text(text), "--reading", reading, "--compare-with", "full",
+                               "--max-tokens", str(tokens(m)), *extra))
+    m.record({**key, "text": text}, perplexity=output["perplexity"], bits=output["bits_per_weight"], excess=output["excess_nll"],
+             error=output["excess_standard_error"], divergence=output["divergence"], divergence_error=output["divergence_standard_error"])
+
+
+def squeezed(sensitive, outliers, given=None):
+    """The options of a packing in squeeze3 or squeeze4."""
+    return ["--sensitive", str(sensitive), "--outliers", str(outliers), *(["--sensitivities", given] if given else [])]
+
+
+def conditions(m):
+    m.repeats = 1
+    m.conditions = (f"The default model, the first {tokens(m)} tokens of a text in windows of 1024; nats per token above BF16 and divergence from it, "
+                    "with the standard error of the difference.")
+
+
+def samples(m):
+    return 10 if m.quick else 100
+
+
+@measurement("squeeze3 and squeeze4 with and without sensitivities, by the text that these are of")
+def sensitivities(m):
+    conditions(m)
+    for reading in ("squeeze3", "squeeze4"):
+        for text in TEXTS:
+            for split, sensitive, outliers in SPLITS:
+                if reading == "squeeze4" and split != "0 %":
+                    continue
+                for source in ("none", "wikitext2", "python") if reading == "squeeze3" else ("none", *OWN[text]):
+                    given = None if source == "none" else fisher(m, source, samples(m))
+                    judge(m, {"reading": reading, "split": split, "of": source}, text, reading, *squeezed(sensitive, outliers, given))
+
+
+@measurement("squeeze3 by the number of samples that its sensitivities are of")
+def sensitivity_samples(m):
+    conditions(m)
+    for count in (1, 10) if m.quick else (1, 2, 5, 10, 20, 100):
+        for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
+            judge(m, {"samples": count}, text, "squeeze3", *squeezed(0, 0, fisher(m, source, count)))
+
+
+@measurement("squeeze3 by the share of the most sensitive weights that it keeps apart")
+def sensitive_shares(m):
+    conditions(m)
+    for share in (0, 0.0005) if m.quick else (0, 0.0002, 0.0005):
+        for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
+            judge(m, {"share": share}, text, "squeeze3", *squeezed(share, 0, fisher(m, source, samples(m))))
+
+
+@measurement("products in squeeze3 and squeeze4, without their sparse part, and with outliers in a hundredth of the columns")
+def squeeze_kernels(m):
+    shape, seconds = ("2048x2048", "0.05") if m.quick else ("4096x4096", "0.4")
+    formats = [name + variant for name in ("squeeze4", "squeeze3") for variant in ("", "-dense", "-gathered")]
+    m.conditions = (f"A matrix of {shape.replace('x', ' x ')} random weights. Dense: without the sparse part; gathered: all outliers are in a "
+                    "hundredth of the columns.")
+    for format_ in formats:
+        for output in m.each(m.bench("kernels", "--formats", format_, "--shapes", shape, "--rows", "1,8,16", "--seconds", seconds)):
+            for result in output["results"]:
+                m.record({"format": result["format"], "rows": result["rows"]}, fraction=result["fraction_of_bandwidth"],
+                         gbs=result["gbs"], seconds=result["seconds"])
