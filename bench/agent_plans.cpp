@@ -98,8 +98,11 @@ Planned plan_of(agent::RealLoop& loop, agent::Endpoint& endpoint, const agent::T
   options.shared_prompt = true;
   options.temperature = temperature;
   options.seed = seed;
-  agent::Run run(loop, first, tools, options, question,
-                 {.ended = [&](const agent::RunResult&) { loop.stop(); }});
+  options.max_time = std::chrono::hours(24);  // a machine that is busy makes no plan wrong
+  agent::Run run(loop, first, tools, options, question, {.ended = [&](const agent::RunResult& end) {
+                   if (planned.tokens == 0 && planned.fault.empty()) planned.fault = end.error;
+                   loop.stop();
+                 }});
   loop.run();
   return planned;
 }
