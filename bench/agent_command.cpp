@@ -10,6 +10,7 @@
 #include "app/text_io.h"
 #include "bench/agent_game.h"
 #include "bench/agent_model.h"
+#include "bench/agent_plans.h"
 #include "bench/commands.h"
 
 namespace verbatim::bench {
@@ -24,6 +25,7 @@ struct Options {
   agent::ScriptedRates rates;
   AgentTimes times;
   bool simulated = false;  // the simulated clock alone
+  std::string plans;       // the model that writes plans; empty: none
   bool json = false;
 };
 
@@ -140,6 +142,8 @@ struct Published {
   double speedup;
   double input;
   double streaming;
+  int64_t tokens_react;  // of prompts
+  int64_t tokens_compiler;
 };
 
 /// A plan over ReAct as measured and by formula.
@@ -217,7 +221,8 @@ void measure_set(const Options& options, AgentSet set, const char* name, size_t 
         {"thesis",
          {{"speedup", published.speedup},
           {"input_reduced", published.input},
-          {"streaming", published.streaming}}},
+          {"streaming", published.streaming},
+          {"prompt_tokens", {{"react", published.tokens_react}, {"compiler", published.tokens_compiler}}}}},
         {"d3_as_printed", compiler.printed},
         {"worst_against_formula", std::max({react.worst, whole.worst, compiler.worst})}};
     app::write_out(object.dump() + "\n");
@@ -297,58 +302,20 @@ void measure_overhead(const Options& options) {
   }
 }
 
-/// A hundred hands of the Game of 24, evenly from all that can be solved.
-void measure_games(const Options& options) {
-  const std::vector<std::string> hands = solvable_hands();
-  constexpr size_t kGames = 100;
-  constexpr double kPublishedGame = 2.89;  // Table 6.1
-  int64_t solved = 0;
-  int64_t same = 0;
-  double side_by_side = 0;
-  double one_by_one = 0;
-  double tree = 0;
-  for (size_t i = 0; i < kGames; ++i) {
-    const std::string& hand = hands[i * hands.size() / kGames];
-    const GamePlayed game = play_24(hand, options.rates, 64);
-    const GamePlayed single = play_24(hand, options.rates, 1);
-    solved += game.solved ? 1 : 0;
-    const GamePlayed plain = tree_of_thoughts_24(hand, options.rates);
-    same += game.answer == single.answer && game.answer == plain.answer ? 1 : 0;
-    tree += plain.seconds / kGames;
-    side_by_side += game.seconds / kGames;
-    one_by_one += single.seconds / kGames;
-  }
-  if (options.json) {
-    const nlohmann::ordered_json object = {
-        {"set", "Game of 24"},
-        {"hands", hands.size()},
-        {"questions", kGames},
-        {"solved", solved},
-        {"same_answers", same},
-        {"seconds", {{"tree_of_thoughts", tree}, {"one_by_one", one_by_one}, {"compiler", side_by_side}}},
-        {"speedup", tree / side_by_side},
-        {"thesis", {{"speedup", kPublishedGame}}}};
-    app::write_out(object.dump() + "\n");
-    return;
-  }
-  app::write_out(fmt::format(
-      "Game of 24: {} of the {} hands that can be solved\n  solved {}, the same answers by Tree of "
-      "Thoughts and one call at a time {}\n  seconds: {:.1f} side by side, {:.1f} one by one, {:.1f} by "
-      "Tree of Thoughts: {:.2f} times (thesis {:.2f})\n",
-      kGames, hands.size(), solved, same, side_by_side, one_by_one, tree, tree / side_by_side,
-      kPublishedGame));
-}
-
 void run(const Options& options) {
+  if (!options.plans.empty()) return measure_plans(options.plans, options.data, options.most, options.json);
   if (!options.simulated) measure_overhead(options);
-  measure_games(options);
+  measure_games(options.rates, options.json);
   if (options.data.empty()) return;
-  measure_set(options, AgentSet::kHotpot, "HotpotQA comparison", 3,
-              {.speedup = 1.80, .input = 2.2, .streaming = 1.01});
-  measure_set(options, AgentSet::kMovies, "Movie recommendation", 1,
-              {.speedup = 3.74, .input = 7.1, .streaming = 1.03});
-  measure_set(options, AgentSet::kParallel, "ParallelQA", 5,
-              {.speedup = 2.15, .input = 5.0, .streaming = 1.30});
+  measure_set(
+      options, AgentSet::kHotpot, "HotpotQA comparison", 3,
+      {.speedup = 1.80, .input = 2.2, .streaming = 1.01, .tokens_react = 2900, .tokens_compiler = 1300});
+  measure_set(
+      options, AgentSet::kMovies, "Movie recommendation", 1,
+      {.speedup = 3.74, .input = 7.1, .streaming = 1.03, .tokens_react = 20000, .tokens_compiler = 2800});
+  measure_set(
+      options, AgentSet::kParallel, "ParallelQA", 5,
+      {.speedup = 2.15, .input = 5.0, .streaming = 1.30, .tokens_react = 46000, .tokens_compiler = 9200});
 }
 
 }  // namespace
@@ -361,7 +328,7 @@ void add_agent(app::Command program) {
       .add_option("--data", options->data,
                   "The folder of LLMCompiler's data sets; without it the overhead and the Game of 24 alone")
       .type_name("DIR");
-  command.add_option("--questions", options->most, "Questions of each set; 0: all")
+  command.add_option("--questions", options->most, "Questions of each set; 0: all, of plans 100")
       .range(int64_t{0}, int64_t{1'000'000})
       .show_default();
   command.add_option("--rate", options->rates.tokens_per_second, "Tokens that the model writes a second")
@@ -380,13 +347,16 @@ void add_agent(app::Command program) {
   command.add_option("--math", options->times.math, "Seconds of a computation")
       .range(0.0, 1e4)
       .show_default();
+  command.add_option("--plans", options->plans, "Check plans that this model writes, and nothing else")
+      .type_name("MODEL");
   command.add_flag("--simulated", options->simulated, "Leave out what takes real time, the overhead");
   command.add_flag("--json", options->json, "Print JSON, a line for each set");
   command.footer(
       "The sets run on a simulated clock, the overhead on the real one.\n"
       "\n"
       "Example:\n"
-      "  verbatim-bench agent --data LLMCompiler/datasets");
+      "  verbatim-bench agent --data LLMCompiler/datasets\n"
+      "  verbatim-bench agent --data LLMCompiler/datasets --plans models/target");
   command.callback([options] { run(*options); });
 }
 

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
 
 #include "agent/loop/simulated_loop.h"
 #include "agent/run/run.h"
 #include "agent/tools/instant_tool.h"
+#include "app/text_io.h"
 #include "verbatim/error.h"
 
 namespace verbatim::bench {
@@ -276,16 +278,68 @@ GamePlayed tree_of_thoughts_24(const std::string& hand, agent::ScriptedRates rat
     ++game.rounds;
     Json thoughts = Json::array();
     Json values = Json::array();
+    double longest = 0;
     for (const std::string& state : states) {
       thoughts.push_back(propose(hand, state));
       values.push_back(evaluate(hand, thoughts.back()));
-      game.seconds += seconds_to_say(rates, thoughts.back()) + seconds_to_say(rates, values.back());
+      const double seconds = seconds_to_say(rates, thoughts.back()) + seconds_to_say(rates, values.back());
+      game.seconds += seconds;
+      longest = std::max(longest, seconds);
     }
+    game.side_by_side += longest;
     states = states_of(best(thoughts, values));
   } while (!over(states, hand));
   game.answer = states.empty() ? "none" : states[0];
   game.solved = solves(game.answer);
   return game;
+}
+
+void measure_games(agent::ScriptedRates rates, bool json) {
+  const std::vector<std::string> hands = solvable_hands();
+  constexpr size_t kGames = 100;
+  constexpr double kPublishedGame = 2.89;  // Table 6.1
+  int64_t solved = 0;
+  int64_t same = 0;
+  double side_by_side = 0;
+  double one_by_one = 0;
+  double tree = 0;
+  double calls_alone = 0;
+  for (size_t i = 0; i < kGames; ++i) {
+    const std::string& hand = hands[i * hands.size() / kGames];
+    const GamePlayed game = play_24(hand, rates, 64);
+    const GamePlayed single = play_24(hand, rates, 1);
+    solved += game.solved ? 1 : 0;
+    const GamePlayed plain = tree_of_thoughts_24(hand, rates);
+    same += game.answer == single.answer && game.answer == plain.answer ? 1 : 0;
+    tree += plain.seconds / kGames;
+    calls_alone += plain.side_by_side / kGames;
+    side_by_side += game.seconds / kGames;
+    one_by_one += single.seconds / kGames;
+  }
+  if (json) {
+    const nlohmann::ordered_json object = {{"set", "Game of 24"},
+                                           {"hands", hands.size()},
+                                           {"questions", kGames},
+                                           {"solved", solved},
+                                           {"same_answers", same},
+                                           {"seconds",
+                                            {{"tree_of_thoughts", tree},
+                                             {"one_by_one", one_by_one},
+                                             {"compiler", side_by_side},
+                                             {"calls_alone", calls_alone}}},
+                                           {"speedup", tree / side_by_side},
+                                           {"speedup_of_calls", tree / calls_alone},
+                                           {"thesis", {{"speedup", kPublishedGame}}}};
+    app::write_out(object.dump() + "\n");
+    return;
+  }
+  app::write_out(fmt::format(
+      "Game of 24: {} of the {} hands that can be solved\n  solved {}, the same answers by Tree of "
+      "Thoughts and one call at a time {}\n  seconds: {:.1f} side by side, {:.1f} one by one, {:.1f} by "
+      "Tree of Thoughts: {:.2f} times (thesis {:.2f})\n  without planner and joiner {:.1f} s side by side: "
+      "{:.2f} times\n",
+      kGames, hands.size(), solved, same, side_by_side, one_by_one, tree, tree / side_by_side, kPublishedGame,
+      calls_alone, tree / calls_alone));
 }
 
 }  // namespace verbatim::bench

@@ -15,6 +15,7 @@ std::vector<std::string> solvable_hands();
 struct GamePlayed {
   bool solved = false;
   double seconds = 0;
+  double side_by_side = 0;  ///< of a tree: seconds if the calls of each round ran side by side
   std::string answer;
   int64_t rounds = 0;
 };
@@ -28,5 +29,8 @@ GamePlayed play_24(const std::string& hand, agent::ScriptedRates rates, int conc
 /// Plays the game by the Tree of Thoughts as it was before LLMCompiler: the same proposers, evaluators and
 /// choices, one after the other, and neither a planner nor a joiner.
 GamePlayed tree_of_thoughts_24(const std::string& hand, agent::ScriptedRates rates);
+
+/// Plays a hundred hands, evenly from all that can be solved, in each way, and prints what they took.
+void measure_games(agent::ScriptedRates rates, bool json);
 
 }  // namespace verbatim::bench

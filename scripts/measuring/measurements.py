@@ -350,17 +350,19 @@ def agent(m):
                     "the formula says.")
     m.repeats = 1
     for line in m.json(m.bench("agent", "--simulated", "--data", m.agent_data()), lines=True):
-        numbers = {name: line["seconds"].get(name) for name in ("react", "parallel", "compiler", "tree_of_thoughts", "one_by_one")}
+        numbers = {name: line["seconds"].get(name) for name in ("react", "parallel", "compiler", "tree_of_thoughts", "one_by_one", "calls_alone")}
         numbers |= {"speedup": line["speedup"], "speedup_thesis": line["thesis"]["speedup"]}
         if "d4" in line:
             numbers |= {f"tokens_{name}": round(line["prompt_tokens"][name]) for name in ("react", "compiler")}
+            numbers |= {f"tokens_{name}_thesis": line["thesis"]["prompt_tokens"][name] for name in ("react", "compiler")}
             for name in ("input_reduced", "streaming"):
                 numbers |= {name: line[name], f"{name}_thesis": line["thesis"][name]}
             for name in ("d4", "d5", "d6"):
                 numbers |= {name: line[name]["measured"], f"{name}_formula": round(line[name]["formula"], 2)}
             numbers |= {"d3_as_printed": line["d3_as_printed"], "worst": line["worst_against_formula"]}
         else:
-            numbers |= {"solved": line["solved"], "same_answers": line["same_answers"], "hands": line["hands"]}
+            numbers |= {"solved": line["solved"], "same_answers": line["same_answers"], "hands": line["hands"],
+                        "speedup_of_calls": line["speedup_of_calls"]}
         m.record({"set": line["set"], "questions": line["questions"]},
                  **{name: number for name, number in numbers.items() if number is not None})
 
@@ -378,3 +380,13 @@ def area(m):
     m.record({"ratio": "decoder over PE"}, value=decoder / both, paper=0.089)
     m.record({"ratio": "PE of both modes over one of full mode alone"}, value=both / full)
     m.record({"ratio": "PE of both modes over one of each"}, value=both / (full + draft))
+
+
+@measurement("plans of the default model, held to the agent's grammar")
+def agent_plans(m):
+    m.conditions = ("Plans that the default model wrote for a hundred questions of ParallelQA as a run of the agent asks for them, at "
+                    "temperature 0 and at 1, each with plain and with speculative decoding.")
+    m.repeats = 1
+    line = m.json(m.bench("agent", "--plans", m.model(), "--data", m.agent_data()))
+    m.record({"questions": line["plans"] // 2},
+             **{name: line[name] for name in ("plans", "valid", "same", "calls", "most_calls", "longest_prompt", "tokens", "structure_share")})

@@ -326,13 +326,15 @@ TABLES = {
         always(Column("ReAct†", "react", seconds), Column("parallel", "parallel", seconds), Column("compiler", "compiler", seconds),
                Column("over ReAct† (thesis)", "speedup", times(2), beside="speedup_thesis"),
                Column("streaming gains (thesis)", "streaming", times(2), beside="streaming_thesis"),
-               Column("tokens in, ReAct†", "tokens_react", thousands), Column("compiler", "tokens_compiler", thousands),
+               Column("tokens in, ReAct† (thesis)", "tokens_react", thousands, beside="tokens_react_thesis"),
+               Column("compiler (thesis)", "tokens_compiler", thousands, beside="tokens_compiler_thesis"),
                Column("fewer (thesis)", "input_reduced", times(1), beside="input_reduced_thesis")),
         blocks=True, only=lambda of: "react" in of),
     "agent-game": Table(
         "agent", AGENT_ROWS,
         always(Column("Tree of Thoughts", "tree_of_thoughts", seconds), Column("planned, one call at a time", "one_by_one", seconds),
                Column("compiler", "compiler", seconds), Column("over Tree of Thoughts (thesis)", "speedup", times(2), beside="speedup_thesis"),
+               Column("calls alone, side by side", "calls_alone", seconds), Column("over Tree of Thoughts", "speedup_of_calls", times(2)),
                Column("solved", "solved", plain)), blocks=True, only=lambda of: "one_by_one" in of),
     "agent-formulas": Table(
         "agent", AGENT_ROWS,
@@ -347,6 +349,11 @@ TABLES = {
     "area-ratios": Table(
         "area", [Row("ratio", "ratio")], always(Column("value (paper)", "value", fixed(3), beside="paper")), blocks=True,
         only=lambda of: "ratio" in of),
+    "agent-plans": Table(
+        "agent-plans", [Row("questions", "questions", thousands)],
+        always(Column("plans", "plans", thousands), Column("valid", "valid", thousands), Column("same bytes plain and speculative", "same", thousands),
+               Column("calls", "calls", thousands), Column("at most in a plan", "most_calls", plain), Column("tokens", "tokens", thousands),
+               Column("drafted by the grammar", "structure_share", percent(1))), blocks=True),
     "hard-prompts": Table(
         "hard-prompts", [Row("prompts", "prompts"), Row("temperature", "T", general)],
         always(Column("speed over plain", "speedup", fixed(2)), Column("drafts accepted", "accepted", fixed(2)))),

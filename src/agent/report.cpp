@@ -265,6 +265,8 @@ constexpr const char* kStyle =
     ".edge.critical{stroke:#1f5f2a;stroke-width:2.4}table{border-collapse:collapse;width:100%}"
     "td,th{border-bottom:1px solid #ddd;padding:.3rem "
     ".5rem;text-align:left;vertical-align:top}td{overflow-wrap:anywhere}"
+    ".calls td{overflow-wrap:normal}.calls td:first-child{min-width:14rem}.calls "
+    "td:first-child,.calls td:last-child{overflow-wrap:anywhere}"
     "pre{white-space:pre-wrap;margin:0;font-size:12px}.answer{font-size:1.1rem;background:#f2f7f3;padding:."
     "6rem .8rem;border-radius:6px}"
     ".bad{background:#fbeeee}";
@@ -299,7 +301,9 @@ std::string agent_report(const std::string& question, const std::vector<AgentEve
         "calls).</p>\n",
         chain, path.model, path.calls);
   }
-  html += "<h2>Calls</h2>\n<table><tr><th>Call</th><th>State</th><th>Seconds</th><th>Result</th></tr>\n";
+  html +=
+      "<h2>Calls</h2>\n<table "
+      "class=\"calls\"><tr><th>Call</th><th>State</th><th>Seconds</th><th>Result</th></tr>\n";
   for (const Bar& bar : picture.bars) {
     if (bar.task == 0) continue;
     html +=

@@ -209,9 +209,19 @@ TEST_F(Mcp, SaysWhenAServerCannotBeHad) {
   EXPECT_EQ(list(tools), "cannot start /no/such/server: No such file or directory");
   EXPECT_EQ(call("echo").error, "cannot start /no/such/server: No such file or directory");
   connect({.name = "s", .process = {.command = {"sleep", "100"}}});
-  EXPECT_EQ(list(tools, std::chrono::milliseconds(200)), "the server does not answer");
+  EXPECT_EQ(list(tools, std::chrono::milliseconds(200)),
+            "the server has not listed its tools within 0.2 s of its start");
   connect({.name = "s", .process = {.command = {"false"}}});
   EXPECT_EQ(list(tools), "the server cannot be initialized: the server ended with status 1");
+}
+
+TEST_F(Mcp, LetsAServerEndByItselfThatDoesNotAnswerAtItsStart) {
+  const std::string log = (folder_.path() / "log").string();
+  connect({.name = "s", .process = {.command = {"sh", "-c", "cat > /dev/null; echo over > " + log}}});
+  std::vector<McpClient::Listed> tools;
+  EXPECT_NE(list(tools, std::chrono::milliseconds(50)), "");
+  end_servers(loop_, {client_});
+  EXPECT_EQ(test::read_file(log), "over\n");
 }
 
 TEST_F(Mcp, SurvivesAServerThatRefusesToBeginAndTalksOn) {

@@ -64,6 +64,31 @@ TEST(PlanGrammar, AllowsPlansThatTheParserTakesAlone) {
     EXPECT_NE(together.find(part), std::string::npos) << part;
 }
 
+// A random model writes numbers and strings of all lengths, so its plans come near the bound.
+TEST(PlanGrammar, EndsWithinTheRoomThatThereIs) {
+  const Model& model = test::byte_pair().target;
+  Engine engine(model, {.max_batch = 1, .threads = 1});
+  const std::vector<ToolDeclaration> all = tools();
+  std::set<int64_t> numbers_of_calls;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const int64_t room = 400 + 25 * static_cast<int64_t>(seed % 20);
+    Request request{.prompt = model.encode("a plan"), .options = {}, .recipe = load_recipe("plain")};
+    request.options.max_tokens = room;
+    request.options.sampling.temperature = 1;
+    request.options.sampling.seed = seed;
+    request.options.structure = plan_structure(all, {3, 12}, 13, 16, room);
+    const GenerateResult result = engine.generate(std::move(request));
+    ASSERT_EQ(result.stats.finish, FinishReason::kEndOfSequence) << room << "\n" << result.text;
+    PlanParser parser(all, {3, 12}, {});
+    ASSERT_NO_THROW({
+      parser.add(result.text);
+      parser.end();
+    }) << result.text;
+    numbers_of_calls.insert(static_cast<int64_t>(parser.tasks()));
+  }
+  EXPECT_GT(*numbers_of_calls.rbegin(), 1);
+}
+
 TEST(PlanGrammar, OfNoToolsIsTheEndAlone) {
   const Model& model = test::byte_pair().target;
   Engine engine(model, {.max_batch = 1, .threads = 1});

@@ -17,9 +17,7 @@ namespace verbatim::agent {
 
 namespace {
 
-constexpr int kDeepestValue = 4;  // lists and objects in each other
-constexpr int kMostElements = 8;  // of a list
-constexpr int kLongestString = 100;
+constexpr int kDeepestValue = 4;      // lists and objects in each other
 constexpr int kMostSchemaSteps = 32;  // of schemas, followed one after the other
 /// The values of one call's structure, and of those of all tools. A plan's grammar has them for every line,
 /// and a schema that refers to itself is small and has many.
@@ -90,8 +88,8 @@ struct Range {
   int most = 0;
 };
 
-/// A size between two keywords' numbers, and at most `most`.
-Range range_of(const Json& schema, const char* least_key, const char* most_key, int most) {
+/// A size between two keywords' numbers, and at most `usual`, or the least if that is more.
+Range range_of(const Json& schema, const char* least_key, const char* most_key, int most, int usual) {
   const auto limit = [&](const char* key, double other) {
     return schema.contains(key) && schema[key].is_number() ? schema[key].get<double>() : other;
   };
@@ -101,25 +99,27 @@ Range range_of(const Json& schema, const char* least_key, const char* most_key, 
     throw Unwritable{low > most ? fmt::format("`{}` is more than {}", least_key, most)
                                 : fmt::format("`{}` is more than `{}`", least_key, most_key)};
   }
-  return {.least = static_cast<int>(low), .most = static_cast<int>(high)};
+  return {.least = static_cast<int>(low),
+          .most = static_cast<int>(std::min(high, std::max<double>(usual, low)))};
 }
 
 /// Writes values of a tool's schema.
 class ValueWriter {
  public:
-  ValueWriter(const Json& root, const Ids& ids) : root_(root), ids_(ids) {
+  ValueWriter(const Json& root, const Ids& ids, const CallLimits& limits)
+      : root_(root), ids_(ids), limits_(limits) {
     for (const int64_t id : ids) {
-      references_.push_back(Structure::text("$" + std::to_string(id)));
+      references_.push_back(Bounded::text("$" + std::to_string(id)));
       numbers_ += (numbers_.empty() ? "" : "|") + std::to_string(id);
     }
-    if (!ids.empty()) references_ = {Structure::choice(std::move(references_))};
+    if (!ids.empty()) references_ = {Bounded::choice(std::move(references_))};
   }
 
   /// A value that the schema allows, or a reference.
-  Structure value(const Json& schema, int depth) {
-    Structure own = own_value(schema, depth);
+  Bounded value(const Json& schema, int depth) {
+    Bounded own = own_value(schema, depth);
     if (references_.empty()) return own;
-    return Structure::choice({references_.front(), std::move(own)});
+    return Bounded::choice({references_.front(), std::move(own)});
   }
 
   int64_t values() const { return values_; }
@@ -154,7 +154,7 @@ class ValueWriter {
     return any;
   }
 
-  Structure own_value(const Json& given, int depth) {
+  Bounded own_value(const Json& given, int depth) {
     count(1);
     const Json& schema = resolved(given);
     if (is_list(schema, "allOf")) {
@@ -172,12 +172,12 @@ class ValueWriter {
     if (type == "array") return list(schema, depth);
     if (type == "object") return object(schema, depth);
     if (type == "number" || type == "integer") return number(schema, type);
-    if (type == "boolean") return Structure::regex("true|false");
-    if (type == "null") return Structure::text("null");
+    if (type == "boolean") return Bounded::regex("true|false", 5);
+    if (type == "null") return Bounded::text("null");
     return string(schema);
   }
 
-  Structure listed_value(const Json& schema) {
+  Bounded listed_value(const Json& schema) {
     require_alone(schema,
                   {schema.contains("const") ? "const" : "enum", "const", "enum", "type", "minimum", "maximum",
                    "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems"});
@@ -186,20 +186,19 @@ class ValueWriter {
     if (listed) others.erase("enum");
     const Json values = listed ? schema["enum"] : Json::array({schema["const"]});
     count(values.size());
-    std::vector<Structure> choices;
+    std::vector<Bounded> choices;
     for (const Json& one : values) {
-      if (!schema_fault(Term::of(one), others, ""))
-        choices.push_back(Structure::text(written(Term::of(one))));
+      if (!schema_fault(Term::of(one), others, "")) choices.push_back(Bounded::text(written(Term::of(one))));
     }
     if (choices.empty()) throw Unwritable{"none of the listed values fits"};
-    return Structure::choice(std::move(choices));
+    return Bounded::choice(std::move(choices));
   }
 
   /// Any alternative that can be written.
-  Structure any_value(const Json& schema, const char* key, int depth) {
+  Bounded any_value(const Json& schema, const char* key, int depth) {
     require_alone(schema, {key});
     check_depth(depth, key);
-    std::vector<Structure> choices;
+    std::vector<Bounded> choices;
     std::string why;
     for (const Json& one : schema[key]) {
       try {
@@ -209,7 +208,7 @@ class ValueWriter {
       }
     }
     if (choices.empty()) throw Unwritable{why};
-    return Structure::choice(std::move(choices));
+    return Bounded::choice(std::move(choices));
   }
 
   /// The first type that a schema names, or the one that its keywords are of.
@@ -231,55 +230,62 @@ class ValueWriter {
   }
 
   /// A string's content: any characters but those that need an escape, and references.
-  Structure string(const Json& schema) const {
-    const Range range = range_of(schema, "minLength", "maxLength", kLongestString);
-    if (range.most == 0) return Structure::text("\"\"");
+  Bounded string(const Json& schema) const {
+    const Range range =
+        range_of(schema, "minLength", "maxLength", CallLimits{}.characters, limits_.characters);
+    if (range.most == 0) return Bounded::text("\"\"");
     const std::string character = "[^\"\\\\$\\x00-\\x1f\\x7f]";
     // With a length to keep, the text that a reference stands for cannot be counted on.
     const bool counted = schema.contains("maxLength") || schema.contains("minLength");
     const std::string unit =
         ids_.empty() || counted ? character : fmt::format("({}|\\$\\{{({})\\}})", character, numbers_);
-    return Structure::regex(fmt::format("\"{}{{{},{}}}\"", unit, range.least, range.most));
+    const int64_t unit_bytes =
+        unit == character ? 4 : std::max<int64_t>(4, std::ssize(std::to_string(ids_.back())) + 3);
+    return Bounded::regex(fmt::format("\"{}{{{},{}}}\"", unit, range.least, range.most),
+                          range.most * unit_bytes + 2);
   }
 
-  static Structure number(const Json& schema, const std::string& type) {
+  static Bounded number(const Json& schema, const std::string& type) {
     Json plain = {{"type", type}};
     for (const char* const key : {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}) {
       if (schema.contains(key) && schema[key].is_number()) plain[key] = schema[key];
     }
+    // A sign, 15 digits, a point with 15 and an exponent; fractions beyond a limit have up to 46 digits.
+    const int64_t bytes = type == "integer" ? 16 : plain.size() == 1 ? 36 : 63;
     try {
-      return Structure::json_schema(dump(plain));
+      return Bounded::json_schema(dump(plain), bytes);
     } catch (const Error& error) {
       throw Unwritable{error.what()};
     }
   }
 
-  Structure list(const Json& schema, int depth) {
+  Bounded list(const Json& schema, int depth) {
     check_depth(depth, "array");
-    const Range range = range_of(schema, "minItems", "maxItems", kMostElements);
-    if (range.most == 0) return Structure::text("[]");
+    const Range range = range_of(schema, "minItems", "maxItems", CallLimits{}.elements, limits_.elements);
+    if (range.most == 0) return Bounded::text("[]");
     const bool alike = schema.contains("items") && !schema["items"].is_array();
-    Structure element = value(alike ? schema["items"] : Json::object(), depth + 1);
-    return Structure::sequence({Structure::text("["),
-                                Structure::repeat(std::move(element), range.least, range.most, ", "),
-                                Structure::text("]")});
+    Bounded element = value(alike ? schema["items"] : Json::object(), depth + 1);
+    return Bounded::sequence({Bounded::text("["),
+                              Bounded::repeat(std::move(element), range.least, range.most, ", "),
+                              Bounded::text("]")});
   }
 
   /// An object of its required members alone.
-  Structure object(const Json& schema, int depth) {
+  Bounded object(const Json& schema, int depth) {
     check_depth(depth, "object");
-    std::vector<Structure> parts = {Structure::text("{")};
+    std::vector<Bounded> parts = {Bounded::text("{")};
     for (const std::string& name : required_of(schema)) {
-      parts.push_back(Structure::text((parts.size() == 1 ? "" : ", ") + written(Term::of(name)) + ": "));
+      parts.push_back(Bounded::text((parts.size() == 1 ? "" : ", ") + written(Term::of(name)) + ": "));
       parts.push_back(value(required_property(schema, name), depth + 1));
     }
-    parts.push_back(Structure::text("}"));
-    return Structure::sequence(std::move(parts));
+    parts.push_back(Bounded::text("}"));
+    return Bounded::sequence(std::move(parts));
   }
 
   const Json& root_;
   const Ids& ids_;
-  std::vector<Structure> references_;  // none, or the choice of all
+  const CallLimits& limits_;
+  std::vector<Bounded> references_;  // none, or the choice of all
   std::string numbers_;
   int64_t values_ = 0;
 };
@@ -305,14 +311,14 @@ void check_arguments(const Json& schema) {
 }
 
 /// The structure of a call. Arguments that need not be given and cannot be written are told to `left_out`.
-Structure written_call(const ToolDeclaration& tool, const Ids& ids, std::vector<std::string>& left_out,
-                       int64_t& values) {
+Bounded written_call(const ToolDeclaration& tool, const Ids& ids, const CallLimits& limits,
+                     std::vector<std::string>& left_out, int64_t& values) {
   const Json& schema = tool.parameters;
   check_arguments(schema);
-  ValueWriter writer(schema, ids);
+  ValueWriter writer(schema, ids, limits);
   const std::vector<std::string> required = required_of(schema);
   for (const std::string& name : required) required_property(schema, name);
-  std::vector<Structure> parts = {Structure::text(tool.name + "(")};
+  std::vector<Bounded> parts = {Bounded::text(tool.name + "(")};
   const Json none = Json::object();
   const bool has_properties =
       schema.is_object() && schema.contains("properties") && schema["properties"].is_object();
@@ -329,31 +335,31 @@ Structure written_call(const ToolDeclaration& tool, const Ids& ids, std::vector<
     if (!by_position && !nameable(name))
       throw Unwritable{fmt::format("`{}` is no name of an argument", shown(name, kShownBytes))};
     parts.push_back(
-        Structure::text((parts.size() == 1 ? "" : ", ") + (by_position ? std::string() : name + "=")));
+        Bounded::text((parts.size() == 1 ? "" : ", ") + (by_position ? std::string() : name + "=")));
     parts.push_back(writer.value(property, 0));
   }
   const bool first = parts.size() == 1;
-  std::vector<Structure> one_only;
+  std::vector<Bounded> one_only;
   for (const auto& [name, property] : properties.items()) {
     if (is_required(name)) continue;
     try {
       if (!nameable(name)) throw Unwritable{"it is no name of an argument"};
-      Structure given =
-          Structure::sequence({Structure::text((first ? "" : ", ") + name + "="), writer.value(property, 0)});
+      Bounded given =
+          Bounded::sequence({Bounded::text((first ? "" : ", ") + name + "="), writer.value(property, 0)});
       if (first) {
         one_only.push_back(std::move(given));
       } else {
-        parts.push_back(Structure::repeat(std::move(given), 0, 1));
+        parts.push_back(Bounded::repeat(std::move(given), 0, 1));
       }
     } catch (const Unwritable& reason) {
       left_out.push_back(fmt::format("the argument `{}` of `{}` is never given: {}", shown(name, kShownBytes),
                                      tool.name, reason.why));
     }
   }
-  if (!one_only.empty()) parts.push_back(Structure::repeat(Structure::choice(std::move(one_only)), 0, 1));
-  parts.push_back(Structure::text(")"));
+  if (!one_only.empty()) parts.push_back(Bounded::repeat(Bounded::choice(std::move(one_only)), 0, 1));
+  parts.push_back(Bounded::text(")"));
   values = writer.values();
-  return Structure::sequence(std::move(parts));
+  return Bounded::sequence(std::move(parts));
 }
 
 }  // namespace
@@ -365,7 +371,7 @@ WritableTools writable(const std::vector<ToolDeclaration>& tools) {
     std::vector<std::string> notes;
     try {
       int64_t values = 0;
-      written_call(tool, {}, notes, values);
+      written_call(tool, {}, {}, notes, values);
       if (in_all + values > kMostValuesInAll)
         throw Unwritable{fmt::format("the tools have more than {} values together", kMostValuesInAll)};
       in_all += values;
@@ -379,11 +385,11 @@ WritableTools writable(const std::vector<ToolDeclaration>& tools) {
   return result;
 }
 
-Structure call_structure(const ToolDeclaration& tool, const Ids& ids) {
+Bounded call_structure(const ToolDeclaration& tool, const Ids& ids, const CallLimits& limits) {
   std::vector<std::string> notes;
   int64_t values = 0;
   try {
-    return written_call(tool, ids, notes, values);
+    return written_call(tool, ids, limits, notes, values);
   } catch (const Unwritable& reason) {
     throw Error(ErrorKind::kBadInput,
                 fmt::format("no grammar can hold to the schema of the tool `{}`: {}", tool.name, reason.why));

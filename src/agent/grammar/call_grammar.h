@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/grammar/bounded.h"
 #include "agent/tools/declaration.h"
-#include "verbatim/structure.h"
 
 namespace verbatim::agent {
 
@@ -21,8 +21,15 @@ struct WritableTools {
 /// too large.
 WritableTools writable(const std::vector<ToolDeclaration>& tools);
 
-/// A call of a tool, from its name to the parenthesis, with references to the tasks `ids`. Throws
+/// How large a call's values get where its schema asks for no more.
+struct CallLimits {
+  int characters = 100;  ///< of a string
+  int elements = 8;      ///< of a list
+};
+
+/// A call of a tool, from its name to the parenthesis, with references to the tasks `ids`, which rise. Throws
 /// Error(kBadInput) for a tool that is not writable().
-Structure call_structure(const ToolDeclaration& tool, const std::vector<int64_t>& ids);
+Bounded call_structure(const ToolDeclaration& tool, const std::vector<int64_t>& ids,
+                       const CallLimits& limits = {});
 
 }  // namespace verbatim::agent

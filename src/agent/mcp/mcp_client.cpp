@@ -255,10 +255,11 @@ void McpClient::list(Duration limit,
     loop_.forget(*timer);
     done(error.empty() ? std::move(*found) : std::vector<Listed>(), error);
   };
-  *timer = loop_.after(limit, [this, tell] {
+  // It stays, so that it ends as every server does, and is not killed in the midst of its start.
+  *timer = loop_.after(limit, [this, tell, limit] {
     const auto self = weak_from_this().lock();
-    tell("the server does not answer");
-    on_closed("the server does not answer");
+    for (auto& [id, pending] : std::exchange(pending_, {})) loop_.forget(pending.timer);
+    tell(fmt::format("the server has not listed its tools within {:.3g} s of its start", in_seconds(limit)));
   });
   try {
     list_page({}, found, tell);

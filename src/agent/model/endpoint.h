@@ -56,6 +56,8 @@ class Endpoint {
   virtual std::unique_ptr<ModelStream> start(ModelRequest request, ModelHooks hooks) = 0;
   /// Whether replies are held to ModelRequest::structure.
   virtual bool constrains() const { return false; }
+  /// The tokens that a reply to these messages can have at most, where the endpoint knows; 0: not one.
+  virtual std::optional<int64_t> room(const std::vector<ModelMessage>& /*messages*/) const { return {}; }
 };
 
 }  // namespace verbatim::agent

@@ -16,6 +16,19 @@ struct Bell {
   std::function<void()> ring;
 };
 
+Chat conversation(const Model& model, const std::vector<ModelMessage>& messages) {
+  const bool has_system = !messages.empty() && messages.front().role == "system";
+  Chat chat(model, has_system ? messages.front().content : std::string());
+  for (size_t i = has_system ? 1 : 0; i < messages.size(); ++i) {
+    if (messages[i].role == "assistant") {
+      chat.add_reply(messages[i].content);
+    } else {
+      chat.add_user(messages[i].content);
+    }
+  }
+  return chat;
+}
+
 class EngineStream : public ModelStream {
  public:
   EngineStream(RealLoop& loop, ModelHooks hooks) : hooks_(std::move(hooks)), bell_(std::make_shared<Bell>()) {
@@ -39,7 +52,7 @@ class EngineStream : public ModelStream {
   void submit(const Model& model, Engine& engine, const Recipe& recipe, const ModelRequest& request) {
     try {
       Request wanted{.prompt = {}, .options = {}, .recipe = recipe};
-      Chat chat = conversation(model, request);
+      Chat chat = conversation(model, request.messages);
       wanted.prompt = chat.tokens();
       wanted.options.max_tokens = request.max_tokens;
       wanted.options.sampling.temperature = static_cast<float>(request.temperature);
@@ -66,20 +79,6 @@ class EngineStream : public ModelStream {
   }
 
  private:
-  static Chat conversation(const Model& model, const ModelRequest& request) {
-    const bool has_system = !request.messages.empty() && request.messages.front().role == "system";
-    Chat chat(model, has_system ? request.messages.front().content : std::string());
-    for (size_t i = has_system ? 1 : 0; i < request.messages.size(); ++i) {
-      const ModelMessage& message = request.messages[i];
-      if (message.role == "assistant") {
-        chat.add_reply(message.content);
-      } else {
-        chat.add_user(message.content);
-      }
-    }
-    return chat;
-  }
-
   void look() {
     if (ended_) return;
     if (stream_) {
@@ -122,6 +121,13 @@ class EngineEndpoint : public Endpoint {
   EngineEndpoint(RealLoop& loop, const Model& model, Engine& engine, Recipe recipe)
       : loop_(loop), model_(model), engine_(engine), recipe_(std::move(recipe)) {}
   bool constrains() const override { return true; }
+  std::optional<int64_t> room(const std::vector<ModelMessage>& messages) const override {
+    try {
+      return model_.context() - std::ssize(conversation(model_, messages).tokens());
+    } catch (const Error&) {  // of a prompt that does not fit, which start() tells
+      return 0;
+    }
+  }
   std::unique_ptr<ModelStream> start(ModelRequest request, ModelHooks hooks) override {
     auto stream = std::make_unique<EngineStream>(loop_, std::move(hooks));
     stream->submit(model_, engine_, recipe_, request);

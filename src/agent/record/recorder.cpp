@@ -40,6 +40,9 @@ class Recorder::RecordingEndpoint : public Endpoint {
   RecordingEndpoint(Loop& loop, Endpoint& inner, Journal& journal)
       : loop_(loop), inner_(inner), journal_(journal) {}
   bool constrains() const override { return inner_.constrains(); }
+  std::optional<int64_t> room(const std::vector<ModelMessage>& messages) const override {
+    return inner_.room(messages);
+  }
   std::unique_ptr<ModelStream> start(ModelRequest request, ModelHooks hooks) override {
     const int64_t number = ++made_;
     ModelHooks recorded;

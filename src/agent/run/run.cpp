@@ -127,7 +127,7 @@ void Run::ask(Asking what, const char* name) {
                        .temperature = options_.temperature,
                        .seed = options_.seed};
   try {
-    if (endpoint_.constrains()) request.structure = structure_of(what);
+    if (endpoint_.constrains()) request.structure = structure_of(what, endpoint_.room(request.messages));
   } catch (const Error& error) {  // a tool's schema allows nothing
     finish({}, error.what());
     return;
@@ -141,10 +141,10 @@ std::vector<ModelMessage>& Run::conversation() {
   return asking_ == Asking::kJoin && !options_.shared_prompt ? joiner_messages_ : messages_;
 }
 
-Structure Run::structure_of(Asking what) const {
-  constexpr int64_t kMostCalls = 16;
-  if (what == Asking::kPlan) return plan_structure(tools_, known(), parser_->next_id(), kMostCalls);
-  if (what == Asking::kJoin) return joiner_structure(result_.rounds < options_.max_rounds);
+Structure Run::structure_of(Asking what, std::optional<int64_t> room) const {
+  if (what == Asking::kPlan)
+    return plan_structure(tools_, known(), parser_->next_id(), kMostPlannedCalls, room);
+  if (what == Asking::kJoin) return joiner_structure(result_.rounds < options_.max_rounds, room);
   return turn_structure(tools_, known(), options_.strategy == RunStrategy::kParallel);
 }
 
