@@ -2,15 +2,23 @@
 # Suites named in SHARDS, a list of NAME=COUNT, get COUNT entries that share their tests. Suites whose names begin with
 # "Public" need the data that VERBATIM_TEST_DATA names and are labelled "public".
 #
-# cmake -D PROGRAM=path -D NAME=layer_tests -D LABEL=label -D SHARDS="Suite=4,..." -D OUTPUT=file -P register_suites.cmake
-execute_process(COMMAND ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listing RESULT_VARIABLE status
+# LAUNCHER is the program, with its arguments, that runs programs of another machine, as QEMU does.
+#
+# cmake -D PROGRAM=path -D NAME=layer_tests -D LABEL=label -D SHARDS="Suite=4,..." -D LAUNCHER="program,argument,..."
+#   -D OUTPUT=file -P register_suites.cmake
+string(REPLACE "," ";" launcher "${LAUNCHER}")
+set(launched_by "")
+foreach(word IN LISTS launcher)
+  string(APPEND launched_by "[=[${word}]=] ")
+endforeach()
+execute_process(COMMAND ${launcher} ${PROGRAM} --gtest_list_tests OUTPUT_VARIABLE listing RESULT_VARIABLE status
                 ERROR_VARIABLE errors)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "${PROGRAM} cannot list its tests:\n${errors}")
 endif()
 
 function(add_entry name suite environment label)
-  string(APPEND entries "add_test([=[${name}]=] [=[${PROGRAM}]=] [=[--gtest_filter=${suite}.*]=])\n"
+  string(APPEND entries "add_test([=[${name}]=] ${launched_by}[=[${PROGRAM}]=] [=[--gtest_filter=${suite}.*]=])\n"
          "set_tests_properties([=[${name}]=] PROPERTIES TIMEOUT 1800 LABELS [=[${label}]=]${environment})\n")
   set(entries "${entries}" PARENT_SCOPE)
 endfunction()

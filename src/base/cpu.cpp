@@ -10,6 +10,9 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace verbatim {
@@ -77,6 +80,20 @@ CpuFeatures detect() {
   return features;
 }
 
+#elif defined(__aarch64__)
+
+CpuFeatures detect() {
+  CpuFeatures features;
+  features.model_name = read_model_name();
+  const unsigned long first = getauxval(AT_HWCAP);
+  const unsigned long second = getauxval(AT_HWCAP2);
+  features.neon = (first & HWCAP_ASIMD) != 0;
+  features.neon_dotprod = features.neon && (first & HWCAP_ASIMDDP) != 0;
+  features.neon_bf16_i8mm =
+      features.neon_dotprod && (second & HWCAP2_BF16) != 0 && (second & HWCAP2_I8MM) != 0;
+  return features;
+}
+
 #else
 
 CpuFeatures detect() {
@@ -87,7 +104,7 @@ CpuFeatures detect() {
 
 #endif
 
-constexpr Isa kAllIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx};
+constexpr Isa kAllIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx, Isa::kNeon};
 
 }  // namespace
 
@@ -106,6 +123,8 @@ bool supports(const CpuFeatures& features, Isa isa) {
       return features.avx512;
     case Isa::kAmx:
       return features.amx;
+    case Isa::kNeon:
+      return features.neon;
   }
   return false;
 }
@@ -128,6 +147,8 @@ std::string_view isa_name(Isa isa) {
       return "avx512";
     case Isa::kAmx:
       return "amx";
+    case Isa::kNeon:
+      return "neon";
   }
   return "unknown";
 }
@@ -136,7 +157,7 @@ Isa parse_isa(std::string_view name) {
   for (const Isa isa : kAllIsas) {
     if (name == isa_name(isa)) return isa;
   }
-  fail(ErrorKind::kUsage, "VERBATIM_ISA is \"{}\"; it can be scalar, avx2, avx512 or amx", name);
+  fail(ErrorKind::kUsage, "VERBATIM_ISA is \"{}\"; it can be scalar, avx2, avx512, amx or neon", name);
 }
 
 Isa preferred_isa() {

@@ -6,8 +6,9 @@
 
 namespace verbatim {
 
-/// The machine paths, from the scalar reference to the highest. Each has its own kernels (src/kernels/).
-enum class Isa { kScalar, kAvx2, kAvx512, kAmx };
+/// The machine paths, from the scalar reference to the highest of x86-64, and that of aarch64. Each has its
+/// own kernels (src/kernels/).
+enum class Isa { kScalar, kAvx2, kAvx512, kAmx, kNeon };
 
 /// The instruction sets that the processor and the operating system allow this process to use.
 struct CpuFeatures {
@@ -15,9 +16,13 @@ struct CpuFeatures {
   bool avx512 = false;       ///< AVX-512 F, BW, DQ, VL
   bool avx512_vnni = false;  ///< int8 dot products
   bool avx512_bf16 = false;  ///< bf16 dot products
-  bool amx = false;        ///< AMX tiles with int8 and bf16, permission granted, and AVX-512 VBMI and VBMI2;
-                           ///< implies all of the above
-  std::string model_name;  ///< e.g. "Intel(R) Xeon(R) Processor", or "unknown"
+  bool amx = false;   ///< AMX tiles with int8 and bf16, permission granted, and AVX-512 VBMI and VBMI2;
+                      ///< implies all of the above
+  bool neon = false;  ///< aarch64's vectors
+  bool neon_dotprod = false;    ///< its int8 dot products
+  bool neon_bf16_i8mm = false;  ///< its bf16 multiply-adds and dot products of unsigned with signed bytes;
+                                ///< implies all of aarch64's above
+  std::string model_name;       ///< e.g. "Intel(R) Xeon(R) Processor", or "unknown"
 };
 
 /// The features of this machine. The first call finds them, and asks the operating system for permission to
@@ -30,7 +35,7 @@ bool supports(const CpuFeatures& features, Isa isa);
 /// All machine paths that `features` allow, lowest first; kScalar is always among them.
 std::vector<Isa> available_isas(const CpuFeatures& features);
 
-/// "scalar", "avx2", "avx512" or "amx".
+/// "scalar", "avx2", "avx512", "amx" or "neon".
 std::string_view isa_name(Isa isa);
 
 /// The machine path with a name, the inverse of isa_name(). Throws Error(kUsage) for any other name.

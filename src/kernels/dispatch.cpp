@@ -69,6 +69,13 @@ const KernelTable& kernel_table(Isa isa, const CpuFeatures& features) {
       return features.avx512_vnni && features.avx512_bf16 ? avx512::vnni_bf16_table() : avx512::table();
     case Isa::kAmx:
       return amx::table();
+    case Isa::kNeon:
+      break;
+  }
+#elif defined(__aarch64__)
+  if (isa == Isa::kNeon) {
+    if (features.neon_bf16_i8mm) return neon::bf16_i8mm_table();
+    return features.neon_dotprod ? neon::dotprod_table() : neon::table();
   }
 #endif
   return scalar::table();

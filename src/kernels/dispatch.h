@@ -11,11 +11,12 @@ namespace verbatim {
 const KernelTable& kernels();
 
 /// The kernels of a machine path for a processor with these features: the path avx512 has a second table for
-/// VNNI and BF16. Throws Error(kMachine) if `features` do not support the path.
+/// VNNI and BF16, neon two more for dot products and for BF16. Throws Error(kMachine) if `features` do not
+/// support the path.
 const KernelTable& kernel_table(Isa isa, const CpuFeatures& features);
 
 /// The fastest kernels of a machine path whose rounding is kPortableRounding, as are all of the scalar
-/// path's, AVX2's and AVX-512's without BF16 dot products. Throws as kernel_table() does.
+/// path's, AVX2's, NEON's and AVX-512's without BF16 dot products. Throws as kernel_table() does.
 const KernelTable& portable_kernel_table(Isa isa, const CpuFeatures& features);
 
 /// Whether the environment variable VERBATIM_PORTABLE asks for portable kernels: it is 1, and not 0 or empty.

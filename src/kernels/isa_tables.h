@@ -22,5 +22,10 @@ namespace amx {
 const KernelTable& table();
 const KernelTable& portable_table();
 }  // namespace amx
+namespace neon {
+const KernelTable& table();            // what every aarch64 has
+const KernelTable& dotprod_table();    // with dot products of bytes
+const KernelTable& bf16_i8mm_table();  // with multiply-adds of BF16 and mixed dot products, too
+}  // namespace neon
 
 }  // namespace verbatim

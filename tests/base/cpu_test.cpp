@@ -36,7 +36,7 @@ class ForcedIsa {
 };
 
 TEST(Isa, NamesAndParsingAreInverse) {
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx})
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx, Isa::kNeon})
     EXPECT_EQ(parse_isa(isa_name(isa)), isa);
   EXPECT_EQ(isa_name(Isa::kAvx512), "avx512");
 }
@@ -61,6 +61,9 @@ TEST(Isa, DependsOnTheFeatures) {
   features.avx512 = true;
   features.amx = true;
   EXPECT_THAT(available_isas(features), ElementsAre(Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx));
+  CpuFeatures of_aarch64;
+  of_aarch64.neon = true;
+  EXPECT_THAT(available_isas(of_aarch64), ElementsAre(Isa::kScalar, Isa::kNeon));
 }
 
 TEST(Cpu, FeaturesImplyTheLesserOnes) {
@@ -70,6 +73,8 @@ TEST(Cpu, FeaturesImplyTheLesserOnes) {
   EXPECT_LE(features.avx512_vnni, features.avx512);
   EXPECT_LE(features.avx512_bf16, features.avx512);
   EXPECT_LE(features.amx, features.avx512_vnni && features.avx512_bf16);
+  EXPECT_LE(features.neon_dotprod, features.neon);
+  EXPECT_LE(features.neon_bf16_i8mm, features.neon_dotprod);
 }
 
 TEST(PreferredIsa, IsTheHighestUnlessForced) {

@@ -14,9 +14,10 @@ using test::lines_of;
 using test::run_bench;
 using test::RunResult;
 
-/// The lines of tests/data/portable.txt: an amount, its numbers of prompts and of tokens, its recipes, and
-/// the SHA-256 of the texts.
+/// The lines of tests/data/portable.txt: an amount, its model, its numbers of prompts and of tokens, its
+/// recipes, and the SHA-256 of the texts.
 struct Recorded {
+  std::string model;
   std::string limit;
   std::string tokens;
   std::string recipes;
@@ -28,7 +29,8 @@ Recorded recorded(const std::string& amount) {
     std::istringstream words(line);
     std::string name;
     Recorded found;
-    if (words >> name >> found.limit >> found.tokens >> found.recipes >> found.sum && name == amount)
+    if (words >> name >> found.model >> found.limit >> found.tokens >> found.recipes >> found.sum &&
+        name == amount)
       return found;
   }
   ADD_FAILURE() << "portable.txt has no line of " << amount;

@@ -12,6 +12,14 @@ std::vector<MachinePath> machine_paths() {
       without.avx512_vnni = false;
       paths.push_back({"avx512", &kernel_table(isa, without)});
       paths.push_back({"avx512_dot_products", &kernel_table(isa, features)});
+    } else if (isa == Isa::kNeon && features.neon_dotprod) {
+      CpuFeatures fewer = features;
+      fewer.neon_bf16_i8mm = false;
+      const KernelTable* const dot_products = &kernel_table(isa, fewer);
+      fewer.neon_dotprod = false;
+      paths.push_back({"neon", &kernel_table(isa, fewer)});
+      paths.push_back({"neon_dot_products", dot_products});
+      if (features.neon_bf16_i8mm) paths.push_back({"neon_bf16", &kernel_table(isa, features)});
     } else {
       paths.push_back({std::string(isa_name(isa)), &kernel_table(isa, features)});
     }

@@ -27,7 +27,8 @@ struct RowBlock {
   int64_t first;
   int64_t count;
 
-  RowBlock(const TileProduct& p, int64_t row) : first(row), count(p.rows - row < kRows ? p.rows - row : kRows) {
+  RowBlock(const TileProduct& p, int64_t row)
+      : first(row), count(p.rows - row < kRows ? p.rows - row : kRows) {
     for (int64_t r = 0; r < kRows; ++r) from[r] = p.a + (row + (r < count ? r : count - 1)) * p.a_stride;
   }
 };
@@ -73,7 +74,8 @@ struct PanelSums {
     }
   }
   /// Scales the products of a group behind its last tile.
-  VERBATIM_INLINE void after(const ScaledProduct& p, int64_t panel, int64_t tile, const RowBlock<kRows>& rows) {
+  VERBATIM_INLINE void after(const ScaledProduct& p, int64_t panel, int64_t tile,
+                             const RowBlock<kRows>& rows) {
     if constexpr (kScaled) {
       constexpr int64_t kTiles = Scaling::kGroupTiles;
       const int64_t tiles = p.tiles.weights.tiles;
@@ -102,7 +104,8 @@ struct PanelSums {
 
 /// Adds the products of a tile that was unpacked to memory.
 template <typename Sums, int kRows>
-VERBATIM_INLINE void add_unpacked(const uint16_t* words, const RowBlock<kRows>& rows, int64_t at, Sums& sums) {
+VERBATIM_INLINE void add_unpacked(const uint16_t* words, const RowBlock<kRows>& rows, int64_t at,
+                                  Sums& sums) {
   for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
     sums.add(Words::load(words + pair * generic::kBlockWords), rows, at + 2 * pair);
   }
@@ -155,9 +158,10 @@ class Product {
       generic::apply_tile_escaped_weights(weights.escaped, at.index, escaped, words);
       add_unpacked(words, rows, tile * kInnerStep, sums);
     } else {
-      Tile::visit(weights, at, [&]<int kPair>(Words words) __attribute__((always_inline)) {
-        sums.add(words, rows, tile * kInnerStep + 2 * kPair);
-      });
+      Tile::visit(
+          weights, at, [&]<int kPair>(Words words) __attribute__((always_inline)) {
+            sums.add(words, rows, tile * kInnerStep + 2 * kPair);
+          });
     }
     sums.after(p_, panel, tile, rows);
   }
