@@ -81,7 +81,7 @@ void add_pack(Command program) {
       .type_name("FILE");
   command
       .add_option("--sensitive", options->sensitive,
-                  "Share of a matrix, its most sensitive weights, that squeeze3 and squeeze4 keep in BF16")
+                  "The most sensitive share of a matrix, which squeeze3 and squeeze4 keep in BF16")
       .range(0.0, 0.045)
       .show_default();
   command
