@@ -88,6 +88,8 @@ void print_json(const Options& options, const PerplexityResult& result) {
     object["divergence_standard_error"] = result.divergence_standard_error;
   }
   if (options.dense_only) object["dense_only"] = true;
+  if (options.sensitive != Options().sensitive) object["sparse_sensitive"] = options.sensitive;
+  if (options.outliers != Options().outliers) object["sparse_outliers"] = options.outliers;
   if (options.round_to_bits > 0) object["rounded_to_bits"] = options.round_to_bits;
   write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
@@ -114,6 +116,10 @@ void eval_perplexity(Options& options) {
   if (!options.common.cache.empty()) {
     options.perplexity.cache =
         from_command_line([&] { return parse_cache(options.common.cache, "--cache"); });
+  }
+  if (options.dense_only &&
+      (options.sensitive != Options().sensitive || options.outliers != Options().outliers)) {
+    fail(ErrorKind::kUsage, "--dense-only leaves the part out that --sensitive and --outliers are about");
   }
   needed_formats(options.perplexity);  // wrong names are worth saying before anything is read
   const std::string text = read_text(options.file);

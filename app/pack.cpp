@@ -41,8 +41,20 @@ void check_formats(const std::vector<std::string>& names) {
   }
 }
 
+/// Refuses shares of a sparse part where no format has one.
+void check_shares(const Options& options) {
+  const Options usual;
+  const bool changed = options.sensitive != usual.sensitive || options.outliers != usual.outliers;
+  const auto sparse = [](const std::string& format) { return format.starts_with("squeeze"); };
+  if (changed && std::none_of(options.formats.begin(), options.formats.end(), sparse)) {
+    fail(ErrorKind::kUsage,
+         "--sensitive and --outliers are about squeeze3 and squeeze4: name one of these in --formats");
+  }
+}
+
 void run_pack(const Options& options) {
   check_formats(options.formats);
+  check_shares(options);
   const InterruptGuard guard(true);
   const std::optional<PackReport> packed =
       pack_model(options.model, options.file,

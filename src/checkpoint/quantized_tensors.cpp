@@ -34,10 +34,9 @@ class Joiner {
     if (module.ends_with("embed_tokens"))
       refuse(module, "is quantized, which is not supported of embeddings");
     if (module == "lm_head" && checkpoint_.config.tied_embeddings) {
-      refuse(
-          module,
-          "is quantized, but tie_word_embeddings in config.json says that the embedding takes its place; one "
-          "of the two is wrong");
+      refuse(module,
+             "is quantized, but tie_word_embeddings in config.json says that the embedding takes its place: "
+             "set that to false, or remove the tensors of lm_head");
     }
     ScaledCodes matrix;
     TensorView view;

@@ -99,6 +99,8 @@ TEST(EvalPerplexity, RefusesBadInputInOneLine) {
   expect_refused(eval(folder.path() / "absent", text, {}), 1, {"absent does not exist"});
   expect_refused(eval(model, text, {"--window", "1025"}), 1, {"the model's context of 1024"});
   expect_refused(eval(model, text, {"--stride", "1024"}), 1, {"stride of 1024"});
+  expect_refused(eval(model, text, {"--dense-only", "--outliers", "0.01"}), 2,
+                 {"--dense-only", "--outliers"});
   expect_refused(eval(model, text, {"--reading", "loud"}), 1, {"--reading: unknown reading \"loud\""});
   expect_refused(eval(model, text, {"--compare-with", "loud"}), 1, {"--compare-with: unknown reading"});
   expect_refused(eval(model, text, {"--formats", "loud"}), 1, {"unknown format \"loud\""});

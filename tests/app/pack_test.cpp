@@ -264,6 +264,8 @@ TEST(PackCommand, RefusesBadInputInOneLine) {
   expect_refused({"pack", model, "-o", folder.path() / "no" / "where.vbt"}, 1, {"does not exist"});
   expect_refused({"pack", model, "-o", "/proc/new.vbt"}, 3, {"cannot write /proc/new.vbt"});
   expect_refused({"pack", model, "-o", file, "--sensitivities", folder.path() / "no"}, 1, {"cannot open"});
+  expect_refused({"pack", model, "-o", file, "--outliers", "0.01"}, 2,
+                 {"--outliers", "squeeze3", "--formats"});
   expect_refused({"pack", model}, 2, {"--output is required"});
   expect_refused({"pack", model, "-o", file, "--threads", "0"}, 2, {"--threads"});
   EXPECT_EQ(entries(folder.path()), 2);

@@ -20,19 +20,20 @@ INSTANTIATE_TEST_SUITE_P(, RegisterProduct,
                            return name;
                          });
 
-/// Weights most of which lie near each other, with ends that codes cannot express and a run of zeros.
+constexpr int64_t kColumns = 7 * kPanelWidth - 3;
+constexpr int64_t kInputs = 11 * kInnerStep;
+
+/// Weights most of which lie near each other, with ends that codes cannot express and a panel of zeros.
 std::vector<float> weights_with_escapes(int64_t count) {
   std::vector<float> weights = test::random_floats(count, 5, 0.05f);
   for (size_t i = 0; i < weights.size(); i += 997) weights[i] = i % 2 == 0 ? 3e-30f : -1.75f;
-  std::fill_n(weights.begin() + count / 2, 3000, 0.0f);
+  std::fill_n(weights.begin() + 3 * kPanelWidth * kInputs, kPanelWidth * kInputs, 0.0f);
   return weights;
 }
 
 // Unpacking in registers, or eight tiles at a time, must not change a bit beside unpacking to memory and
 // multiplying there.
 TEST_P(RegisterProduct, GivesTheBitsOfUnpackedPanels) {
-  constexpr int64_t kColumns = 7 * kPanelWidth - 3;
-  constexpr int64_t kInputs = 11 * kInnerStep;
   bool found = false;
   for (const test::MachinePath& path : test::machine_paths()) {
     if (path.table->register_product == nullptr) continue;
