@@ -17,18 +17,23 @@ SPLITS = [("0 %", 0, 0), ("0.05 %", 0.0005, 0), ("0.45 %", 0.0005, 0.004)]
 
 
 def public_text(name):
+    """A text of the public data, by a name in the folder of measurements, so that results name no machine's folders."""
     folder = os.environ.get("VERBATIM_TEST_DATA")
     path = pathlib.Path(folder or "") / "text" / f"{name}.txt"
     if not folder or not path.exists():
         raise Absent(f"there is no text {name}: set VERBATIM_TEST_DATA (docs/test-data.md)")
-    return path
+    link = WORK / "text" / path.name
+    (ROOT / link).parent.mkdir(parents=True, exist_ok=True)
+    (ROOT / link).unlink(missing_ok=True)
+    (ROOT / link).symlink_to(path.absolute())
+    return link
 
 
 def python_text():
     """The files of the standard library but those that the text for judging holds."""
     if not STDLIB.exists():
         raise Absent(f"there is no {STDLIB}: install libpython3.11-stdlib")
-    held_out = public_text("python_heldout").read_text(encoding="utf-8")
+    held_out = (ROOT / public_text("python_heldout")).read_text(encoding="utf-8")
     files = [path.read_text(encoding="utf-8") for path in sorted(STDLIB.glob("*.py"))]
     path = ROOT / WORK / "python_stdlib.txt"
     path.parent.mkdir(parents=True, exist_ok=True)
