@@ -23,10 +23,7 @@ struct Options {
   std::string file;
   PerplexityOptions perplexity;
   std::string sensitivities;
-  bool dense_only = false;
-  double sensitive = 0.0005;
-  double outliers = 0.004;
-  int32_t round_to_bits = 0;
+  QualityExperiments experiments;
   bool json = false;
 };
 
@@ -51,10 +48,7 @@ Model load(const Options& options) {
       options.common.formats.empty() ? needed_formats(options.perplexity) : options.common.formats;
   model.threads = options.common.threads;
   model.sensitivities = options.sensitivities;
-  model.experiments.dense_only = options.dense_only;
-  model.experiments.sparse_sensitive = options.sensitive;
-  model.experiments.sparse_outliers = options.outliers;
-  model.experiments.round_to_bits = options.round_to_bits;
+  model.experiments = options.experiments;
   return load_model(options.common.model, std::move(model));
 }
 
@@ -87,10 +81,12 @@ void print_json(const Options& options, const PerplexityResult& result) {
     object["divergence"] = result.divergence;
     object["divergence_standard_error"] = result.divergence_standard_error;
   }
-  if (options.dense_only) object["dense_only"] = true;
-  if (options.sensitive != Options().sensitive) object["sparse_sensitive"] = options.sensitive;
-  if (options.outliers != Options().outliers) object["sparse_outliers"] = options.outliers;
-  if (options.round_to_bits > 0) object["rounded_to_bits"] = options.round_to_bits;
+  const QualityExperiments& made = options.experiments;
+  const QualityExperiments usual;
+  if (made.dense_only) object["dense_only"] = true;
+  if (made.sparse_sensitive != usual.sparse_sensitive) object["sparse_sensitive"] = made.sparse_sensitive;
+  if (made.sparse_outliers != usual.sparse_outliers) object["sparse_outliers"] = made.sparse_outliers;
+  if (made.round_to_bits > 0) object["rounded_to_bits"] = made.round_to_bits;
   write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
@@ -117,8 +113,10 @@ void eval_perplexity(Options& options) {
     options.perplexity.cache =
         from_command_line([&] { return parse_cache(options.common.cache, "--cache"); });
   }
-  if (options.dense_only &&
-      (options.sensitive != Options().sensitive || options.outliers != Options().outliers)) {
+  const QualityExperiments& made = options.experiments;
+  const QualityExperiments usual;
+  if (made.dense_only &&
+      (made.sparse_sensitive != usual.sparse_sensitive || made.sparse_outliers != usual.sparse_outliers)) {
     fail(ErrorKind::kUsage, "--dense-only leaves the part out that --sensitive and --outliers are about");
   }
   needed_formats(options.perplexity);  // wrong names are worth saying before anything is read
@@ -175,18 +173,24 @@ void add_eval_perplexity(Command eval) {
                   "A .safetensors file of sensitivities, for squeeze3 and squeeze4")
       .type_name("FILE")
       .group(packing);
-  command.add_flag("--dense-only", options->dense_only, "squeeze3 and squeeze4 without their sparse part")
+  command
+      .add_flag("--dense-only", options->experiments.dense_only,
+                "squeeze3 and squeeze4 without their sparse part")
       .group(packing);
-  command.add_option("--sensitive", options->sensitive, "Share of the most sensitive weights in that part")
-      .range(0.0, 0.045)
-      .show_default()
-      .group(packing);
-  command.add_option("--outliers", options->outliers, "Share of the largest of the other weights in it")
+  command
+      .add_option("--sensitive", options->experiments.sparse_sensitive,
+                  "Share of the most sensitive weights in that part")
       .range(0.0, 0.045)
       .show_default()
       .group(packing);
   command
-      .add_option("--round-to-bits", options->round_to_bits,
+      .add_option("--outliers", options->experiments.sparse_outliers,
+                  "Share of the largest of the other weights in it")
+      .range(0.0, 0.045)
+      .show_default()
+      .group(packing);
+  command
+      .add_option("--round-to-bits", options->experiments.round_to_bits,
                   "For comparisons: round the weights to nearest in so many bits first")
       .range(1, 16)
       .group(packing);

@@ -22,8 +22,8 @@ struct Options {
   std::string file;
   std::vector<std::string> formats = {"full", "mxfp4"};
   std::string sensitivities;
-  double sensitive = 0.0005;
-  double outliers = 0.004;
+  double sensitive = PackOptions().sparse_sensitive;
+  double outliers = PackOptions().sparse_outliers;
   int32_t threads = 0;
 };
 
@@ -43,8 +43,9 @@ void check_formats(const std::vector<std::string>& names) {
 
 /// Refuses shares of a sparse part where no format has one.
 void check_shares(const Options& options) {
-  const Options usual;
-  const bool changed = options.sensitive != usual.sensitive || options.outliers != usual.outliers;
+  const PackOptions usual;
+  const bool changed =
+      options.sensitive != usual.sparse_sensitive || options.outliers != usual.sparse_outliers;
   const auto sparse = [](const std::string& format) { return format.starts_with("squeeze"); };
   if (changed && std::none_of(options.formats.begin(), options.formats.end(), sparse)) {
     fail(ErrorKind::kUsage,

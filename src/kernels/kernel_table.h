@@ -182,7 +182,8 @@ struct ScaledGroup {
 /// The operands of c = a · weights, where tiles of codes are unpacked and scaled after the product, one scale
 /// group after the other.
 struct ScaledProduct {
-  TileProduct tiles;        ///< kTileInt4, kTileInt4Asymmetric, kTileInt8 or kTileQ8_0; scales are F16
+  TileProduct
+      tiles;  ///< of scaled_product: kTileInt4, kTileInt4Asymmetric, kTileInt8 or kTileQ8_0, with F16 scales
   const uint8_t* zeros;     ///< [panel][group][16], for kTileInt4Asymmetric
   const float* group_sums;  ///< [rows][groups]: sums of activations, in order, for kTileInt4Asymmetric
 };
@@ -216,7 +217,7 @@ struct SqueezeProduct {
   int64_t panel_count;
   float* c;
   int64_t c_stride;
-  uint16_t* scratch;  ///< one thread's: a panel of unpacked weights, or 32 rows of activations
+  uint16_t* scratch;  ///< one thread's: 32 rows of activations, which AMX gathers
 };
 
 /// The softmax state of one query row over the chunks of its context seen so far.

@@ -213,20 +213,6 @@ class Product {
     sums.store(rows, result(row, panel), p_.tiles.c_stride);
   }
 
-  /// Unpacks tiles as generic::unpack_tiles() does, which is no function to call from here: the linker would
-  /// keep one of the copies compiled for different processors.
-  VERBATIM_INLINE void unpack_piece(int64_t panel, int64_t first, int64_t count,
-                                    [[maybe_unused]] uint64_t* escaped, uint16_t* words) const {
-    const TilePanels& weights = p_.tiles.weights;
-    for (int64_t t = 0; t < count; ++t) {
-      const generic::TilePlace at{panel, first + t, panel * tiles_ + first + t};
-      uint16_t* const tile = words + t * generic::kTileWords;
-      Tile::prefetch(weights, at);
-      Tile::unpack(weights, at, tile);
-      if constexpr (kEscaped) generic::apply_tile_escaped_weights(weights.escaped, at.index, escaped, tile);
-    }
-  }
-
   void many_rows() const {
     alignas(64) uint16_t words[kPiece * generic::kTileWords];
     const int64_t rows = p_.tiles.rows;
@@ -234,7 +220,7 @@ class Product {
       uint64_t escaped = first_escaped(panel);
       for (int64_t first = 0; first < tiles_; first += kPiece) {
         const int64_t count = tiles_ - first < kPiece ? tiles_ - first : kPiece;
-        unpack_piece(panel, first, count, &escaped, words);
+        generic::unpack_tiles<Tile, kEscaped>(p_.tiles.weights, panel, first, count, &escaped, words);
         int64_t row = 0;
         for (; row + 8 <= rows; row += 8) add_piece<8>(words, panel, first, count, row);
         const int64_t left = rows - row;

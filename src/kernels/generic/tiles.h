@@ -247,9 +247,11 @@ VERBATIM_INLINE void apply_tile_escaped_weights(const EscapedWeights& lists, int
   apply_escaped_weights(lists, index * 2 + 1, next, out + kTileWords / 2);
 }
 
+/// An UnpackTiles for a type of tiles. It is inlined wherever it is called, as the linker would keep one of
+/// the copies that files for different processors have of it.
 template <typename Tile, bool kEscaped>
-void unpack_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count,
-                  [[maybe_unused]] uint64_t* escaped, uint16_t* out) {
+VERBATIM_INLINE void unpack_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count,
+                                  [[maybe_unused]] uint64_t* escaped, uint16_t* out) {
   for (int64_t t = 0; t < count; ++t) {
     const TilePlace at{panel, first + t, panel * panels.tiles + first + t};
     uint16_t* const tile = out + t * kTileWords;

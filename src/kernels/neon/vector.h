@@ -17,7 +17,7 @@ VERBATIM_INLINE uint16x4_t round_to_bf16(float32x4_t value) {
   return vshrn_n_u32(vbslq_u32(vceqq_f32(value, value), rounded, nan), 16);
 }
 
-/// Four signed integers of 32 bits, rounded to the nearest float.
+/// Eight floats, rounded to signed integers of 16 bits, which the largest and smallest of these bound.
 VERBATIM_INLINE int16x8_t round_to_words(float32x4_t first, float32x4_t second) {
   return vcombine_s16(vqmovn_s32(vcvtnq_s32_f32(first)), vqmovn_s32(vcvtnq_s32_f32(second)));
 }
