@@ -84,6 +84,7 @@ struct Engine::Implementation {
   std::condition_variable changed;
   std::map<int64_t, std::unique_ptr<Job>> queue;  // by order
   std::set<const Job*> running;
+  int64_t unfinished = 0;  // jobs that are not counted as finished, also between the queue and `running`
   int64_t arrivals = 0;
   bool stopping = false;
   EngineStats counts;
@@ -132,6 +133,7 @@ TokenStream Engine::Implementation::submit(Request&& request) {
   job->order = order_of(job->request.priority, arrivals++);
   const int64_t order = job->order;
   queue.emplace(order, std::move(job));
+  ++unfinished;
   changed.notify_all();
   return stream;
 }
@@ -279,6 +281,7 @@ void Engine::Implementation::finish(Job& job, std::exception_ptr error) {
   if (job.slot != nullptr) slots.give_back(std::move(job.slot));
   {
     const std::lock_guard lock(mutex);
+    --unfinished;
     ++counts.finished;
     changed.notify_all();
   }
@@ -326,7 +329,7 @@ EngineStats Engine::stats() const {
     const std::lock_guard lock(own.mutex);
     stats = own.counts;
     stats.waiting = std::ssize(own.queue);
-    stats.running = std::ssize(own.running);
+    stats.running = own.unfinished - stats.waiting;
   }
   const PassBatcher::Counts counts = own.batcher.counts();
   stats.whole_model = counts.whole_model;

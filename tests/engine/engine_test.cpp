@@ -148,6 +148,25 @@ TEST(Engine, EndsWhatIsCancelledOrLate) {
   EXPECT_EQ(engine.stats().running, 0);
 }
 
+TEST(Engine, CountsEveryRequestAsWaitingRunningOrFinishedAtAnyTime) {
+  const Pair& pair = default_pair({"full", "mxfp4"});
+  Engine engine(pair.target, {.max_batch = 3, .threads = 1});
+  Request request = endless(pair.target);
+  request.options.max_tokens = 1;
+  std::vector<TokenStream> streams;
+  for (int64_t sent = 1; sent <= 200; ++sent) {
+    streams.push_back(engine.submit(request));
+    if (sent % 3 == 0) streams.back().cancel();
+    const EngineStats stats = engine.stats();
+    ASSERT_EQ(stats.waiting + stats.running + stats.finished, sent);
+  }
+  while (true) {
+    const EngineStats stats = engine.stats();
+    ASSERT_EQ(stats.waiting + stats.running + stats.finished, 200);
+    if (stats.finished == 200) break;
+  }
+}
+
 TEST(Engine, GoesDownWithWorkLeft) {
   const Pair& pair = default_pair({"full", "mxfp4"});
   Request request = endless(pair.target);

@@ -23,7 +23,8 @@ def interrupt_after(model, passes, send=lambda: os.kill(os.getpid(), signal.SIGI
     threading.Thread(target=watch, daemon=True).start()
 
 def passes_at_rest(model):
-    wait_until(lambda: model.stats.running == 0)
+    # No other thread submits anything, so that what waits is not taken for what runs.
+    wait_until(lambda: model.stats.waiting == 0 and model.stats.running == 0)
     return model.stats.whole_model.count
 """
 
