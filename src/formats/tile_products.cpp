@@ -72,11 +72,11 @@ void multiply_unpacked(void (*kernel)(const PanelProduct<A, Weight>&), const Til
   });
 }
 
-/// Copies activations into the order of TileProduct::tiled if there are many rows; returns null if there are
-/// few.
-const BFloat16* in_tiles(Matrix<const BFloat16> a, TileReading reading, LinearWorkspace& workspace,
+/// Copies activations into the order of TileProduct::tiled if there are more than `few` rows; otherwise
+/// returns null.
+const BFloat16* in_tiles(Matrix<const BFloat16> a, int64_t few, LinearWorkspace& workspace,
                          ThreadTeam& team) {
-  if (a.rows <= few_tile_rows(reading)) return nullptr;
+  if (a.rows <= few) return nullptr;
   constexpr int64_t kTileRows = 16;
   const int64_t row_tiles = ceil_div(a.rows, kTileRows);
   const int64_t tiles = a.columns / kInnerStep;
@@ -125,7 +125,7 @@ void share_tiles(const TileView& view, Panels panels, Matrix<const BFloat16> a, 
 /// Multiplies by KernelTable::tile_product.
 void multiply_through_tiles(const TileView& view, Panels panels, Matrix<const BFloat16> a, Matrix<float> y,
                             LinearWorkspace& workspace, ThreadTeam& team) {
-  share_tiles(view, panels, a, in_tiles(a, view.reading, workspace, team), y, workspace, team,
+  share_tiles(view, panels, a, in_tiles(a, few_tile_rows(view.reading), workspace, team), y, workspace, team,
               kernels().tile_product);
 }
 
@@ -185,7 +185,7 @@ GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, Li
 void multiply_scaled_tiles(const TileView& view, Panels panels, const GroupScales& scales,
                            Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
                            ThreadTeam& team) {
-  share_tiles(view, panels, a, in_tiles(a, view.reading, workspace, team), y, workspace, team,
+  share_tiles(view, panels, a, in_tiles(a, few_tile_rows(view.reading), workspace, team), y, workspace, team,
               [&](const TileProduct& product) {
                 kernels().scaled_product({product, scales.zeros, scales.group_sums});
               });
@@ -193,11 +193,12 @@ void multiply_scaled_tiles(const TileView& view, Panels panels, const GroupScale
 
 /// Multiplies by KernelTable::register_product.
 void multiply_in_registers(const TileView& view, Panels panels, const GroupScales& scales,
-                           Matrix<const BFloat16> a, Matrix<float> y, const LinearWorkspace& workspace,
+                           Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
                            ThreadTeam& team) {
-  share_tiles(view, panels, a, nullptr, y, workspace, team, [&](const TileProduct& product) {
-    kernels().register_product({product, scales.zeros, scales.group_sums});
-  });
+  share_tiles(view, panels, a, in_tiles(a, kFewRegisterRows, workspace, team), y, workspace, team,
+              [&](const TileProduct& product) {
+                kernels().register_product({product, scales.zeros, scales.group_sums});
+              });
 }
 
 }  // namespace

@@ -138,7 +138,8 @@ struct TileProduct {
   int64_t a_stride;
   int64_t rows;
   /// The activations `a` once more, as tiles in the order in which tile_product and scaled_product use them
-  /// if there are more than few_tile_rows() rows: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded
+  /// if there are more than few_tile_rows() rows, and register_product if there are more than
+  /// kFewRegisterRows: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded
   /// up][tiles of the piece] [16 rows][32], with zeros in place of rows beyond the last.
   const BFloat16* tiled;
   TilePanels weights;
@@ -157,6 +158,8 @@ inline constexpr int64_t kTileScratchPanels = 4;
 VERBATIM_INLINE constexpr int64_t few_tile_rows(TileReading reading) {
   return reading == kTileBf16 ? 16 : 32;
 }
+/// The largest number of rows whose products with a panel stay in registers, as its tiles do.
+inline constexpr int64_t kFewRegisterRows = 8;
 /// The number of panels that a product of many rows works on at a time.
 inline constexpr int64_t kManyRowsPanels = 16;
 /// The number of tiles of k that a product of many rows works on at a time.
@@ -292,9 +295,8 @@ struct KernelTable {
   /// calling panels_bf16 is as good.
   void (*tile_product)(const TileProduct&);
   /// The products with tiles that are unpacked in registers, for every reading but kTileBf16 and
-  /// kTileBsfpFullF16, scaled after them where the reading is one that is. TileProduct::tiled, scratch and
-  /// sums are not used. Null on machine paths that have none; tile_product and scaled_product are null where
-  /// it is there.
+  /// kTileBsfpFullF16, scaled after them where the reading is one that is. TileProduct::scratch is not used.
+  /// Null on machine paths that have none; tile_product and scaled_product are null where it is there.
   void (*register_product)(const ScaledProduct&);
   /// Scales the products of one scale group and adds them to the results.
   void (*add_scaled)(const ScaledGroup&);

@@ -53,11 +53,9 @@ VERBATIM_INLINE __m512i byte_shifts(int upper, int lower) {
 }
 
 struct BsfpFullTile {
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, generic::TilePlace at) {
-    generic::prefetch_ahead<generic::kCodeBytes>(p.codes + at.index * generic::kCodeBytes,
-                                                 generic::kPrefetchTiles * generic::kCodeBytes);
-    generic::prefetch_ahead<generic::kBsfpRestBytes>(p.rest + at.index * generic::kBsfpRestBytes,
-                                                     generic::kPrefetchTiles * generic::kBsfpRestBytes);
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
+    generic::prefetch_bytes<generic::kCodeBytes>(p.codes + index * generic::kCodeBytes);
+    generic::prefetch_bytes<generic::kBsfpRestBytes>(p.rest + index * generic::kBsfpRestBytes);
   }
   /// The table's words have nothing in their lower bytes: an even exponent, and no mantissa.
   VERBATIM_INLINE static void unpack(const TilePanels& p, generic::TilePlace at, uint16_t* out) {
@@ -93,12 +91,10 @@ alignas(64) inline constexpr uint16_t kMxbf16Starts[32] = {
 };
 
 struct Mxbf16FullTile {
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, generic::TilePlace at) {
-    generic::prefetch_ahead<generic::kCodeBytes>(p.codes + at.index * generic::kCodeBytes,
-                                                 generic::kPrefetchTiles * generic::kCodeBytes);
-    __builtin_prefetch(p.scales + (at.index + generic::kPrefetchTiles) * kPanelWidth);
-    generic::prefetch_ahead<generic::kMxbf16RestBytes>(p.rest + at.index * generic::kMxbf16RestBytes,
-                                                       generic::kPrefetchTiles * generic::kMxbf16RestBytes);
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
+    generic::prefetch_bytes<generic::kCodeBytes>(p.codes + index * generic::kCodeBytes);
+    __builtin_prefetch(p.scales + index * kPanelWidth);
+    generic::prefetch_bytes<generic::kMxbf16RestBytes>(p.rest + index * generic::kMxbf16RestBytes);
   }
   /// The exponent's upper bits stand over the place within the run, its lowest one chooses the half of the
   /// table.

@@ -54,7 +54,7 @@ class Block {
   template <int kPanel>
   VERBATIM_INLINE void dot(int64_t panel, int64_t t) {
     const uint8_t* const codes = weights_.codes + (panel * tiles_ + t) * kTileBytes;
-    generic::prefetch_ahead<kTileBytes>(codes, generic::kCodePrefetchBytes);
+    generic::prefetch_bytes<kTileBytes>(codes + generic::kCodePrefetchBytes);
     tile_zero<kPanel>();
     tile_load<4>(a_.codes + row_ * a_.stride + t * kInnerStep, a_.stride);
     tile_load<6 + kPanel>(codes, 64);

@@ -121,7 +121,7 @@ struct LevelLookUp : ShiftedLookUp {
 /// on.
 template <typename ToBytes>
 VERBATIM_INLINE void unpack_bytes(const uint8_t* codes, const ToBytes& to_bytes, uint8_t* out) {
-  generic::prefetch_ahead<generic::kCodeBytes>(codes, generic::kCodePrefetchBytes);
+  generic::prefetch_bytes<generic::kCodeBytes>(codes + generic::kCodePrefetchBytes);
   for (int block = 0; block < 4; ++block) {
     const __m512i packed = _mm512_loadu_si512(codes + block * 64);
     _mm512_store_si512(out + block * 128, to_bytes(packed));

@@ -49,13 +49,13 @@ struct Codes {
   /// Unpacks a tile, and prefetches one further on.
   VERBATIM_INLINE static void unpack(const Place& at, uint16_t* out) {
     const uint8_t* const codes = at.codes;
-    generic::prefetch_ahead<kBytes>(codes, kPrefetchBytes);
+    generic::prefetch_bytes<kBytes>(codes + kPrefetchBytes);
     if constexpr (kReading == kTileInt8) {
       for (int quad = 0; quad < 8; ++quad) {
         unpack_quad(_mm512_loadu_si512(codes + quad * 64), out + quad * 2 * generic::kBlockWords);
       }
     } else if constexpr (kRest) {
-      generic::prefetch_ahead<kBytes>(at.rest, kPrefetchBytes);
+      generic::prefetch_bytes<kBytes>(at.rest + kPrefetchBytes);
       const __m512i upper_half = _mm512_set1_epi8(static_cast<char>(0xf0));
       for (int block = 0; block < 4; ++block) {
         const __m512i upper = _mm512_xor_si512(_mm512_loadu_si512(codes + block * 64),

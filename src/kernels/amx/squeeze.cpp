@@ -119,7 +119,7 @@ class Streams {
 #pragma GCC unroll 8
     for (int64_t column = t * kColumnsAtATime; column < (t + 1) * kColumnsAtATime; ++column) {
       const uint8_t* const codes = codes_[j] + column * Codes::kBytes;
-      generic::prefetch_ahead<Codes::kBytes>(codes, kPrefetchBytes);
+      generic::prefetch_bytes<Codes::kBytes>(codes + kPrefetchBytes);
       generic::unpack_squeezed<Codes>(codes, tables_[j][column], stage_.words[half][j] + column * kInnerStep,
                                       kTileElements);
     }

@@ -32,14 +32,14 @@ struct TileSource {
   }
   uint64_t first_escaped(int64_t panel) const { return kEscaped ? panels.escaped.starts[panel] : 0; }
   VERBATIM_INLINE void unpack_tile(uint64_t& escaped, generic::TilePlace place, uint16_t* out) const {
-    Tile::prefetch(panels, place);
+    Tile::prefetch(panels, place.index + generic::kPrefetchTiles);
     Tile::unpack(panels, place, out);
     if constexpr (kEscaped) {
       generic::apply_tile_escaped_weights(panels.escaped, place.index, &escaped, out);
     }
   }
   VERBATIM_INLINE void unpack(Stream<TileSource>& stream, uint16_t* out) const {
-    Tile::prefetch(panels, stream.place);
+    Tile::prefetch(panels, stream.place.index + generic::kPrefetchTiles);
     Tile::unpack(panels, stream.place, out);
   }
   VERBATIM_INLINE void finish(Stream<TileSource>& stream, uint16_t* out) const {

@@ -20,7 +20,8 @@ struct Scaled {
   static constexpr bool kZeros = kWithZeros;
 };
 
-/// Rows of activations. Those beyond the last one are the last once more, and are not stored.
+/// Rows of activations, as they lie in a matrix. Rows beyond the last one are the last once more, and their
+/// results are not stored.
 template <int kRows>
 struct RowBlock {
   const BFloat16* from[kRows];
@@ -30,6 +31,28 @@ struct RowBlock {
   RowBlock(const TileProduct& p, int64_t row)
       : first(row), count(p.rows - row < kRows ? p.rows - row : kRows) {
     for (int64_t r = 0; r < kRows; ++r) from[r] = p.a + (row + (r < count ? r : count - 1)) * p.a_stride;
+  }
+  VERBATIM_INLINE const BFloat16* at(int64_t r, int64_t tile) const { return from[r] + tile * kInnerStep; }
+};
+
+/// Rows of activations in tiles (TileProduct::tiled). Rows beyond the last one are zeros, and their results
+/// are not stored.
+template <int kRows>
+struct TiledRowBlock {
+  static constexpr int64_t kTileRows = 16;
+  const BFloat16* from;  ///< the first row's first input of the piece
+  int64_t piece;         ///< the first tile of the piece
+  int64_t first;
+  int64_t count;
+
+  TiledRowBlock(const TileProduct& p, int64_t row, int64_t first_tile, int64_t tiles)
+      : piece(first_tile), first(row), count(p.rows - row < kRows ? p.rows - row : kRows) {
+    const int64_t row_tiles = (p.rows + kTileRows - 1) / kTileRows;
+    const int64_t before = first_tile * row_tiles + row / kTileRows * tiles;
+    from = p.tiled + (before * kTileRows + row % kTileRows) * kInnerStep;
+  }
+  VERBATIM_INLINE const BFloat16* at(int64_t r, int64_t tile) const {
+    return from + ((tile - piece) * kTileRows + r) * kInnerStep;
   }
 };
 
@@ -48,13 +71,12 @@ struct PanelSums {
   VERBATIM_INLINE void clear() {
     for (__m512& sum : sums) sum = _mm512_setzero_ps();
   }
-  VERBATIM_INLINE void load(const RowBlock<kRows>& rows, const float* c, int64_t stride) {
-    for (int r = 0; r < kRows; ++r)
-      sums[r] = r < rows.count ? _mm512_loadu_ps(c + r * stride) : _mm512_setzero_ps();
+  VERBATIM_INLINE void load(const float* c, int64_t stride) {
+    for (int r = 0; r < kRows; ++r) sums[r] = _mm512_loadu_ps(c + r * stride);
   }
-  VERBATIM_INLINE void store(const RowBlock<kRows>& rows, float* c, int64_t stride) const {
+  VERBATIM_INLINE void store(int64_t count, float* c, int64_t stride) const {
     for (int r = 0; r < kRows; ++r) {
-      if (r < rows.count) _mm512_storeu_ps(c + r * stride, sums[r]);
+      if (r < count) _mm512_storeu_ps(c + r * stride, sums[r]);
     }
   }
 
@@ -64,18 +86,19 @@ struct PanelSums {
       for (__m512& product : products) product = _mm512_setzero_ps();
     }
   }
-  /// Adds the product with a pair of inputs, the first of which is `at` in each row.
-  VERBATIM_INLINE void add(Words words, const RowBlock<kRows>& rows, int64_t at) {
+  /// Adds the product with a pair of inputs of a tile.
+  template <typename Rows>
+  VERBATIM_INLINE void add(Words words, const Rows& rows, int64_t tile, int64_t input) {
     for (int r = 0; r < kRows; ++r) {
       int32_t pair;
-      __builtin_memcpy(&pair, rows.from[r] + at, sizeof pair);
+      __builtin_memcpy(&pair, rows.at(r, tile) + input, sizeof pair);
       open(r) = _mm512_dpbf16_ps(open(r), reinterpret_cast<__m512bh>(words.lanes),
                                  reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair)));
     }
   }
   /// Scales the products of a group behind its last tile.
-  VERBATIM_INLINE void after(const ScaledProduct& p, int64_t panel, int64_t tile,
-                             const RowBlock<kRows>& rows) {
+  template <typename Rows>
+  VERBATIM_INLINE void after(const ScaledProduct& p, int64_t panel, int64_t tile, const Rows& rows) {
     if constexpr (kScaled) {
       constexpr int64_t kTiles = Scaling::kGroupTiles;
       const int64_t tiles = p.tiles.weights.tiles;
@@ -102,15 +125,6 @@ struct PanelSums {
   }
 };
 
-/// Adds the products of a tile that was unpacked to memory.
-template <typename Sums, int kRows>
-VERBATIM_INLINE void add_unpacked(const uint16_t* words, const RowBlock<kRows>& rows, int64_t at,
-                                  Sums& sums) {
-  for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
-    sums.add(Words::load(words + pair * generic::kBlockWords), rows, at + 2 * pair);
-  }
-}
-
 /// Products of all rows with panels of a reading.
 template <typename Tile, typename Scaling, bool kEscaped>
 class Product {
@@ -130,7 +144,12 @@ class Product {
 
  private:
   /// The tiles of a panel that are unpacked to memory at a time: 8 KB, a multiple of every group's.
-  static constexpr int64_t kPiece = 8;
+  static constexpr int64_t kPiece = kManyRowsPiece;
+  /// The number of panels that many rows are multiplied with side by side.
+  static constexpr int64_t kManyPanels = 2;
+  /// The number of rows that meet a piece before the next one is unpacked.
+  static constexpr int64_t kTogether = 256;
+  static_assert(kTogether * kManyPanels * kPanelWidth <= kManyRowsScratch);
 
   float* result(int64_t row, int64_t panel) const {
     return p_.tiles.c + row * p_.tiles.c_stride + (panel - p_.tiles.first_panel) * kPanelWidth;
@@ -151,17 +170,19 @@ class Product {
                                 PanelSums<Scaling, kRows>& sums) const {
     const TilePanels& weights = p_.tiles.weights;
     const generic::TilePlace at{panel, tile, panel * tiles_ + tile};
-    Tile::prefetch(weights, at);
+    Tile::prefetch(weights, at.index + generic::kPrefetchTiles);
     sums.before(tile);
     if (has_escaped(at.index)) {
       alignas(64) uint16_t words[generic::kTileWords];
       Tile::unpack(weights, at, words);
       generic::apply_tile_escaped_weights(weights.escaped, at.index, escaped, words);
-      add_unpacked(words, rows, tile * kInnerStep, sums);
+      for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
+        sums.add(Words::load(words + pair * generic::kBlockWords), rows, tile, 2 * pair);
+      }
     } else {
       Tile::visit(
           weights, at, [&]<int kPair>(Words words) __attribute__((always_inline)) {
-            sums.add(words, rows, tile * kInnerStep + 2 * kPair);
+            sums.add(words, rows, tile, 2 * kPair);
           });
     }
     sums.after(p_, panel, tile, rows);
@@ -182,7 +203,7 @@ class Product {
       for (int j = 0; j < kPanels; ++j) add_tile(panel + j * apart, tile, rows, &escaped[j], sums[j]);
     }
     for (int j = 0; j < kPanels; ++j) {
-      sums[j].store(rows, result(0, panel + j * apart), p_.tiles.c_stride);
+      sums[j].store(rows.count, result(0, panel + j * apart), p_.tiles.c_stride);
     }
   }
 
@@ -195,42 +216,103 @@ class Product {
     for (panel += share * (kPanels - 1); panel < end; ++panel) side_by_side<kRows, 1>(panel, 0);
   }
 
-  /// Multiplies a piece of a panel, unpacked to memory, with a block of rows.
-  template <int kRows>
-  void add_piece(const uint16_t* words, int64_t panel, int64_t first, int64_t count, int64_t row) const {
-    const RowBlock<kRows> rows(p_.tiles, row);
-    PanelSums<Scaling, kRows> sums;
-    if (first == 0) {
-      sums.clear();
-    } else {
-      sums.load(rows, result(row, panel), p_.tiles.c_stride);
+  /// A piece of kPanels panels beside each other: where it begins, and its tiles, unpacked to memory.
+  struct Piece {
+    int64_t panel;
+    int64_t first;
+    int64_t count;
+    const uint16_t* words;  ///< [panels][kPiece] tiles
+  };
+
+  /// Multiplies a piece with a block of rows, whose sums wait in `waiting`, [kRows][kManyPanels][16].
+  template <int kRows, int kPanels>
+  void add_piece(const Piece& piece, int64_t row, float* waiting) const {
+    constexpr int64_t kStride = kManyPanels * kPanelWidth;
+    const TiledRowBlock<kRows> rows(p_.tiles, row, piece.first, piece.count);
+    PanelSums<Scaling, kRows> sums[kPanels];
+    for (int j = 0; j < kPanels; ++j) {
+      if (piece.first == 0) {
+        sums[j].clear();
+      } else {
+        sums[j].load(waiting + j * kPanelWidth, kStride);
+      }
     }
-    for (int64_t tile = first; tile < first + count; ++tile) {
-      sums.before(tile);
-      add_unpacked(words + (tile - first) * generic::kTileWords, rows, tile * kInnerStep, sums);
-      sums.after(p_, panel, tile, rows);
+    for (int64_t tile = piece.first; tile < piece.first + piece.count; ++tile) {
+      for (int j = 0; j < kPanels; ++j) sums[j].before(tile);
+      for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
+        for (int j = 0; j < kPanels; ++j) {
+          const int64_t at = j * kPiece + tile - piece.first;
+          const Words words =
+              Words::load(piece.words + at * generic::kTileWords + pair * generic::kBlockWords);
+          sums[j].add(words, rows, tile, 2 * pair);
+        }
+      }
+      for (int j = 0; j < kPanels; ++j) sums[j].after(p_, piece.panel + j, tile, rows);
     }
-    sums.store(rows, result(row, panel), p_.tiles.c_stride);
+    for (int j = 0; j < kPanels; ++j) sums[j].store(kRows, waiting + j * kPanelWidth, kStride);
+  }
+
+  /// Prefetches the share `part` of `parts` of the piece behind one, so that reading goes on meanwhile.
+  template <int kPanels>
+  VERBATIM_INLINE void prefetch_next(const Piece& piece, int64_t part, int64_t parts) const {
+    for (int64_t i = kPiece * part / parts; i < kPiece * (part + 1) / parts; ++i) {
+      for (int j = 0; j < kPanels; ++j) {
+        Tile::prefetch(p_.tiles.weights, (piece.panel + j) * tiles_ + piece.first + kPiece + i);
+      }
+    }
+  }
+
+  template <int kPanels>
+  void add_piece_to_all(const Piece& piece, int64_t first_row, int64_t end_row, float* waiting) const {
+    int64_t row = first_row;
+    const int64_t parts = (end_row - first_row) / 8;
+    const auto at = [&] { return waiting + (row - first_row) * kManyPanels * kPanelWidth; };
+    for (; row + 8 <= end_row; row += 8) {
+      prefetch_next<kPanels>(piece, (row - first_row) / 8, parts);
+      add_piece<8, kPanels>(piece, row, at());
+    }
+    const int64_t left = end_row - row;
+    if (left > 4) {
+      add_piece<8, kPanels>(piece, row, at());
+    } else if (left > 2) {
+      add_piece<4, kPanels>(piece, row, at());
+    } else if (left > 0) {
+      add_piece<2, kPanels>(piece, row, at());
+    }
+  }
+
+  /// Panels beside each other, so that an activation that was loaded meets two of them, with some of the
+  /// rows.
+  void panels_by_rows(int64_t panel, int64_t panels, int64_t first_row, int64_t end_row) const {
+    alignas(64) uint16_t words[kManyPanels * kPiece * generic::kTileWords];
+    float* const waiting = p_.tiles.sums;
+    uint64_t escaped[kManyPanels];
+    for (int64_t j = 0; j < panels; ++j) escaped[j] = first_escaped(panel + j);
+    for (int64_t first = 0; first < tiles_; first += kPiece) {
+      const int64_t count = tiles_ - first < kPiece ? tiles_ - first : kPiece;
+      for (int64_t j = 0; j < panels; ++j) {
+        generic::unpack_tiles<Tile, kEscaped, true>(p_.tiles.weights, panel + j, first, count, &escaped[j],
+                                                    words + j * kPiece * generic::kTileWords);
+      }
+      const Piece piece{panel, first, count, words};
+      if (panels == kManyPanels) {
+        add_piece_to_all<kManyPanels>(piece, first_row, end_row, waiting);
+      } else {
+        add_piece_to_all<1>(piece, first_row, end_row, waiting);
+      }
+    }
+    for (int64_t row = first_row; row < end_row; ++row) {
+      __builtin_memcpy(result(row, panel), waiting + (row - first_row) * kManyPanels * kPanelWidth,
+                       static_cast<size_t>(panels * kPanelWidth) * sizeof(float));
+    }
   }
 
   void many_rows() const {
-    alignas(64) uint16_t words[kPiece * generic::kTileWords];
-    const int64_t rows = p_.tiles.rows;
-    for (int64_t panel = p_.tiles.first_panel; panel < p_.tiles.first_panel + p_.tiles.panel_count; ++panel) {
-      uint64_t escaped = first_escaped(panel);
-      for (int64_t first = 0; first < tiles_; first += kPiece) {
-        const int64_t count = tiles_ - first < kPiece ? tiles_ - first : kPiece;
-        generic::unpack_tiles<Tile, kEscaped>(p_.tiles.weights, panel, first, count, &escaped, words);
-        int64_t row = 0;
-        for (; row + 8 <= rows; row += 8) add_piece<8>(words, panel, first, count, row);
-        const int64_t left = rows - row;
-        if (left > 4) {
-          add_piece<8>(words, panel, first, count, row);
-        } else if (left > 2) {
-          add_piece<4>(words, panel, first, count, row);
-        } else if (left > 0) {
-          add_piece<2>(words, panel, first, count, row);
-        }
+    const int64_t end = p_.tiles.first_panel + p_.tiles.panel_count;
+    for (int64_t row = 0; row < p_.tiles.rows; row += kTogether) {
+      const int64_t rows = p_.tiles.rows - row < kTogether ? p_.tiles.rows - row : kTogether;
+      for (int64_t panel = p_.tiles.first_panel; panel < end; panel += kManyPanels) {
+        panels_by_rows(panel, end - panel < kManyPanels ? end - panel : kManyPanels, row, row + rows);
       }
     }
   }

@@ -58,12 +58,13 @@ VERBATIM_INLINE W pair_bytes(const uint8_t* bytes) {
   }
 }
 
-/// Prefetches the cache lines of kBytes bytes that lie `ahead` bytes further on.
+/// Prefetches the cache lines of kBytes bytes.
 template <int64_t kBytes>
-VERBATIM_INLINE void prefetch_ahead(const uint8_t* from, int64_t ahead) {
-  for (int64_t line = 0; line < kBytes; line += 64) __builtin_prefetch(from + ahead + line);
+VERBATIM_INLINE void prefetch_bytes(const uint8_t* from) {
+  for (int64_t line = 0; line < kBytes; line += 64) __builtin_prefetch(from + line);
 }
-/// The distance, in tiles, at which the planes of a tile are prefetched before their use.
+/// The distance, in tiles, at which the planes of a tile are prefetched before their use. A type of tiles
+/// prefetches the tile with an index, which may lie beyond the last one.
 inline constexpr int64_t kPrefetchTiles = 6;
 
 /// The place of a tile: its panel, its index in the panel and its index in the matrix.
@@ -90,9 +91,9 @@ struct VisitedByPairs {
 template <typename W>
 struct Mxfp4Tile : VisitedByPairs<W, Mxfp4Tile<W>> {
   using Words = W;
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
-    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
-    __builtin_prefetch(p.scales + (at.index + kPrefetchTiles) * kPanelWidth);
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
+    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
+    __builtin_prefetch(p.scales + index * kPanelWidth);
   }
   template <typename Sink>
   VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
@@ -110,9 +111,9 @@ struct Mxfp4Tile : VisitedByPairs<W, Mxfp4Tile<W>> {
 template <typename W>
 struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
   using Words = W;
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
-    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
-    prefetch_ahead<kBsfpRestBytes>(p.rest + at.index * kBsfpRestBytes, kPrefetchTiles * kBsfpRestBytes);
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
+    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
+    prefetch_bytes<kBsfpRestBytes>(p.rest + index * kBsfpRestBytes);
   }
   template <typename Sink>
   VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
@@ -138,10 +139,9 @@ struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
 template <typename W>
 struct BsfpFullF16Tile {
   using Words = W;
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
-    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
-    prefetch_ahead<kBsfpF16RestBytes>(p.rest + at.index * kBsfpF16RestBytes,
-                                      kPrefetchTiles * kBsfpF16RestBytes);
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
+    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
+    prefetch_bytes<kBsfpF16RestBytes>(p.rest + index * kBsfpF16RestBytes);
   }
   VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
     const uint8_t* const rest = p.rest + at.index * kBsfpF16RestBytes;
@@ -177,10 +177,10 @@ alignas(64) inline constexpr uint16_t kMxbf16Starts[32] = {
 template <typename W>
 struct Mxbf16FullTile : VisitedByPairs<W, Mxbf16FullTile<W>> {
   using Words = W;
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
-    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
-    __builtin_prefetch(p.scales + (at.index + kPrefetchTiles) * kPanelWidth);
-    prefetch_ahead<kMxbf16RestBytes>(p.rest + at.index * kMxbf16RestBytes, kPrefetchTiles * kMxbf16RestBytes);
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
+    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
+    __builtin_prefetch(p.scales + index * kPanelWidth);
+    prefetch_bytes<kMxbf16RestBytes>(p.rest + index * kMxbf16RestBytes);
   }
   template <typename Sink>
   VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
@@ -208,8 +208,8 @@ alignas(64) inline constexpr uint16_t kPlainCodes[32] = {
 template <typename W, const uint16_t* kWords>
 struct Int4Tile : VisitedByPairs<W, Int4Tile<W, kWords>> {
   using Words = W;
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
-    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
+    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
   }
   template <typename Sink>
   VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
@@ -247,15 +247,16 @@ VERBATIM_INLINE void apply_tile_escaped_weights(const EscapedWeights& lists, int
   apply_escaped_weights(lists, index * 2 + 1, next, out + kTileWords / 2);
 }
 
-/// An UnpackTiles for a type of tiles. It is inlined wherever it is called, as the linker would keep one of
-/// the copies that files for different processors have of it.
-template <typename Tile, bool kEscaped>
+/// An UnpackTiles for a type of tiles, which prefetches what it will need unless somebody else does. It is
+/// inlined wherever it is called, as the linker would keep one of the copies that files for different
+/// processors have of it.
+template <typename Tile, bool kEscaped, bool kPrefetched = false>
 VERBATIM_INLINE void unpack_tiles(const TilePanels& panels, int64_t panel, int64_t first, int64_t count,
                                   [[maybe_unused]] uint64_t* escaped, uint16_t* out) {
   for (int64_t t = 0; t < count; ++t) {
     const TilePlace at{panel, first + t, panel * panels.tiles + first + t};
     uint16_t* const tile = out + t * kTileWords;
-    Tile::prefetch(panels, at);
+    if constexpr (!kPrefetched) Tile::prefetch(panels, at.index + kPrefetchTiles);
     Tile::unpack(panels, at, tile);
     if constexpr (kEscaped) apply_tile_escaped_weights(panels.escaped, at.index, escaped, tile);
   }
@@ -274,8 +275,8 @@ VERBATIM_INLINE void visit_int8_quad(W words, Sink&& sink) {
 template <typename W>
 struct Int8Tile : VisitedByPairs<W, Int8Tile<W>> {
   using Words = W;
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
-    prefetch_ahead<2 * kCodeBytes>(p.codes + at.index * 2 * kCodeBytes, kPrefetchTiles * 2 * kCodeBytes);
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
+    prefetch_bytes<2 * kCodeBytes>(p.codes + index * 2 * kCodeBytes);
   }
   template <typename Sink>
   VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
@@ -294,9 +295,9 @@ struct Int8Tile : VisitedByPairs<W, Int8Tile<W>> {
 template <typename W>
 struct Q8_0Tile : VisitedByPairs<W, Q8_0Tile<W>> {
   using Words = W;
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, TilePlace at) {
-    prefetch_ahead<kCodeBytes>(p.codes + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
-    prefetch_ahead<kCodeBytes>(p.rest + at.index * kCodeBytes, kPrefetchTiles * kCodeBytes);
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
+    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
+    prefetch_bytes<kCodeBytes>(p.rest + index * kCodeBytes);
   }
   template <typename Sink>
   VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
