@@ -15,6 +15,7 @@ namespace {
 /// a time: 16 KB together, which stay in the first-level cache.
 constexpr int64_t kPanels = kTileScratchPanels;
 constexpr int64_t kTiles = 4;
+static_assert(kTiles % kTilesPerScaleGroup == 0);
 
 /// The panels of a matrix, and how many of them a thread takes at a time.
 struct Panels {
@@ -26,10 +27,27 @@ uint16_t* scratch_of(const LinearWorkspace& workspace, int member) {
   return workspace.unpacked.data() + member * workspace.unpacked_stride;
 }
 
-/// Goes over blocks of panels and unpacks `step` tiles at a time into `out`. After each it calls
+constexpr int64_t kWidth = kPanels * kPanelWidth;
+
+/// The results of some panels before they are complete, beside each other: lines of a matrix whose rows are
+/// some KB long would push each other out of the first-level cache.
+struct Waiting {
+  float* sums;  ///< [rows][kWidth]
+
+  Waiting(const LinearWorkspace& workspace, int member)
+      : sums(workspace.products.data() + member * workspace.products_stride) {}
+
+  void complete(Matrix<float> y, int64_t panel, int64_t panels) const {
+    for (int64_t r = 0; r < y.rows; ++r) {
+      std::copy_n(sums + r * kWidth, panels * kPanelWidth, y.row(r) + panel * kPanelWidth);
+    }
+  }
+};
+
+/// Goes over blocks of panels and unpacks kTiles tiles at a time into `out`. After each it calls
 /// multiply(panel, panels, first tile, tiles).
 template <typename Multiply>
-void unpack_blocks(const TileView& view, int64_t first_panel, int64_t end_panel, int64_t step, uint16_t* out,
+void unpack_blocks(const TileView& view, int64_t first_panel, int64_t end_panel, uint16_t* out,
                    Multiply&& multiply) {
   const UnpackTiles unpack = kernels().unpack_tiles[view.reading];
   const uint64_t* const starts = view.panels.escaped.starts;
@@ -37,11 +55,11 @@ void unpack_blocks(const TileView& view, int64_t first_panel, int64_t end_panel,
     const int64_t count = std::min(kPanels, end_panel - panel);
     std::array<uint64_t, kPanels> escaped{};
     if (starts != nullptr) std::copy_n(starts + panel, count, escaped.begin());
-    for (int64_t tile = 0; tile < view.panels.tiles; tile += step) {
-      const int64_t tiles = std::min(step, view.panels.tiles - tile);
+    for (int64_t tile = 0; tile < view.panels.tiles; tile += kTiles) {
+      const int64_t tiles = std::min(kTiles, view.panels.tiles - tile);
       for (int64_t j = 0; j < count; ++j) {
         unpack(view.panels, panel + j, tile, tiles, &escaped[static_cast<size_t>(j)],
-               out + j * step * kInnerStep * kPanelWidth);
+               out + j * kTiles * kInnerStep * kPanelWidth);
       }
       multiply(panel, count, tile, tiles);
     }
@@ -56,19 +74,20 @@ void multiply_unpacked(void (*kernel)(const PanelProduct<A, Weight>&), const Til
                        ThreadTeam& team) {
   team.split(panels.count, panels.block, [&](int member, int64_t begin, int64_t end) {
     uint16_t* const scratch = scratch_of(workspace, member);
-    unpack_blocks(view, begin, end, kTiles, scratch,
-                  [&](int64_t panel, int64_t count, int64_t tile, int64_t tiles) {
-                    kernel({.a = x.data + tile * kInnerStep,
-                            .a_stride = x.stride,
-                            .rows = x.rows,
-                            .panels = reinterpret_cast<const Weight*>(scratch),
-                            .panel_stride = kTiles * kInnerStep * kPanelWidth,
-                            .panel_count = count,
-                            .k = tiles * kInnerStep,
-                            .c = y.data + panel * kPanelWidth,
-                            .c_stride = y.stride,
-                            .accumulate = tile > 0});
-                  });
+    const Waiting waiting(workspace, member);
+    unpack_blocks(view, begin, end, scratch, [&](int64_t panel, int64_t count, int64_t tile, int64_t tiles) {
+      kernel({.a = x.data + tile * kInnerStep,
+              .a_stride = x.stride,
+              .rows = x.rows,
+              .panels = reinterpret_cast<const Weight*>(scratch),
+              .panel_stride = kTiles * kInnerStep * kPanelWidth,
+              .panel_count = count,
+              .k = tiles * kInnerStep,
+              .c = waiting.sums,
+              .c_stride = kWidth,
+              .accumulate = tile > 0});
+      if (tile + tiles == view.panels.tiles) waiting.complete(y, panel, count);
+    });
   });
 }
 
@@ -243,39 +262,31 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
     multiply_scaled_tiles(view, panels, scales, a, y, workspace, team);
     return;
   }
-  const int64_t step = has_tile_scales(store) ? 1 : kTilesPerScaleGroup;
-  constexpr int64_t kWidth = kPanels * kPanelWidth;
+  const int64_t group_tiles = has_tile_scales(store) ? 1 : kTilesPerScaleGroup;
   team.split(panels.count, panels.block, [&](int member, int64_t begin, int64_t end) {
     uint16_t* const scratch = scratch_of(workspace, member);
-    float* const products = workspace.products.data() + member * workspace.products_stride;
-    unpack_blocks(view, begin, end, step, scratch,
-                  [&](int64_t panel, int64_t count, int64_t tile, int64_t tiles) {
-                    kernel.panels_bf16({.a = a.data + tile * kInnerStep,
-                                        .a_stride = a.stride,
-                                        .rows = a.rows,
-                                        .panels = reinterpret_cast<const BFloat16*>(scratch),
-                                        .panel_stride = step * kInnerStep * kPanelWidth,
-                                        .panel_count = count,
-                                        .k = tiles * kInnerStep,
-                                        .c = products,
-                                        .c_stride = kWidth,
-                                        .accumulate = false});
-                    const int64_t group = tile / step;
-                    for (int64_t j = 0; j < count; ++j) {
-                      const int64_t index = scales.index(panel + j, group);
-                      const bool zeros = scales.zeros != nullptr;
-                      kernel.add_scaled({.products = products + j * kPanelWidth,
-                                         .products_stride = kWidth,
-                                         .rows = a.rows,
-                                         .scales = scales.scales + index,
-                                         .zeros = zeros ? scales.zeros + index : nullptr,
-                                         .group_sums = zeros ? scales.group_sums + group : nullptr,
-                                         .group_sums_stride = scales.groups,
-                                         .c = y.data + (panel + j) * kPanelWidth,
-                                         .c_stride = y.stride,
-                                         .accumulate = tile > 0});
-                    }
-                  });
+    const Waiting waiting(workspace, member);
+    unpack_blocks(view, begin, end, scratch, [&](int64_t panel, int64_t count, int64_t tile, int64_t tiles) {
+      const int64_t group = tile / group_tiles;
+      const int64_t index = scales.index(panel, group);
+      const bool zeros = scales.zeros != nullptr;
+      kernel.scaled_panels({{.a = a.data + tile * kInnerStep,
+                             .a_stride = a.stride,
+                             .rows = a.rows,
+                             .panels = reinterpret_cast<const BFloat16*>(scratch),
+                             .panel_stride = kTiles * kInnerStep * kPanelWidth,
+                             .panel_count = count,
+                             .k = tiles * kInnerStep,
+                             .c = waiting.sums,
+                             .c_stride = kWidth,
+                             .accumulate = tile > 0},
+                            group_tiles * kInnerStep,
+                            scales.scales + index,
+                            zeros ? scales.zeros + index : nullptr,
+                            scales.groups,
+                            zeros ? scales.group_sums + group : nullptr});
+      if (tile + tiles == view.panels.tiles) waiting.complete(y, panel, count);
+    });
   });
 }
 

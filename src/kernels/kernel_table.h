@@ -68,6 +68,18 @@ struct PanelProduct {
   FetchAhead ahead = {};  ///< prefetched meanwhile; the panels must then lie one after the other
 };
 
+/// The operands of a product with panels of codes in BF16, which is scaled after it: c is the sum over
+/// scale groups of scale · (product - zero · Σ activations), added one after the other, each operation
+/// rounded.
+template <typename A>
+struct ScaledPanelProduct : PanelProduct<A, BFloat16> {
+  int64_t group_inputs;     ///< the inputs of a group; the last one of a panel may have fewer
+  const Float16* scales;    ///< [panels][groups][16], from the group of the first input
+  const uint8_t* zeros;     ///< of the same shape, or null
+  int64_t groups;           ///< the number of groups of a whole row
+  const float* group_sums;  ///< with zeros: the sums of each row's activations in a group, [rows][groups]
+};
+
 /// Rows of activations in int8, the operands of products with integer weights. A group of 128 activations
 /// shares a scale; for kIntegerInt8 it is a group of 32, whose scale is a power of two from 2^-60 to 2^92
 /// (OCP MX's MXINT8).
@@ -165,22 +177,6 @@ inline constexpr int64_t kManyRowsPanels = 16;
 /// The number of tiles of k that a product of many rows works on at a time.
 inline constexpr int64_t kManyRowsPiece = 8;
 inline constexpr int64_t kManyRowsScratch = 256 * kManyRowsPanels * kPanelWidth;
-
-/// The operands of scaling after the product: the products of rows with the codes of one scale group are
-/// added to the results of a panel's columns, c += scale · (product - zero · Σ activations), each operation
-/// rounded. Without `accumulate` c is overwritten.
-struct ScaledGroup {
-  const float* products;  ///< [rows][products_stride]
-  int64_t products_stride;
-  int64_t rows;
-  const Float16* scales;    ///< 16
-  const uint8_t* zeros;     ///< 16, or null
-  const float* group_sums;  ///< with zeros: the sums of each row's activations in the group, summed in order
-  int64_t group_sums_stride;
-  float* c;
-  int64_t c_stride;
-  bool accumulate;
-};
 
 /// The operands of c = a · weights, where tiles of codes are unpacked and scaled after the product, one scale
 /// group after the other.
@@ -288,6 +284,9 @@ struct KernelTable {
 
   // Products with panels in BF16, F16 and F32.
   void (*panels_bf16)(const PanelProduct<BFloat16, BFloat16>&);
+  /// The product with panels in BF16 that is scaled after it: the products of a group have the bits that
+  /// panels_bf16 gives. Null where scaled_product is there.
+  void (*scaled_panels)(const ScaledPanelProduct<BFloat16>&);
   void (*panels_f16)(const PanelProduct<float, Float16>&);
   void (*panels_f32)(const PanelProduct<float, float>&);
   UnpackTiles unpack_tiles[kTileReadings];
@@ -298,10 +297,8 @@ struct KernelTable {
   /// kTileBsfpFullF16, scaled after them where the reading is one that is. TileProduct::scratch is not used.
   /// Null on machine paths that have none; tile_product and scaled_product are null where it is there.
   void (*register_product)(const ScaledProduct&);
-  /// Scales the products of one scale group and adds them to the results.
-  void (*add_scaled)(const ScaledGroup&);
   /// The product with tiles that are scaled after it. Null on machine paths where unpacking tiles and then
-  /// calling panels_bf16 and add_scaled(), group by group, is as good.
+  /// calling scaled_panels is as good.
   void (*scaled_product)(const ScaledProduct&);
   /// The product in integers with late scaling: c = Σ float(dot) · scale_w · scale_a over the groups of
   /// activations, in order, where `dot` is a group's sum of products of integers. For MXFP4 see

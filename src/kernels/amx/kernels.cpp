@@ -80,6 +80,7 @@ const KernelTable& table() {
     t.name = "amx (int8, bf16)";
     t.rounding = "bf16 tiles";
     t.panels_bf16 = panels_bf16;
+    t.scaled_panels = nullptr;
     t.register_product = nullptr;
     t.tile_product = tile_product;
     t.scaled_product = scaled_product;
@@ -112,6 +113,7 @@ const KernelTable& portable_table() {
     t.name = "amx (int8, bf16), portable";
     t.rounding = kPortableRounding;
     t.panels_bf16 = plain.panels_bf16;
+    t.scaled_panels = plain.scaled_panels;
     t.tile_product = nullptr;
     t.scaled_product = nullptr;
     t.squeeze3 = plain.squeeze3;

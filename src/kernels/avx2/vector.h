@@ -34,6 +34,11 @@ struct F32x16 {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
   }
   VERBATIM_INLINE static F32x16 load(const BFloat16* from) { return {widen(from), widen(from + 8)}; }
+  VERBATIM_INLINE static F32x16 load(const uint8_t* from) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
+            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
+  }
   VERBATIM_INLINE static F32x16 load(const Float16* from) {
     const __m128i* const halves = reinterpret_cast<const __m128i*>(from);
     return {_mm256_cvtph_ps(_mm_loadu_si128(halves)), _mm256_cvtph_ps(_mm_loadu_si128(halves + 1))};

@@ -5,30 +5,23 @@
 #include "kernels/generic/code_product.h"
 #include "kernels/generic/elementwise.h"
 #include "kernels/generic/integer.h"
-#include "kernels/generic/panel_loop.h"
+#include "kernels/generic/panels_float.h"
 #include "kernels/isa_tables.h"
 
 namespace verbatim::avx512 {
 
 namespace {
 
-/// The product with panels in BF16 by the hardware's dot product, pair after pair.
-struct DotProductMicro {
+/// Adds products with panels in BF16 by the hardware's dot product, pair after pair.
+struct DotProductAdding {
+  using Sum = F32x16;
   static constexpr int kSums = 16;
 
   template <int kRows, int kPanelBlock>
-  static void block(const PanelProduct<BFloat16, BFloat16>& p, int64_t row, int64_t panel) {
-    __m512 sums[kRows][kPanelBlock];
-    float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
-    for (int r = 0; r < kRows; ++r) {
-      for (int j = 0; j < kPanelBlock; ++j) {
-        sums[r][j] =
-            p.accumulate ? _mm512_loadu_ps(c + r * p.c_stride + j * kPanelWidth) : _mm512_setzero_ps();
-      }
-    }
-    const BFloat16* const a = p.a + row * p.a_stride;
-    const BFloat16* const weights = p.panels + panel * p.panel_stride;
-    for (int64_t k = 0; k < p.k; k += 2) {
+  VERBATIM_INLINE static void add(F32x16 (&sums)[kRows][kPanelBlock], const BFloat16* a,
+                                  const BFloat16* weights, int64_t inputs,
+                                  const PanelProduct<BFloat16, BFloat16>& p) {
+    for (int64_t k = 0; k < inputs; k += 2) {
       __m512bh activations[kRows];
       for (int r = 0; r < kRows; ++r) {
         int32_t pair;
@@ -38,19 +31,19 @@ struct DotProductMicro {
       for (int j = 0; j < kPanelBlock; ++j) {
         const __m512i w = _mm512_loadu_si512(weights + j * p.panel_stride + k * kPanelWidth);
         for (int r = 0; r < kRows; ++r) {
-          sums[r][j] = _mm512_dpbf16_ps(sums[r][j], activations[r], reinterpret_cast<__m512bh>(w));
+          sums[r][j] = {_mm512_dpbf16_ps(sums[r][j].lanes, activations[r], reinterpret_cast<__m512bh>(w))};
         }
       }
-    }
-    for (int r = 0; r < kRows; ++r) {
-      for (int j = 0; j < kPanelBlock; ++j)
-        _mm512_storeu_ps(c + r * p.c_stride + j * kPanelWidth, sums[r][j]);
     }
   }
 };
 
 void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product) {
-  generic::for_each_block<DotProductMicro>(product);
+  generic::for_each_block<generic::SumsMicro<DotProductAdding>>(product);
+}
+
+void scaled_panels(const ScaledPanelProduct<BFloat16>& product) {
+  generic::scaled_blocks<DotProductAdding>(product);
 }
 
 /// Rounds to BF16 by the hardware's instruction, with the bits of generic::PlainRounding for the numbers that
@@ -84,6 +77,7 @@ const KernelTable& vnni_bf16_table() {
     t.name = "avx512 (vnni, bf16)";
     t.rounding = "bf16 dot products";
     t.panels_bf16 = panels_bf16;
+    t.scaled_panels = scaled_panels;
     t.register_product = register_product;
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
     generic::fill_blocks<F32x16, VnniDot>(t.block_product);
@@ -101,6 +95,7 @@ const KernelTable& portable_vnni_bf16_table() {
     t.name = "avx512 (vnni, bf16), portable";
     t.rounding = kPortableRounding;
     t.panels_bf16 = table().panels_bf16;
+    t.scaled_panels = table().scaled_panels;
     t.register_product = nullptr;
     t.multiply_registers = table().multiply_registers;
     return t;

@@ -56,8 +56,8 @@ struct TiledRowBlock {
   }
 };
 
-/// The sums of a block of rows with a panel. The order of the operations is that of DotProductMicro for
-/// unpacked panels, pair after pair, and of generic::add_scaled() after it.
+/// The sums of a block of rows with a panel. The order of the operations is that of
+/// DotProductAdding for unpacked panels, pair after pair, and of generic::ScaledMicro after it.
 template <typename Scaling, int kRows>
 struct PanelSums {
   static constexpr bool kScaled = Scaling::kGroupTiles != 0;
@@ -108,10 +108,7 @@ struct PanelSums {
       const int64_t index = (panel * groups + group) * kPanelWidth;
       const F32x16 scale = F32x16::load(reinterpret_cast<const Float16*>(p.tiles.weights.scales) + index);
       F32x16 zero = F32x16::set(0.0f);
-      if constexpr (Scaling::kZeros) {
-        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p.zeros + index));
-        zero = {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))};
-      }
+      if constexpr (Scaling::kZeros) zero = F32x16::load(p.zeros + index);
       for (int r = 0; r < kRows; ++r) {
         F32x16 product{products[r]};
         if constexpr (Scaling::kZeros) {

@@ -20,6 +20,10 @@ struct F32x16 {
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16))};
   }
+  VERBATIM_INLINE static F32x16 load(const uint8_t* from) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))};
+  }
   VERBATIM_INLINE static F32x16 load(const Float16* from) {
     return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)))};
   }

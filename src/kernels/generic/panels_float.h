@@ -22,6 +22,54 @@ template <typename V, int kRows, int kPanels>
   }
 }
 
+/// A block of the product with panels in BF16: Adding::add() adds the products of some inputs to sums.
+template <typename Adding>
+struct SumsMicro {
+  static constexpr int kSums = Adding::kSums;
+
+  template <int kRows, int kPanelBlock, typename A>
+  static void block(const PanelProduct<A, BFloat16>& p, int64_t row, int64_t panel) {
+    typename Adding::Sum sums[kRows][kPanelBlock];
+    float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
+    load_sums(sums, c, p.c_stride, p.accumulate);
+    Adding::add(sums, p.a + row * p.a_stride, p.panels + panel * p.panel_stride, p.k, p);
+    store_sums(sums, c, p.c_stride);
+  }
+};
+
+/// A block of the product with panels in BF16 whose products are scaled group by group.
+template <typename Adding, bool kZeros>
+struct ScaledMicro {
+  static constexpr int kSums = Adding::kSums;
+
+  template <int kRows, int kPanelBlock, typename A>
+  static void block(const ScaledPanelProduct<A>& p, int64_t row, int64_t panel) {
+    using V = typename Adding::Sum;
+    float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
+    const A* const a = p.a + row * p.a_stride;
+    const BFloat16* const weights = p.panels + panel * p.panel_stride;
+    for (int64_t first = 0, group = 0; first < p.k; first += p.group_inputs, ++group) {
+      V products[kRows][kPanelBlock];
+      load_sums(products, c, p.c_stride, false);
+      const int64_t inputs = p.k - first < p.group_inputs ? p.k - first : p.group_inputs;
+      Adding::add(products, a + first, weights + first * kPanelWidth, inputs, p);
+      for (int j = 0; j < kPanelBlock; ++j) {
+        const int64_t index = ((panel + j) * p.groups + group) * kPanelWidth;
+        const V scale = V::load(p.scales + index);
+        V zero = V::set(0.0f);
+        if constexpr (kZeros) zero = V::load(p.zeros + index);
+        for (int r = 0; r < kRows; ++r) {
+          V product = products[r][j];
+          if constexpr (kZeros) product = product - zero * V::set(p.group_sums[(row + r) * p.groups + group]);
+          const V scaled = scale * product;
+          float* const to = c + r * p.c_stride + j * kPanelWidth;
+          (p.accumulate || group > 0 ? V::load(to) + scaled : scaled).store(to);
+        }
+      }
+    }
+  }
+};
+
 /// The product with panels in F32 or F16: one multiply-add per weight, in the order of k.
 template <typename V, typename Weight>
 struct FloatMicro {
@@ -47,17 +95,14 @@ struct FloatMicro {
 /// The product with panels in BF16, whose pairs are widened to float: one multiply-add per weight, in the
 /// order of k. Every instruction set that uses this gives the same bits.
 template <typename V>
-struct Bf16Micro {
+struct Bf16Adding {
+  using Sum = V;
   static constexpr int kSums = V::kSums;
 
   template <int kRows, int kPanelBlock>
-  static void block(const PanelProduct<BFloat16, BFloat16>& p, int64_t row, int64_t panel) {
-    V sums[kRows][kPanelBlock];
-    float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
-    load_sums(sums, c, p.c_stride, p.accumulate);
-    const BFloat16* const a = p.a + row * p.a_stride;
-    const BFloat16* const weights = p.panels + panel * p.panel_stride;
-    for (int64_t k = 0; k < p.k; k += 2) {
+  VERBATIM_INLINE static void add(V (&sums)[kRows][kPanelBlock], const BFloat16* a, const BFloat16* weights,
+                                  int64_t inputs, const PanelProduct<BFloat16, BFloat16>& p) {
+    for (int64_t k = 0; k < inputs; k += 2) {
       for (int j = 0; j < kPanelBlock; ++j) {
         V even;
         V odd;
@@ -71,7 +116,6 @@ struct Bf16Micro {
         }
       }
     }
-    store_sums(sums, c, p.c_stride);
   }
 };
 
@@ -79,20 +123,17 @@ struct Bf16Micro {
 /// multiply.
 inline constexpr int64_t kWidenedAhead = 2048;
 
-/// The product of activations that are floats already with panels in BF16: with the bits of Bf16Micro, as
+/// The product of activations that are floats already with panels in BF16: with the bits of Bf16Adding, as
 /// widening is exact. An activation for all lanes then is a load, which takes no time from the multipliers.
 template <typename V>
-struct WidenedMicro {
+struct WidenedAdding {
+  using Sum = V;
   static constexpr int kSums = V::kSums;
 
   template <int kRows, int kPanelBlock>
-  static void block(const PanelProduct<float, BFloat16>& p, int64_t row, int64_t panel) {
-    V sums[kRows][kPanelBlock];
-    float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
-    load_sums(sums, c, p.c_stride, p.accumulate);
-    const float* const a = p.a + row * p.a_stride;
-    const BFloat16* const weights = p.panels + panel * p.panel_stride;
-    for (int64_t k = 0; k < p.k; k += 2) {
+  VERBATIM_INLINE static void add(V (&sums)[kRows][kPanelBlock], const float* a, const BFloat16* weights,
+                                  int64_t inputs, const PanelProduct<float, BFloat16>& p) {
+    for (int64_t k = 0; k < inputs; k += 2) {
       for (int j = 0; j < kPanelBlock; ++j) {
         V even;
         V odd;
@@ -104,7 +145,6 @@ struct WidenedMicro {
           sums[r][j] = fma_of_bf16(V::set(a[r * p.a_stride + k + 1]), odd, sums[r][j]);
       }
     }
-    store_sums(sums, c, p.c_stride);
   }
 };
 
@@ -114,41 +154,65 @@ inline constexpr int64_t kWidenedFloats = 24 * 1024;
 /// The largest number of rows that are widened together.
 inline constexpr int64_t kWidenedRows = 64;
 
-/// The product of a few rows, or of many in turns. The rows' sums wait in c while the next inputs are
-/// widened, so each is still summed in the order of k.
-template <typename V>
-void panels_bf16_of_rows(const PanelProduct<BFloat16, BFloat16>& product) {
+/// Calls multiply(some rows of a product) with activations widened to float. The rows' sums wait in c while
+/// the next inputs are widened, `step` or a multiple of it, so each is still summed in the order of k.
+template <typename V, typename Multiply>
+void widen_some(const PanelProduct<BFloat16, BFloat16>& p, int64_t step, Multiply&& multiply) {
   alignas(64) float widened[kWidenedFloats];
-  const int64_t most = kWidenedFloats / product.rows / kInnerStep * kInnerStep;
-  for (int64_t k = 0; k < product.k; k += most) {
-    const int64_t inputs = product.k - k < most ? product.k - k : most;
-    for (int64_t r = 0; r < product.rows; ++r) {
-      const BFloat16* const from = product.a + r * product.a_stride + k;
-      for (int64_t i = 0; i < inputs; i += kPanelWidth) V::load(from + i).store(widened + r * inputs + i);
+  for (int64_t row = 0; row < p.rows; row += kWidenedRows) {
+    const int64_t rows = p.rows - row < kWidenedRows ? p.rows - row : kWidenedRows;
+    const int64_t most = kWidenedFloats / rows / step * step;
+    for (int64_t k = 0; k < p.k; k += most) {
+      const int64_t inputs = p.k - k < most ? p.k - k : most;
+      for (int64_t r = 0; r < rows; ++r) {
+        const BFloat16* const from = p.a + (row + r) * p.a_stride + k;
+        for (int64_t i = 0; i < inputs; i += kPanelWidth) V::load(from + i).store(widened + r * inputs + i);
+      }
+      multiply(row, k,
+               PanelProduct<float, BFloat16>{.a = widened,
+                                             .a_stride = inputs,
+                                             .rows = rows,
+                                             .panels = p.panels + k * kPanelWidth,
+                                             .panel_stride = p.panel_stride,
+                                             .panel_count = p.panel_count,
+                                             .k = inputs,
+                                             .c = p.c + row * p.c_stride,
+                                             .c_stride = p.c_stride,
+                                             .accumulate = p.accumulate || k > 0});
     }
-    for_each_block<WidenedMicro<V>>(PanelProduct<float, BFloat16>{.a = widened,
-                                                                  .a_stride = inputs,
-                                                                  .rows = product.rows,
-                                                                  .panels = product.panels + k * kPanelWidth,
-                                                                  .panel_stride = product.panel_stride,
-                                                                  .panel_count = product.panel_count,
-                                                                  .k = inputs,
-                                                                  .c = product.c,
-                                                                  .c_stride = product.c_stride,
-                                                                  .accumulate = product.accumulate || k > 0});
   }
 }
 
 template <typename V>
 void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product) {
-  if (product.rows == 1) return for_each_block<Bf16Micro<V>>(product);
-  PanelProduct<BFloat16, BFloat16> some = product;
-  for (int64_t row = 0; row < product.rows; row += kWidenedRows) {
-    some.a = product.a + row * product.a_stride;
-    some.c = product.c + row * product.c_stride;
-    some.rows = product.rows - row < kWidenedRows ? product.rows - row : kWidenedRows;
-    panels_bf16_of_rows<V>(some);
+  if (product.rows == 1) return for_each_block<SumsMicro<Bf16Adding<V>>>(product);
+  widen_some<V>(product, kInnerStep, [](int64_t, int64_t, const PanelProduct<float, BFloat16>& some) {
+    for_each_block<SumsMicro<WidenedAdding<V>>>(some);
+  });
+}
+
+/// ScaledPanelProduct by blocks of Adding, for formats with and without zero points.
+template <typename Adding, typename A>
+void scaled_blocks(const ScaledPanelProduct<A>& product) {
+  if (product.zeros != nullptr) {
+    for_each_block<ScaledMicro<Adding, true>>(product);
+  } else {
+    for_each_block<ScaledMicro<Adding, false>>(product);
   }
+}
+
+template <typename V>
+void scaled_panels(const ScaledPanelProduct<BFloat16>& product) {
+  if (product.rows == 1) return scaled_blocks<Bf16Adding<V>>(product);
+  widen_some<V>(
+      product, product.group_inputs, [&](int64_t row, int64_t k, const PanelProduct<float, BFloat16>& some) {
+        const int64_t group = k / product.group_inputs;
+        const bool zeros = product.zeros != nullptr;
+        scaled_blocks<WidenedAdding<V>>(
+            ScaledPanelProduct<float>{some, product.group_inputs, product.scales + group * kPanelWidth,
+                                      zeros ? product.zeros + group * kPanelWidth : nullptr, product.groups,
+                                      zeros ? product.group_sums + row * product.groups + group : nullptr});
+      });
 }
 
 template <typename V>

@@ -4,15 +4,27 @@
 
 namespace verbatim::generic {
 
+/// The operands of scaling after the product: the products of rows with the codes of one scale group are
+/// added to the results of a panel's columns, c += scale · (product - zero · Σ activations), each operation
+/// rounded. Without `accumulate` c is overwritten.
+struct ScaledGroup {
+  const float* products;  ///< [rows][products_stride]
+  int64_t products_stride;
+  int64_t rows;
+  const Float16* scales;    ///< 16
+  const uint8_t* zeros;     ///< 16, or null
+  const float* group_sums;  ///< with zeros: the sums of each row's activations in the group, summed in order
+  int64_t group_sums_stride;
+  float* c;
+  int64_t c_stride;
+  bool accumulate;
+};
+
 template <typename V, bool kZeros, bool kAccumulate>
 VERBATIM_INLINE void add_scaled_rows(const ScaledGroup& g) {
   const V scale = V::load(g.scales);
   V zero = V::set(0.0f);
-  if constexpr (kZeros) {
-    float zeros[kPanelWidth];
-    for (int64_t i = 0; i < kPanelWidth; ++i) zeros[i] = static_cast<float>(g.zeros[i]);
-    zero = V::load(zeros);
-  }
+  if constexpr (kZeros) zero = V::load(g.zeros);
   for (int64_t r = 0; r < g.rows; ++r) {
     V product = V::load(g.products + r * g.products_stride);
     if constexpr (kZeros) product = product - zero * V::set(g.group_sums[r * g.group_sums_stride]);
@@ -32,15 +44,6 @@ VERBATIM_INLINE void add_scaled_group(const ScaledGroup& g) {
     add_scaled_rows<V, kZeros, true>(g);
   } else {
     add_scaled_rows<V, kZeros, false>(g);
-  }
-}
-
-template <typename V>
-void add_scaled(const ScaledGroup& group) {
-  if (group.zeros != nullptr) {
-    add_scaled_group<V, true>(group);
-  } else {
-    add_scaled_group<V, false>(group);
   }
 }
 

@@ -7,7 +7,6 @@
 #include "kernels/generic/multiply_registers.h"
 #include "kernels/generic/panels_float.h"
 #include "kernels/generic/read_all.h"
-#include "kernels/generic/scaled.h"
 #include "kernels/generic/scaled_row.h"
 #include "kernels/generic/squeeze.h"
 #include "kernels/generic/tiles.h"
@@ -21,10 +20,10 @@ KernelTable make_table(const char* name) {
   KernelTable table{};
   table.name = name;
   table.panels_bf16 = panels_bf16<V>;
+  table.scaled_panels = scaled_panels<V>;
   table.panels_f16 = panels_f16<V>;
   table.panels_f32 = panels_f32<V>;
   fill_unpack<W>(table.unpack_tiles);
-  table.add_scaled = add_scaled<V>;
   fill_integer<V, Dot>(table.integer_product);
   fill_blocks<V, Dot>(table.block_product);
   table.squeeze3 = squeeze_product<V, Squeeze3<W>>;

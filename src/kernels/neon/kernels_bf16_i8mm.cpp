@@ -34,17 +34,15 @@ VERBATIM_INLINE float32x4_t add_pair(float32x4_t sum, bfloat16x8_t a, bfloat16x8
 }
 
 /// The product with panels in BF16 without widening them, pair after pair.
-struct PairsMicro {
+struct PairsAdding {
+  using Sum = F32x16;
   static constexpr int kSums = F32x16::kSums;
 
   template <int kRows, int kPanelBlock>
-  static void block(const PanelProduct<BFloat16, BFloat16>& p, int64_t row, int64_t panel) {
-    F32x16 sums[kRows][kPanelBlock];
-    float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
-    generic::load_sums(sums, c, p.c_stride, p.accumulate);
-    const BFloat16* const a = p.a + row * p.a_stride;
-    const BFloat16* const weights = p.panels + panel * p.panel_stride;
-    for (int64_t k = 0; k < p.k; k += 2) {
+  VERBATIM_INLINE static void add(F32x16 (&sums)[kRows][kPanelBlock], const BFloat16* a,
+                                  const BFloat16* weights, int64_t inputs,
+                                  const PanelProduct<BFloat16, BFloat16>& p) {
+    for (int64_t k = 0; k < inputs; k += 2) {
       bfloat16x8_t activations[kRows];
       for (int r = 0; r < kRows; ++r) {
         uint32_t pair;
@@ -61,12 +59,15 @@ struct PairsMicro {
         }
       }
     }
-    generic::store_sums(sums, c, p.c_stride);
   }
 };
 
 void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product) {
-  generic::for_each_block<PairsMicro>(product);
+  generic::for_each_block<generic::SumsMicro<PairsAdding>>(product);
+}
+
+void scaled_panels(const ScaledPanelProduct<BFloat16>& product) {
+  generic::scaled_blocks<PairsAdding>(product);
 }
 
 int64_t multiply_registers(int64_t steps, float* out) {
@@ -93,6 +94,7 @@ const KernelTable& bf16_i8mm_table() {
     KernelTable t = dotprod_table();
     t.name = "neon (dotprod, bf16, i8mm)";
     t.panels_bf16 = panels_bf16;
+    t.scaled_panels = scaled_panels;
     generic::fill_code_product<MixedDotProducts>(t.code_product);
     t.multiply_registers = multiply_registers;
     return t;

@@ -47,6 +47,13 @@ struct F32x16 {
     return {{widen(vget_low_u16(first)), widen(vget_high_u16(first)), widen(vget_low_u16(second)),
              widen(vget_high_u16(second))}};
   }
+  VERBATIM_INLINE static F32x16 load(const uint8_t* from) {
+    const uint8x16_t bytes = vld1q_u8(from);
+    const uint16x8_t first = vmovl_u8(vget_low_u8(bytes));
+    const uint16x8_t second = vmovl_high_u8(bytes);
+    return {{vcvtq_f32_u32(vmovl_u16(vget_low_u16(first))), vcvtq_f32_u32(vmovl_high_u16(first)),
+             vcvtq_f32_u32(vmovl_u16(vget_low_u16(second))), vcvtq_f32_u32(vmovl_high_u16(second))}};
+  }
   VERBATIM_INLINE static F32x16 load(const Float16* from) {
     const float16x8_t first = vreinterpretq_f16_u16(words(from, 0));
     const float16x8_t second = vreinterpretq_f16_u16(words(from, 1));

@@ -29,6 +29,11 @@ struct F32x16 {
     for (int i = 0; i < 16; ++i) v.lane[i] = to_float(from[i]);
     return v;
   }
+  VERBATIM_INLINE static F32x16 load(const uint8_t* from) {
+    F32x16 v;
+    for (int i = 0; i < 16; ++i) v.lane[i] = static_cast<float>(from[i]);
+    return v;
+  }
   VERBATIM_INLINE static F32x16 load(const Float16* from) {
     F32x16 v;
     for (int i = 0; i < 16; ++i) v.lane[i] = to_float(from[i]);
