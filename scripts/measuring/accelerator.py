@@ -4,12 +4,10 @@ import json
 import subprocess
 import time
 
-from measuring.bench import ROOT, WORK, Absent, say
+from measuring.bench import ROOT, WORK, Absent, Failed, say, shown
 from measuring.measurements import measurement
 
 SHAPES = ["llama3.1-8b", "vicuna-7b"]  # the models of figure 9
-RECIPE = ('name = "speq-a16"\nsummary = "drafts as the accelerator computes them"\nsource = "SPEQ"\n[drafter]\nkind = "self"\n'
-          'reading = "bsfp-draft-a16"\nstop = { length = 16, threshold = 0.6 }\n')
 
 
 def yosys():
@@ -19,6 +17,14 @@ def yosys():
     except FileNotFoundError:
         raise Absent("there is no yosys; install what scripts/install-dependencies --rtl names") from None
     return " ".join(said.split()[:2])
+
+
+def printed(command):
+    """What a command prints."""
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise Failed(shown(command, {}))
+    return done.stdout
 
 
 @measurement("the areas of the accelerator's decoder and PE, as Yosys makes them of a library of gates")
@@ -45,10 +51,10 @@ def prompts_of(m, kinds, limit):
     return texts
 
 
-def drafted(m, recipe, length, threshold, texts, tokens):
+def drafted(m, length, threshold, texts, tokens):
     """The traces of decoding after each of the texts, and what their last lines say."""
     begin = time.monotonic()
-    command = m.verbatim("generate", m.model(), "--recipe", recipe, "--draft-length", str(length), "--draft-threshold", str(threshold),
+    command = m.verbatim("generate", m.model(), "--recipe", "speq", "--draft-length", str(length), "--draft-threshold", str(threshold),
                          "-n", tokens, "--ignore-eos", "--portable", "--threads", "1")
     traces, ends = [], []
     for number, text in enumerate(texts):
@@ -67,8 +73,7 @@ def simulated_speedup(m, shape, traces):
     """The time that FP16 takes for the tokens of all traces over that of the accelerator."""
     plain = ours = 0
     for trace in traces:
-        command = [ROOT / "build" / "verbatim", "simulate", "--config", shape, "--trace", trace, "--json"]
-        said = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+        said = json.loads(printed(m.verbatim("simulate", "--config", shape, "--trace", trace, "--json")))
         plain += said["baseline"]["seconds"]
         ours += said["decoding"]["seconds"]
     return plain / ours
@@ -79,16 +84,58 @@ def draft_thresholds(m):
     limit, tokens = (1, "32") if m.quick else (2, "64")
     lengths, thresholds = ((4, 12, 20), (0, 0.4, 0.8)) if m.quick else ((4, 8, 12, 16, 20), [tenths / 10 for tenths in range(9)])
     texts = prompts_of(m, ("code", "sums", "dialogue"), limit)
-    m.conditions = (f"Acceptance: the default model with portable kernels and `bsfp-draft-a16`, {limit} prompt{'s' if limit > 1 else ''} each of code, "
+    m.conditions = (f"Acceptance: the default model with portable kernels and the recipe `speq`, {limit} prompt{'s' if limit > 1 else ''} each of code, "
                     f"sums and dialogue, {tokens} tokens each at temperature 0. Speed: `verbatim simulate` with these traces, `speq` over `fp16`.")
     m.repeats = 1
-    recipe = m.recipe("speq-a16", RECIPE)
     for length in lengths:
         for threshold in thresholds:
             say(f"  drafts of {length} down to {threshold:g}")
-            traces, ends = drafted(m, recipe, length, threshold, texts, tokens)
+            traces, ends = drafted(m, length, threshold, texts, tokens)
             sums = {name: sum(end[name] for end in ends) for name in ("steps", "drafted", "accepted", "draft_passes", "prompt_tokens")}
             m.record({"length": length, "threshold": threshold}, prompts=len(texts), **sums,
                      acceptance=round(sums["accepted"] / sums["drafted"], 4) if sums["drafted"] else None,
                      accepted_length=round(sums["accepted"] / sums["steps"] + 1, 4), draft_length=round(sums["draft_passes"] / sums["steps"], 4),
                      **{shape: round(simulated_speedup(m, shape, traces), 4) for shape in SHAPES})
+
+
+TRAFFIC = ["llama3.1-8b", "llama2-7b", "llama2-13b"]  # whose share of weights the paper's section II names
+
+
+def claims_of(m, lines):
+    """Records what `simulate --paper` prints, line by line."""
+    part = mapping = ""
+    for line in lines:
+        words = line.split()
+        if not line.startswith(" "):
+            part = line
+        elif line.startswith("  groups ") and line.split(":")[0] == line and "share" in line and not words[-1][0].isdigit():
+            mapping = line.strip()
+        elif part.startswith("Tables II and III") and len(words) == 11 and words[7] == "%":
+            m.record({"model": words[0], "task": words[1]}, length=float(words[2]), acceptance=float(words[3]), paper=float(words[4]),
+                     simulated=float(words[5]), deviation=round(float(words[6]) / 100, 4), draft_time=float(words[8]), verify_time=float(words[9]),
+                     fitted=float(words[10]))
+        elif part.startswith("Figures 7 and 8") and words[0].startswith(("fp16", "olive", "tender")):
+            name, paper, simulated, *rest = words
+            deviation, *rest = rest[:1] + rest[2:] if rest[1] == "%" else rest
+            energies = dict(zip(("energy_paper", "energy_memory", "energy_chip"), rest))
+            m.record({"over": name}, **{what: float(value) for what, value in {"paper": paper, "simulated": simulated, **energies}.items() if value != "-"},
+                     **({"deviation": round(float(deviation) / 100, 4)} if deviation != "-" else {}))
+        elif part.startswith("Times of passes") and len(words) == 4 and words[1] == "GB/s":
+            m.record({"mapping": mapping, "bandwidth": float(words[0])}, draft_time=float(words[2]), verify_time=float(words[3]))
+        elif part.startswith("Sensitivity") and words[0] != "changed":
+            m.record({"changed": line[:38].strip()}, **dict(zip(("speedup", "draft_time", "verify_time"), map(float, words[-3:]))))
+
+
+@measurement("what SPEQ prints beside what its machine does in the simulator; the same on every machine")
+def speq_claims(m):
+    m.conditions = ("`verbatim simulate --paper`: `speq` with LPDDR5-6400, 256 tokens after prompts of 1024, L and r of the paper's table II; nothing is "
+                    "fitted but the column that says so.")
+    m.repeats = 1
+    begin = time.monotonic()
+    command = m.verbatim("simulate", "--paper")
+    said = printed(command).splitlines()
+    m.said(command, said, begin)
+    claims_of(m, said)
+    for model in TRAFFIC:
+        said = m.json(m.verbatim("simulate", "--config", model, "--prompt", "1024", "-n", "1024"))
+        m.record({"traffic": model}, weights=said["decoding"]["weight_share"], paper=0.988)

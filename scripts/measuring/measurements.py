@@ -10,7 +10,7 @@ import json
 from measuring.bench import Absent
 
 MEASUREMENTS = {}
-SIMULATED = {"agent", "draft-thresholds"}  # on a simulated clock: the numbers are those of every machine
+SIMULATED = {"agent", "draft-thresholds", "speq-claims"}  # on a simulated clock: the numbers are those of every machine
 SYNTHESIZED = {"area"}  # by Yosys: the numbers are those of its version and of the library of gates
 
 ISAS = ["amx", "avx512", "avx2"]
