@@ -376,10 +376,10 @@ TABLES = {
         "speq-claims", [Row("traffic", "model")],
         always(Column("weights among the bytes read", "weights", percent(1)), Column("paper", "paper", percent(1))), blocks=True,
         only=lambda of: "traffic" in of),
-    **{f"draft-thresholds-{shape}": Table(
+    **{f"draft-thresholds-{name}": Table(
         "draft-thresholds", [Row("threshold", "threshold", fixed(1))],
         across("length", lambda length, shape=shape: [Column(f"L = {length}", shape, fixed(2), {"length": length})]), blocks=True)
-       for shape in ("llama3.1-8b", "vicuna-7b")},
+       for name, shape in (("llama", "llama3.1-8b"), ("vicuna", "vicuna-7b"))},
     "draft-thresholds": Table(
         "draft-thresholds", [Row("threshold", "threshold", fixed(1))],
         across("length", lambda length: [Column(f"L = {length}: drafted a step", "draft_length", fixed(2), {"length": length}),

@@ -182,6 +182,10 @@ TEST(GenerateJson, GivesStepsWithTheSameSums) {
   EXPECT_THAT(steps_refusal("{\"prompt_tokens\":9,\"drafted\":1,\"accepted\":61,\"target_passes\":23,"
                             "\"draft_passes\":1}"),
               HasSubstr("accepted 61 of 1"));
+  // As many steps as can be simulated, and no more memory than for those.
+  EXPECT_THAT(steps_refusal("{\"prompt_tokens\":9,\"drafted\":0,\"accepted\":0,\"target_passes\":16777216,"
+                            "\"draft_passes\":0}"),
+              HasSubstr("\"target_passes\" must be from 0 to 4194304"));
 }
 
 TEST(Decoding, CountsWhatTheStepsSay) {

@@ -27,7 +27,8 @@ double number(const Json& record, const char* name, double least, double most, c
 }
 
 int64_t count(const Json& record, const char* name, int64_t least, const std::string& where) {
-  const double value = number(record, name, static_cast<double>(least), static_cast<double>(kMostCount), where);
+  const double value =
+      number(record, name, static_cast<double>(least), static_cast<double>(kMostCount), where);
   if (value != static_cast<double>(static_cast<int64_t>(value))) {
     bad_input("{}: \"{}\" must be a whole number", where, name);
   }
@@ -91,7 +92,8 @@ Surface surface_of(const Hardware& hardware, const Dram& dram, const Shape& shap
     surface.points.push_back(
         {.length = one.length,
          .threshold = one.threshold,
-         .acceptance = one.drafted > 0 ? static_cast<double>(one.accepted) / static_cast<double>(one.drafted) : 0,
+         .acceptance =
+             one.drafted > 0 ? static_cast<double>(one.accepted) / static_cast<double>(one.drafted) : 0,
          .tokens_per_step = static_cast<double>(one.accepted + one.steps) / static_cast<double>(one.steps),
          .speedup = theirs / ours});
   }
@@ -115,16 +117,18 @@ std::string text_of(const Surface& surface) {
       thresholds.push_back(point.threshold);
     }
   }
-  std::string text = fmt::format("Figure 9, {}: speedup by threshold and length of drafts\n  threshold", surface.model);
+  std::string text =
+      fmt::format("Figure 9, {}: speedup by threshold and length of drafts\n  threshold", surface.model);
   for (const int64_t length : lengths) text += fmt::format(" {:>6}", length);
   text += "\n";
   for (const double threshold : thresholds) {
     text += fmt::format("  {:>9.1f}", threshold);
     for (const int64_t length : lengths) {
-      const auto point = std::find_if(surface.points.begin(), surface.points.end(), [&](const SurfacePoint& one) {
-        return one.length == length && one.threshold == threshold;
-      });
-      text += point == surface.points.end() ? fmt::format(" {:>6}", "-") : fmt::format(" {:>6.2f}", point->speedup);
+      const auto point = std::find_if(
+          surface.points.begin(), surface.points.end(),
+          [&](const SurfacePoint& one) { return one.length == length && one.threshold == threshold; });
+      text += point == surface.points.end() ? fmt::format(" {:>6}", "-")
+                                            : fmt::format(" {:>6.2f}", point->speedup);
     }
     text += "\n";
   }

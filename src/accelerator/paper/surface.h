@@ -26,8 +26,8 @@ struct ThresholdMeasurement {
   std::vector<MeasuredDrafting> drafting;
 };
 
-/// Reads docs/results/simulated-clock/draft-thresholds.json. Throws Error(kBadInput), naming `where`, for what
-/// is missing or odd.
+/// Reads docs/results/simulated-clock/draft-thresholds.json. Throws Error(kBadInput), naming `where`, for
+/// what is missing or odd.
 ThresholdMeasurement parse_thresholds(std::string_view json, const std::string& where);
 
 /// The measurement that is compiled in.
@@ -49,8 +49,8 @@ struct Surface {
   std::vector<SurfacePoint> points;
 };
 
-/// The simulated speed of a model by the length of drafts and the threshold, with the measured acceptance, which
-/// is that of another model than the shape's. The sums are spread evenly over the steps.
+/// The simulated speed of a model by the length of drafts and the threshold, with the measured acceptance,
+/// which is that of another model than the shape's. The sums are spread evenly over the steps.
 Surface surface_of(const Hardware& hardware, const Dram& dram, const Shape& shape,
                    const ThresholdMeasurement& measurement = measured_thresholds());
 

@@ -27,7 +27,8 @@ std::pair<std::string, bool> colour_of(double share) {
   const size_t from = std::min(static_cast<size_t>(place), kScale.size() - 2);
   const double part = place - static_cast<double>(from);
   Rgb mixed{};
-  for (size_t i = 0; i < mixed.size(); ++i) mixed[i] = (1 - part) * kScale[from][i] + part * kScale[from + 1][i];
+  for (size_t i = 0; i < mixed.size(); ++i)
+    mixed[i] = (1 - part) * kScale[from][i] + part * kScale[from + 1][i];
   const double lightness = 0.299 * mixed[0] + 0.587 * mixed[1] + 0.114 * mixed[2];
   return {fmt::format("rgb({:.0f},{:.0f},{:.0f})", mixed[0], mixed[1], mixed[2]), lightness < 120};
 }
@@ -72,13 +73,15 @@ std::string svg(const HeatMap& map) {
     }
   }
   for (size_t column = 0; column < map.columns.size(); ++column) {
-    text += fmt::format("<text class=\"vh-text\" x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n",
-                        kMapLeft + kCellWidth * (static_cast<double>(column) + 0.5), bottom + 16,
-                        escape(map.columns[column]));
+    text +=
+        fmt::format("<text class=\"vh-text\" x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n",
+                    kMapLeft + kCellWidth * (static_cast<double>(column) + 0.5), bottom + 16,
+                    escape(map.columns[column]));
   }
   text += fmt::format(
       "<text class=\"vh-soft\" x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">{}</text>\n"
-      "<text class=\"vh-soft\" transform=\"translate(16 {:.0f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+      "<text class=\"vh-soft\" transform=\"translate(16 {:.0f}) rotate(-90)\" "
+      "text-anchor=\"middle\">{}</text>\n",
       kMapLeft + kCellWidth * static_cast<double>(map.columns.size()) / 2, bottom + 38, escape(map.x_label),
       (kMapTop + bottom) / 2, escape(map.y_label));
   return text + "</svg>\n";
