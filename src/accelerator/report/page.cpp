@@ -163,8 +163,8 @@ std::string figure_nine(const std::vector<Surface>& surfaces) {
   std::string html;
   for (const Surface& surface : surfaces) {
     HeatMap map{
-        .title = fmt::format("Speedup over FP16 by draft length and threshold (figure 9): {}", surface.model),
-        .subtitle = "the shape and its simulated times; acceptance measured with another, small model",
+        .title = fmt::format("Speedup over FP16 by length and threshold (figure 9), {}", surface.model),
+        .subtitle = "its shape and times; acceptance measured with another, small model",
         .x_label = "the most tokens of a draft",
         .y_label = "threshold",
         .columns = {},
@@ -186,8 +186,10 @@ std::string figure_nine(const std::vector<Surface>& surfaces) {
     html += svg(map);
   }
   if (surfaces.empty()) return html;
-  return html + note("The paper prints no numbers here. " + surfaces.front().conditions +
-                     " In this page the sums of these traces, spread evenly over the steps.");
+  std::string conditions = surfaces.front().conditions;
+  std::erase(conditions, '`');
+  return html + note("The paper prints no numbers here. " + conditions +
+                     " This page simulates the sums of these traces, spread evenly over the steps.");
 }
 
 /// What the length of drafts does, with the simulated times of passes and the paper's acceptance.
