@@ -16,6 +16,7 @@ constexpr double kMapLeft = 84;
 constexpr double kMapTop = 66;
 constexpr double kCellWidth = 78;
 constexpr double kCellHeight = 30;
+constexpr double kMapLeast = 700;  // so that a title of one line fits
 
 using Rgb = std::array<double, 3>;
 /// From the least to the greatest, ever darker, so that the order is seen without colours too.
@@ -46,7 +47,8 @@ std::string svg(const HeatMap& map) {
     }
   }
   if (!(low <= high)) return "";
-  const double width = std::max(kMapLeft + kCellWidth * static_cast<double>(map.columns.size()) + 20, 560.0);
+  const double width =
+      std::max(kMapLeft + kCellWidth * static_cast<double>(map.columns.size()) + 20, kMapLeast);
   const double bottom = kMapTop + kCellHeight * static_cast<double>(map.rows.size());
   std::string text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
