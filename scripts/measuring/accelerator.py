@@ -52,11 +52,11 @@ def prompts_of(m, kinds, limit):
 
 
 def drafted(m, length, threshold, texts, tokens):
-    """The traces of decoding after each of the texts, and what their last lines say."""
+    """The traces of decoding after each of the texts, and the lines that they hold."""
     begin = time.monotonic()
     command = m.verbatim("generate", m.model(), "--recipe", "speq", "--draft-length", str(length), "--draft-threshold", str(threshold),
                          "-n", tokens, "--ignore-eos", "--portable", "--threads", "1")
-    traces, ends = [], []
+    traces, lines = [], []
     for number, text in enumerate(texts):
         (ROOT / WORK / "traces").mkdir(parents=True, exist_ok=True)
         prompt = WORK / "traces" / f"prompt-{number}.txt"
@@ -64,9 +64,9 @@ def drafted(m, length, threshold, texts, tokens):
         trace = WORK / "traces" / f"{length}-{threshold:g}-{number}.jsonl"
         m.command([*command, "-f", str(prompt), "--trace", str(trace)])
         traces.append(str(trace))
-        ends.append(json.loads((ROOT / trace).read_text(encoding="utf-8").splitlines()[-1]))
-    m.said([*command, "-f", "PROMPT", "--trace", "TRACE"], ends, begin)
-    return traces, ends
+        lines.append([json.loads(line) for line in (ROOT / trace).read_text(encoding="utf-8").splitlines()])
+    m.said([*command, "-f", "PROMPT", "--trace", "TRACE"], [of[-1] for of in lines], begin)
+    return traces, lines
 
 
 def simulated_speedup(m, shape, traces):
@@ -90,12 +90,15 @@ def draft_thresholds(m):
     for length in lengths:
         for threshold in thresholds:
             say(f"  drafts of {length} down to {threshold:g}")
-            traces, ends = drafted(m, length, threshold, texts, tokens)
-            sums = {name: sum(end[name] for end in ends) for name in ("steps", "drafted", "accepted", "draft_passes", "prompt_tokens")}
+            traces, lines = drafted(m, length, threshold, texts, tokens)
+            sums = {name: sum(of[-1][name] for of in lines) for name in ("steps", "drafted", "accepted", "draft_passes", "prompt_tokens")}
+            # What verbatim simulate's page decodes: of each step what was drafted, accepted, and the passes that it took.
+            steps = [{"prompt_tokens": of[-1]["prompt_tokens"],
+                      "steps": [[step["drafted"], step["accepted"], step["draft_passes"]] for step in of[:-1]]} for of in lines]
             m.record({"length": length, "threshold": threshold}, prompts=len(texts), **sums,
                      acceptance=round(sums["accepted"] / sums["drafted"], 4) if sums["drafted"] else None,
                      accepted_length=round(sums["accepted"] / sums["steps"] + 1, 4), draft_length=round(sums["draft_passes"] / sums["steps"], 4),
-                     **{shape: round(simulated_speedup(m, shape, traces), 4) for shape in SHAPES})
+                     **{shape: round(simulated_speedup(m, shape, traces), 4) for shape in SHAPES}, traces=steps)
 
 
 TRAFFIC = ["llama3.1-8b", "llama2-7b", "llama2-13b"]  # whose share of weights the paper's section II names
