@@ -177,10 +177,7 @@ std::string compare_with_paper(const SimulateOptions& options) {
   const PaperPart paper = paper_part(hardware, dram, options);
   std::string text = text_of(paper.comparison) + "\n";
   for (const Surface& surface : paper.surfaces) text += text_of(surface);
-  text += fmt::format(
-      "  {}\n  the sums of these traces are spread evenly over the steps; the paper prints no numbers "
-      "here\n\n",
-      measured_thresholds().conditions);
+  text += fmt::format("  {}\n  the paper prints no numbers here\n\n", measured_thresholds().conditions);
   return text + text_of(paper.sensitivities);
 }
 

@@ -131,9 +131,10 @@ TEST(Sensitivities, ChangeOneAssumptionAtATime) {
 Surface short_surface() {
   const ThresholdMeasurement measurement = parse_thresholds(
       R"({"conditions": "Made up.", "values": [
-      {"length": 4, "threshold": 0, "prompts": 2, "prompt_tokens": 20, "steps": 10, "drafted": 40, "accepted": 10, "draft_passes": 40},
-      {"length": 4, "threshold": 0.5, "prompts": 2, "prompt_tokens": 20, "steps": 10, "drafted": 20, "accepted": 20, "draft_passes": 20},
-      {"length": 8, "threshold": 0.5, "prompts": 2, "prompt_tokens": 20, "steps": 10, "drafted": 0, "accepted": 0, "draft_passes": 0}]})",
+      {"length": 4, "threshold": 0, "traces": [{"prompt_tokens": 10, "steps": [[4, 1, 4], [4, 1, 4]]}]},
+      {"length": 4, "threshold": 0.5, "traces": [{"prompt_tokens": 10, "steps": [[2, 2, 2], [2, 2, 2]]},
+                                                 {"prompt_tokens": 20, "steps": [[2, 2, 2]]}]},
+      {"length": 8, "threshold": 0.5, "traces": [{"prompt_tokens": 10, "steps": [[0, 0, 0], [0, 0, 0]]}]}]})",
       "test");
   return surface_of(load_hardware("speq"), load_dram("lpddr5-6400"), short_models()[2], measurement);
 }
@@ -167,8 +168,10 @@ TEST(FigureNine, HasAMeasurementForThePapersAxes) {
       EXPECT_TRUE(has(length, tenths / 10.0)) << length << " " << tenths;
   }
   for (const MeasuredDrafting& one : drafting) {
-    EXPECT_GT(one.accepted, 0);
-    EXPECT_LE(one.drafted, one.length * one.steps);
+    for (const Steps& steps : one.traces) {
+      EXPECT_GT(steps.accepted(), 0);
+      for (const Step& step : steps.steps) EXPECT_LE(step.drafted, one.length);
+    }
   }
 }
 
@@ -183,13 +186,17 @@ TEST(FigureNine, RefusesMeasurementsThatAreNone) {
   };
   EXPECT_THAT(refused("[]"), HasSubstr("file: has no values"));
   EXPECT_THAT(refused(R"({"values": [3]})"), HasSubstr("is no object"));
-  EXPECT_THAT(refused(R"({"values": [{"length": 1.5}]})"), HasSubstr("\"length\" must be a whole number"));
   EXPECT_THAT(refused(R"({"values": [{"length": 4, "threshold": 2}]})"),
               HasSubstr("\"threshold\" must be from 0 to 1"));
-  EXPECT_THAT(
-      refused(R"({"values": [{"length": 4, "threshold": 0, "prompts": 1, "prompt_tokens": 1, "steps": 1,
-                          "drafted": 1, "accepted": 2, "draft_passes": 1}]})"),
-      HasSubstr("accepted 2 of 1"));
+  const auto with = [&](const std::string& traces) {
+    return refused(R"({"values": [{"length": 4, "threshold": 0, "traces": )" + traces + "}]}");
+  };
+  EXPECT_THAT(with("[]"), HasSubstr("\"traces\" must be a list"));
+  EXPECT_THAT(with("[3]"), HasSubstr("a trace has"));
+  EXPECT_THAT(with(R"([{"prompt_tokens": 1, "steps": []}])"), HasSubstr("no steps"));
+  EXPECT_THAT(with(R"([{"prompt_tokens": 1, "steps": [[1, 1]]}])"), HasSubstr("three counts"));
+  EXPECT_THAT(with(R"([{"prompt_tokens": 1, "steps": [[1, -1, 1]]}])"), HasSubstr("a whole number from 0"));
+  EXPECT_THAT(with(R"([{"prompt_tokens": 1, "steps": [[1, 2, 1]]}])"), HasSubstr("accepted 2 of 1"));
 }
 
 TEST(Page, ShowsThePaperAlone) {

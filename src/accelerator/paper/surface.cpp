@@ -15,7 +15,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMostCount = int64_t{1} << 22;
+constexpr int64_t kMostTokens = int64_t{1} << 20;
+constexpr int64_t kMostDrafted = 4095;
 
 double number(const Json& record, const char* name, double least, double most, const std::string& where) {
   const auto found = record.find(name);
@@ -27,13 +28,37 @@ double number(const Json& record, const char* name, double least, double most, c
   return value;
 }
 
-int64_t count(const Json& record, const char* name, int64_t least, const std::string& where) {
-  const double value =
-      number(record, name, static_cast<double>(least), static_cast<double>(kMostCount), where);
-  if (value != static_cast<double>(static_cast<int64_t>(value))) {
-    bad_input("{}: \"{}\" must be a whole number", where, name);
+int64_t count(const Json& number, int64_t most, const std::string& where) {
+  if (!number.is_number_integer() || number < 0 || number > most) {
+    bad_input("{}: a count must be a whole number from 0 to {}", where, most);
   }
-  return static_cast<int64_t>(value);
+  return number.get<int64_t>();
+}
+
+/// A trace as the file has it: the prompt's tokens and of each step what was drafted, accepted, and the
+/// passes.
+Steps trace_of(const Json& trace, const std::string& where) {
+  if (!trace.is_object() || !trace.contains("prompt_tokens") || !trace.contains("steps") ||
+      !trace["steps"].is_array()) {
+    bad_input("{}: a trace has \"prompt_tokens\" and \"steps\"", where);
+  }
+  Steps steps{.prompt_tokens = count(trace["prompt_tokens"], kMostTokens, where), .steps = {}};
+  int64_t position = steps.prompt_tokens + 1;
+  for (const Json& step : trace["steps"]) {
+    if (!step.is_array() || step.size() != 3) bad_input("{}: a step has three counts", where);
+    const Step one{.position = position,
+                   .drafted = count(step[0], kMostDrafted, where),
+                   .accepted = count(step[1], kMostDrafted, where),
+                   .draft_passes = count(step[2], kMostTokens, where),
+                   .rows = count(step[0], kMostDrafted, where) + 1};
+    if (one.accepted > one.drafted) {
+      bad_input("{}: accepted {} of {} drafted tokens", where, one.accepted, one.drafted);
+    }
+    steps.steps.push_back(one);
+    position += one.accepted + 1;
+  }
+  if (steps.steps.empty()) bad_input("{}: a trace has no steps", where);
+  return steps;
 }
 
 /// The time of a decoding in ps.
@@ -54,18 +79,15 @@ ThresholdMeasurement parse_thresholds(std::string_view json, const std::string& 
   }
   for (const Json& record : whole["values"]) {
     if (!record.is_object()) bad_input("{}: a value is no object", where);
-    const MeasuredDrafting one{.length = count(record, "length", 1, where),
-                               .threshold = number(record, "threshold", 0, 1, where),
-                               .prompts = count(record, "prompts", 1, where),
-                               .prompt_tokens = count(record, "prompt_tokens", 1, where),
-                               .steps = count(record, "steps", 1, where),
-                               .drafted = count(record, "drafted", 0, where),
-                               .accepted = count(record, "accepted", 0, where),
-                               .draft_passes = count(record, "draft_passes", 0, where)};
-    if (one.accepted > one.drafted) {
-      bad_input("{}: accepted {} of {} drafted tokens", where, one.accepted, one.drafted);
+    MeasuredDrafting one{.length = static_cast<int64_t>(number(record, "length", 1, kMostDrafted, where)),
+                         .threshold = number(record, "threshold", 0, 1, where),
+                         .traces = {}};
+    const auto traces = record.find("traces");
+    if (traces == record.end() || !traces->is_array() || traces->empty()) {
+      bad_input("{}: \"traces\" must be a list", where);
     }
-    measurement.drafting.push_back(one);
+    for (const Json& trace : *traces) one.traces.push_back(trace_of(trace, where));
+    measurement.drafting.push_back(std::move(one));
   }
   return measurement;
 }
@@ -84,22 +106,25 @@ Surface surface_of(const Hardware& hardware, const Dram& dram, const Shape& shap
   PassRunner plain(baseline, service_of(dram), shape);
   std::map<std::pair<int64_t, int64_t>, double> plain_times;  // by the prompt's tokens and those that follow
   for (const MeasuredDrafting& one : measurement.drafting) {
-    const Steps steps = spread_steps({.prompt_tokens = one.prompt_tokens / one.prompts,
-                                      .steps = one.steps,
-                                      .drafted = one.drafted,
-                                      .accepted = one.accepted,
-                                      .draft_passes = one.draft_passes});
-    const double ours = time_of(runner, hardware, dram, steps);
-    const auto [found, absent] = plain_times.try_emplace({steps.prompt_tokens, steps.tokens()}, 0.0);
-    if (absent) found->second = time_of(plain, baseline, dram, plain_steps(steps));
-    const double theirs = found->second;
-    surface.points.push_back(
-        {.length = one.length,
-         .threshold = one.threshold,
-         .acceptance =
-             one.drafted > 0 ? static_cast<double>(one.accepted) / static_cast<double>(one.drafted) : 0,
-         .tokens_per_step = static_cast<double>(one.accepted + one.steps) / static_cast<double>(one.steps),
-         .speedup = theirs / ours});
+    SurfacePoint point{.length = one.length, .threshold = one.threshold};
+    int64_t drafted = 0;
+    int64_t accepted = 0;
+    int64_t steps_taken = 0;
+    double ours = 0;
+    double theirs = 0;
+    for (const Steps& steps : one.traces) {
+      const auto [found, absent] = plain_times.try_emplace({steps.prompt_tokens, steps.tokens()}, 0.0);
+      if (absent) found->second = time_of(plain, baseline, dram, plain_steps(steps));
+      theirs += found->second;
+      ours += time_of(runner, hardware, dram, steps);
+      drafted += steps.drafted();
+      accepted += steps.accepted();
+      steps_taken += static_cast<int64_t>(steps.steps.size());
+    }
+    if (drafted > 0) point.acceptance = static_cast<double>(accepted) / static_cast<double>(drafted);
+    point.tokens_per_step = static_cast<double>(accepted + steps_taken) / static_cast<double>(steps_taken);
+    point.speedup = theirs / ours;
+    surface.points.push_back(point);
   }
   return surface;
 }

@@ -8,16 +8,11 @@
 
 namespace verbatim::accelerator {
 
-/// What drafts up to a length and down to a threshold came to, summed over some prompts.
+/// What drafts up to a length and down to a threshold came to.
 struct MeasuredDrafting {
-  int64_t length = 0;    ///< the most tokens of a draft
-  double threshold = 0;  ///< a draft ends at a token less probable than this
-  int64_t prompts = 0;
-  int64_t prompt_tokens = 0;
-  int64_t steps = 0;
-  int64_t drafted = 0;
-  int64_t accepted = 0;
-  int64_t draft_passes = 0;
+  int64_t length = 0;         ///< the most tokens of a draft
+  double threshold = 0;       ///< a draft ends at a token less probable than this
+  std::vector<Steps> traces;  ///< one for each prompt
 };
 
 /// A measurement of drafts by length and threshold, for figure 9 of SPEQ.
@@ -50,7 +45,7 @@ struct Surface {
 };
 
 /// The simulated speed of a model by the length of drafts and the threshold, with the measured acceptance,
-/// which is that of another model than the shape's. The sums are spread evenly over the steps.
+/// which is that of another model than the shape's. The traces are decoded one after the other.
 Surface surface_of(const Hardware& hardware, const Dram& dram, const Shape& shape,
                    const ThresholdMeasurement& measurement = measured_thresholds());
 

@@ -188,11 +188,7 @@ std::string figure_nine(const std::vector<Surface>& surfaces) {
   if (surfaces.empty()) return html;
   std::string conditions = surfaces.front().conditions;
   std::erase(conditions, '`');
-  return html +
-         note("The paper prints no numbers here. " + conditions +
-              " This page simulates the sums of these traces, spread evenly over the steps: long drafts, "
-              "whose many rows take longer to verify, are averaged out, and it comes out faster by some "
-              "percent.");
+  return html + note("The paper prints no numbers here. " + conditions);
 }
 
 /// What the length of drafts does, with the simulated times of passes and the paper's acceptance.

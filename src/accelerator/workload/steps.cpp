@@ -103,21 +103,36 @@ int64_t evenly(int64_t sum, int64_t place, int64_t places) {
 }
 
 Steps spread(const Json& object, const std::string& where) {
-  const StepSums sums{.prompt_tokens = count(object, "prompt_tokens", kMostCount, where),
-                      .steps = count(object, "target_passes", kMostCount, where),
-                      .drafted = count(object, "drafted", kMostCount, where),
-                      .accepted = count(object, "accepted", kMostCount, where),
-                      .draft_passes = count(object, "draft_passes", kMostCount, where)};
-  if (sums.accepted > sums.drafted) {
-    bad_input("{}: accepted {} of {} drafted tokens", where, sums.accepted, sums.drafted);
+  const int64_t places = count(object, "target_passes", kMostCount, where);
+  const int64_t drafted = count(object, "drafted", kMostCount, where);
+  const int64_t accepted = count(object, "accepted", kMostCount, where);
+  const int64_t passes = count(object, "draft_passes", kMostCount, where);
+  if (accepted > drafted) bad_input("{}: accepted {} of {} drafted tokens", where, accepted, drafted);
+  if (places == 0 && drafted > 0) bad_input("{}: tokens were drafted, and no pass verified them", where);
+  if (places > 0 && drafted / places >= kMostStepRows) bad_input("{}: too many drafted tokens a step", where);
+  Steps steps{.prompt_tokens = count(object, "prompt_tokens", kMostCount, where), .steps = {}};
+  int64_t owed = 0;  // accepted tokens that found no drafted one in the steps before
+  for (int64_t i = 0; i < places; ++i) {
+    Step step{.position = steps.prompt_tokens + 1,
+              .drafted = evenly(drafted, i, places),
+              .accepted = 0,
+              .draft_passes = evenly(passes, i, places),
+              .rows = evenly(drafted, i, places) + 1};
+    owed += evenly(accepted, i, places);
+    step.accepted = std::min(owed, step.drafted);
+    owed -= step.accepted;
+    steps.steps.push_back(step);
   }
-  if (sums.steps == 0 && sums.drafted > 0) {
-    bad_input("{}: tokens were drafted, and no pass verified them", where);
+  // Where the last steps drafted too little, earlier ones have room.
+  for (auto step = steps.steps.rbegin(); owed > 0 && step != steps.steps.rend(); ++step) {
+    const int64_t more = std::min(owed, step->drafted - step->accepted);
+    step->accepted += more;
+    owed -= more;
   }
-  if (sums.steps > 0 && sums.drafted / sums.steps >= kMostStepRows) {
-    bad_input("{}: too many drafted tokens a step", where);
+  for (size_t i = 1; i < steps.steps.size(); ++i) {
+    steps.steps[i].position = steps.steps[i - 1].position + steps.steps[i - 1].accepted + 1;
   }
-  return spread_steps(sums);
+  return steps;
 }
 
 }  // namespace
@@ -140,32 +155,6 @@ Steps parse_steps(std::string_view text, const std::string& where) {
   const Json whole = Json::parse(text, nullptr, false);
   if (whole.is_object() && whole.contains("target_passes")) return spread(whole, where);
   return parse_trace(text, where);
-}
-
-Steps spread_steps(const StepSums& sums) {
-  Steps steps{.prompt_tokens = sums.prompt_tokens, .steps = {}};
-  int64_t owed = 0;  // accepted tokens that found no drafted one in the steps before
-  for (int64_t i = 0; i < sums.steps; ++i) {
-    Step step{.position = steps.prompt_tokens + 1,
-              .drafted = evenly(sums.drafted, i, sums.steps),
-              .accepted = 0,
-              .draft_passes = evenly(sums.draft_passes, i, sums.steps),
-              .rows = evenly(sums.drafted, i, sums.steps) + 1};
-    owed += evenly(sums.accepted, i, sums.steps);
-    step.accepted = std::min(owed, step.drafted);
-    owed -= step.accepted;
-    steps.steps.push_back(step);
-  }
-  // Where the last steps drafted too little, earlier ones have room.
-  for (auto step = steps.steps.rbegin(); owed > 0 && step != steps.steps.rend(); ++step) {
-    const int64_t more = std::min(owed, step->drafted - step->accepted);
-    step->accepted += more;
-    owed -= more;
-  }
-  for (size_t i = 1; i < steps.steps.size(); ++i) {
-    steps.steps[i].position = steps.steps[i - 1].position + steps.steps[i - 1].accepted + 1;
-  }
-  return steps;
 }
 
 Steps steps_of(double draft_length, double acceptance, int64_t prompt_tokens, int64_t tokens) {

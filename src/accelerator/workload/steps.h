@@ -35,18 +35,6 @@ struct Steps {
 /// `where` and the line, for a trace that is cut off, contradicts itself or is no trace.
 Steps parse_steps(std::string_view text, const std::string& where);
 
-/// The sums over the steps of a generation.
-struct StepSums {
-  int64_t prompt_tokens = 0;
-  int64_t steps = 0;
-  int64_t drafted = 0;
-  int64_t accepted = 0;  ///< at most those drafted
-  int64_t draft_passes = 0;
-};
-
-/// Steps with these sums, spread over them as evenly as whole numbers can be.
-Steps spread_steps(const StepSums& sums);
-
 /// Makes up steps that draft `draft_length` tokens on average and keep as many as equation 1 says of the
 /// acceptance rate, as evenly as whole numbers allow, until `tokens` tokens are appended to a prompt. Throws
 /// Error(kBadInput) unless 0 <= draft_length <= 64 and 0 <= acceptance <= 1.
