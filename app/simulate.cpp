@@ -24,25 +24,32 @@ struct Options {
   bool json = false;
 };
 
+/// What is of no use without a model.
+constexpr const char* kOfAModel[] = {"--trace",      "--draft-length", "--acceptance", "--dropped",
+                                     "--max-tokens", "--baseline",     "--json"};
+
 void run(Command command, Options& options) {
   if (command.given("--draft-length")) options.simulate.draft_length = options.draft_length;
   if (command.given("--acceptance")) options.simulate.acceptance = options.acceptance;
-  if (options.paper) {
-    write_out(compare_with_paper(options.simulate));
-    return;
+  const bool modelled = !options.simulate.config.empty();
+  if (!modelled && !options.paper) fail(ErrorKind::kUsage, "--config is required");
+  for (const char* const option : kOfAModel) {
+    if (!modelled && command.given(option)) fail(ErrorKind::kUsage, "{} needs --config", option);
   }
-  if (options.simulate.config.empty()) fail(ErrorKind::kUsage, "--config is required");
   std::ofstream report;
   if (!options.report.empty()) {
     report.open(options.report, std::ios::binary | std::ios::trunc);
     if (!report) bad_input("cannot write {}", one_line(options.report));
   }
-  const Simulation simulation = simulate(options.simulate);
+  std::optional<Simulation> simulation;
+  if (modelled) simulation = simulate(options.simulate);
   if (report.is_open()) {
-    report << simulation_page(options.simulate, simulation);
+    report << (simulation ? simulation_page(options.simulate, *simulation) : paper_page(options.simulate));
     if (!report.flush()) bad_input("cannot write {}", one_line(options.report));
   }
-  write_out(options.json ? simulation_json(simulation) : simulation_text(simulation));
+  if (simulation) write_out(options.json ? simulation_json(*simulation) : simulation_text(*simulation));
+  if (!options.paper) return;
+  write_out((simulation ? "\n" : "") + compare_with_paper(options.simulate));
 }
 
 }  // namespace
@@ -51,21 +58,16 @@ void add_simulate(Command program) {
   auto options = std::make_shared<Options>();
   SimulateOptions& simulate = options->simulate;
   Command command = program.add_command("simulate", "Decode on a model of SPEQ's accelerator");
-  std::vector<Option> others;  // whose place --paper takes
-  others.push_back(
-      command
-          .add_option(
-              "--config", simulate.config,
-              "A config.json, its folder, or vicuna-7b, llama2-7b, llama3.1-8b, llama3.2-3b, llama2-13b")
-          .type_name("FILE"));
+  command
+      .add_option("--config", simulate.config,
+                  "A config.json, its folder, or vicuna-7b, llama2-7b, llama3.1-8b, llama3.2-3b, llama2-13b")
+      .type_name("FILE");
   Option trace =
       command.add_option("--trace", simulate.trace, "What decoding did: a file of generate --trace or --json")
           .type_name("FILE");
-  others.push_back(trace);
-  others.push_back(command.add_option("--draft-length", options->draft_length,
-                                      "In place of a trace: drafted tokens of a step, on average"));
-  others.push_back(
-      command.add_option("--acceptance", options->acceptance, "With it: the share of them that is accepted"));
+  command.add_option("--draft-length", options->draft_length,
+                     "In place of a trace: drafted tokens of a step, on average");
+  command.add_option("--acceptance", options->acceptance, "With it: the share of them that is accepted");
   Option dropped = command
                        .add_option("--dropped", simulate.dropped,
                                    "With it: draft passes of a step whose token is dropped, beside those")
@@ -80,28 +82,24 @@ void add_simulate(Command program) {
           .show_default()
           .range(int64_t{1}, int64_t{1} << 20);
   for (const Option& told : {dropped, prompt, tokens}) trace.excludes(told);
-  others.insert(others.end(), {dropped, tokens});
   command
       .add_option("--hardware", simulate.hardware,
                   "The machine: speq, speq-verbatim, olive-8, tender-8, ... or a .toml file")
       .show_default();
-  others.push_back(
-      command.add_option("--baseline", simulate.baseline, "The machine that decodes plainly beside it")
-          .show_default());
+  command.add_option("--baseline", simulate.baseline, "The machine that decodes plainly beside it")
+      .show_default();
   command.add_option("--dram", simulate.dram,
                      "The memory of both: ddr4-3200, lpddr4-3200, lpddr5-6400, hbm2 or a .toml file");
-  others.push_back(command.add_flag("--json", options->json, "Print one JSON object"));
-  others.push_back(command
-                       .add_option("--report", options->report,
-                                   "Write a page in HTML, with the paper's tables and figures")
-                       .type_name("FILE"));
-  Option paper = command.add_flag("--paper", options->paper,
-                                  "In place of a model: the paper's tables and figures beside ours");
-  for (const Option& other : others) paper.excludes(other);
+  Option json = command.add_flag("--json", options->json, "Print one JSON object");
+  command.add_option("--report", options->report, "Write a page in HTML, with the paper's tables and figures")
+      .type_name("FILE");
+  Option paper = command.add_flag(
+      "--paper", options->paper, "Print the paper's tables and figures beside ours, with or without a model");
+  paper.excludes(json);
   command.footer(
       "Examples:\n"
       "  verbatim simulate --config llama2-13b --draft-length 6 --acceptance 0.98\n"
-      "  verbatim simulate --paper\n"
+      "  verbatim simulate --paper --report report.html\n"
       "  verbatim simulate --config models/target/config.json --trace trace.jsonl --dram hbm2");
   command.callback([command, options] { run(command, *options); });
 }

@@ -1,5 +1,6 @@
 // Takes the sums out of the output buffer, as the SFU does: of each column, when it is whole, LANES values a cycle, so many
-// times, after a latency. `taken` falls for a half of the buffer when its column is through.
+// times, after a latency. `taken` falls for a half of the buffer when its column is through, which takes a cycle even where
+// there is no value to take.
 module drain #(
     parameter LANES = 4
 ) (
@@ -28,7 +29,7 @@ module drain #(
   wire [31:0] cycles = (total + LANES - 1) / LANES;
   wire emits = active && cycle >= {16'd0, latency};
   wire [31:0] remaining = cycle == {16'd0, latency} ? total : left;
-  assign frees = active && cycle + 32'd1 == {16'd0, latency} + cycles;
+  assign frees = active && cycle + 32'd1 >= {16'd0, latency} + cycles;
 
   // The values in the order of the buffer, over and over.
   wire [16*(LANES+1)-1:0] places;

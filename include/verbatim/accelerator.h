@@ -78,6 +78,9 @@ std::string simulation_json(const Simulation& simulation);
 /// only the machine, the memory and the length of prompts matter. Throws Error(kBadInput).
 std::string compare_with_paper(const SimulateOptions& options);
 
+/// The same as a page in HTML, whole in itself.
+std::string paper_page(const SimulateOptions& options);
+
 /// A page in HTML, whole in itself, of a simulation with these options, and of the comparison with the paper.
 std::string simulation_page(const SimulateOptions& options, const Simulation& simulation);
 

@@ -86,6 +86,10 @@ class Bench:
         self.runs.append(entry)
         return entry["output"]
 
+    def said(self, command, output, begin):
+        """Notes a command that stands for several, and what they said, which began at that time of time.monotonic()."""
+        self.runs.append({"command": shown(command, {}), "seconds": round(time.monotonic() - begin, 1), "output": output})
+
     def each(self, command, environment=None):
         """The outputs of the command, run as often as this measurement is repeated."""
         for run in range(self.repeats):

@@ -138,7 +138,34 @@ def sensitivities():
     return figure
 
 
+def draft_thresholds():
+    """SPEQ's figure 9: the simulated speed over the length of drafts and the threshold, a panel for each shape."""
+    groups = list(found("draft-thresholds"))
+    if not groups:
+        return None
+    records = groups[0][2]
+    shapes = ["llama3.1-8b", "vicuna-7b"]
+    lengths, thresholds = (sorted(distinct(records, field)) for field in ("length", "threshold"))
+    figure, panels = side_by_side(shapes)
+    for axes, shape in zip(panels, shapes):
+        values = [[next(middle(of[shape]) for of in records if (of["length"], of["threshold"]) == (length, threshold)) for length in lengths]
+                  for threshold in thresholds]
+        highest = max(map(max, values))
+        axes.imshow(values, cmap="YlGnBu", aspect="auto", origin="lower")
+        for y, row in enumerate(values):
+            for x, value in enumerate(row):
+                axes.text(x, y, f"{value:.2f}", ha="center", va="center", fontsize=8, color="white" if value > 0.8 * highest else "black")
+        axes.set_xticks(range(len(lengths)), lengths)
+        axes.set_yticks(range(len(thresholds)), [f"{threshold:.1f}" for threshold in thresholds])
+        axes.set_xlabel("the most tokens of a draft")
+        axes.set_title(f"the shape of {shape}, acceptance of models/target", fontsize=9)
+        axes.grid(visible=False)
+    panels[0].set_ylabel("threshold")
+    return figure
+
+
 FIGURES = {
+    "speq-draft-thresholds": draft_thresholds,
     "sensitivities": sensitivities,
     "decode-speeds": decode_speeds,
     "quantspec-contexts": lambda: contexts(64),

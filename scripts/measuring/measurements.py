@@ -10,7 +10,7 @@ import json
 from measuring.bench import Absent
 
 MEASUREMENTS = {}
-SIMULATED = {"agent"}  # on a simulated clock: the numbers are those of every machine
+SIMULATED = {"agent", "draft-thresholds", "speq-claims"}  # on a simulated clock: the numbers are those of every machine
 SYNTHESIZED = {"area"}  # by Yosys: the numbers are those of its version and of the library of gates
 
 ISAS = ["amx", "avx512", "avx2"]
@@ -365,21 +365,6 @@ def agent(m):
                         "speedup_of_calls": line["speedup_of_calls"]}
         m.record({"set": line["set"], "questions": line["questions"]},
                  **{name: number for name, number in numbers.items() if number is not None})
-
-
-@measurement("the areas of the accelerator's decoder and PE, as Yosys makes them of a library of gates")
-def area(m):
-    m.conditions = ("Yosys 0.23 with the Liberty file of Debian's qflow-tech-osu018, a 180 nm library, in areas of its NAND2X1; nothing is "
-                    "placed, and nothing is said of time or of 28 nm.")
-    m.repeats = 1
-    found = {line["design"]: line["nand2"] for line in m.json(["scripts/rtl-area"], lines=True)}
-    decoder, both = found["weight decoder of a PE"], found["PE, both modes"]
-    full, draft = found["PE, full mode alone"], found["PE, quantize mode alone"]
-    for design, nand2 in found.items():
-        m.record({"design": design}, nand2=nand2, of_pe=nand2 / both)
-    m.record({"ratio": "decoder over PE"}, value=decoder / both, paper=0.089)
-    m.record({"ratio": "PE of both modes over one of full mode alone"}, value=both / full)
-    m.record({"ratio": "PE of both modes over one of each"}, value=both / (full + draft))
 
 
 @measurement("plans of the default model, held to the agent's grammar")

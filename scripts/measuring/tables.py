@@ -49,6 +49,10 @@ def thousands(value):
     return f"{value:,}"
 
 
+def signed(digits=1):
+    return lambda value: f"{100 * value:+.{digits}f} %"
+
+
 def plain(value):
     return str(value)
 
@@ -349,6 +353,38 @@ TABLES = {
     "area-ratios": Table(
         "area", [Row("ratio", "ratio")], always(Column("value (paper)", "value", fixed(3), beside="paper")), blocks=True,
         only=lambda of: "ratio" in of),
+    "speq-table-three": Table(
+        "speq-claims", [Row("model", "model"), Row("task", "task")],
+        always(Column("L", "length", fixed(2)), Column("r", "acceptance", fixed(3)), Column("paper", "paper", fixed(2)),
+               Column("simulated", "simulated", fixed(2)), Column("deviation", "deviation", signed()), Column("Td/Tar", "draft_time", fixed(3)),
+               Column("Tv/Tar", "verify_time", fixed(3)), Column("fitted", "fitted", fixed(2))), blocks=True, only=lambda of: "task" in of),
+    "speq-gains": Table(
+        "speq-claims", [Row("over", "over", code)],
+        always(Column("paper", "paper", fixed(2)), Column("simulated", "simulated", fixed(2)), Column("deviation", "deviation", signed()),
+               Column("energy, paper", "energy_paper", fixed(2)), Column("the memory's", "energy_memory", fixed(2)),
+               Column("the chip's", "energy_chip", fixed(2))), blocks=True, only=lambda of: "over" in of),
+    "speq-map": Table(
+        "speq-claims", [Row("mapping", "mapping")],
+        across("bandwidth", lambda bandwidth: [Column(f"{bandwidth:g} GB/s: Td/Tar", "draft_time", fixed(3), {"bandwidth": bandwidth}),
+                                               Column("Tv/Tar", "verify_time", fixed(3), {"bandwidth": bandwidth})]), blocks=True,
+        only=lambda of: of.get("bandwidth") in (51.2, 256.0, 1024.0)),
+    "speq-assumptions": Table(
+        "speq-claims", [Row("changed", "changed")],
+        always(Column("speedup", "speedup", fixed(3)), Column("Td/Tar", "draft_time", fixed(3)), Column("Tv/Tar", "verify_time", fixed(3))),
+        blocks=True, only=lambda of: "changed" in of),
+    "speq-traffic": Table(
+        "speq-claims", [Row("traffic", "model")],
+        always(Column("weights among the bytes read", "weights", percent(1)), Column("paper", "paper", percent(1))), blocks=True,
+        only=lambda of: "traffic" in of),
+    **{f"draft-thresholds-{name}": Table(
+        "draft-thresholds", [Row("threshold", "threshold", fixed(1))],
+        across("length", lambda length, shape=shape: [Column(f"L = {length}", shape, fixed(2), {"length": length})]), blocks=True)
+       for name, shape in (("llama", "llama3.1-8b"), ("vicuna", "vicuna-7b"))},
+    "draft-thresholds": Table(
+        "draft-thresholds", [Row("threshold", "threshold", fixed(1))],
+        across("length", lambda length: [Column(f"L = {length}: drafted a step", "draft_length", fixed(2), {"length": length}),
+                                         Column("accepted", "acceptance", percent(), {"length": length}),
+                                         Column("tokens a step", "accepted_length", fixed(2), {"length": length})]), blocks=True),
     "agent-plans": Table(
         "agent-plans", [Row("questions", "questions", thousands)],
         always(Column("plans", "plans", thousands), Column("valid", "valid", thousands), Column("same bytes plain and speculative", "same", thousands),

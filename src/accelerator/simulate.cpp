@@ -5,6 +5,7 @@
 #include "accelerator/decode.h"
 #include "accelerator/paper/comparison.h"
 #include "accelerator/paper/sensitivity.h"
+#include "accelerator/paper/surface.h"
 #include "accelerator/parameters/fields.h"
 #include "accelerator/report/page.h"
 #include "verbatim/accelerator.h"
@@ -103,12 +104,23 @@ std::string line_of(const SimulatedDecoding& decoding) {
       joules(decoding.dram_joules), joules(decoding.chip_joules));
 }
 
+/// The machine and the memory that the options name.
+std::pair<Hardware, Dram> machine_of(const SimulateOptions& options) {
+  Hardware hardware = load_hardware(options.hardware);
+  Dram dram = load_dram(options.dram.empty() ? hardware.dram : options.dram);
+  return {std::move(hardware), std::move(dram)};
+}
+
+PaperPart paper_part(const Hardware& hardware, const Dram& dram, const SimulateOptions& options) {
+  return {compare(hardware, dram, options.prompt_tokens), figure_nine_surfaces(hardware, dram),
+          sensitivities(hardware, dram, options.prompt_tokens)};
+}
+
 }  // namespace
 
 Simulation simulate(const SimulateOptions& options) {
-  const Hardware hardware = load_hardware(options.hardware);
+  const auto [hardware, dram] = machine_of(options);
   const Hardware baseline = load_hardware(options.baseline);
-  const Dram dram = load_dram(options.dram.empty() ? hardware.dram : options.dram);
   const Dram baseline_dram = load_dram(options.dram.empty() ? baseline.dram : options.dram);
   const Shape shape = load_shape(options.config);
   const Steps steps = steps_for(options);
@@ -161,18 +173,22 @@ std::string simulation_json(const Simulation& simulation) {
 }
 
 std::string compare_with_paper(const SimulateOptions& options) {
-  const Hardware hardware = load_hardware(options.hardware);
-  const Dram dram = load_dram(options.dram.empty() ? hardware.dram : options.dram);
-  return text_of(compare(hardware, dram, options.prompt_tokens)) + "\n" +
-         text_of(sensitivities(hardware, dram, options.prompt_tokens));
+  const auto [hardware, dram] = machine_of(options);
+  const PaperPart paper = paper_part(hardware, dram, options);
+  std::string text = text_of(paper.comparison) + "\n";
+  for (const Surface& surface : paper.surfaces) text += text_of(surface);
+  text += fmt::format("  {}\n  the paper prints no numbers here\n\n", measured_thresholds().conditions);
+  return text + text_of(paper.sensitivities);
+}
+
+std::string paper_page(const SimulateOptions& options) {
+  const auto [hardware, dram] = machine_of(options);
+  return page_of(paper_part(hardware, dram, options));
 }
 
 std::string simulation_page(const SimulateOptions& options, const Simulation& simulation) {
-  const Hardware hardware = load_hardware(options.hardware);
-  const Dram dram = load_dram(options.dram.empty() ? hardware.dram : options.dram);
-  return page_of(hardware, dram, load_shape(options.config), simulation,
-                 compare(hardware, dram, options.prompt_tokens),
-                 sensitivities(hardware, dram, options.prompt_tokens));
+  const auto [hardware, dram] = machine_of(options);
+  return page_of(hardware, dram, load_shape(options.config), simulation, paper_part(hardware, dram, options));
 }
 
 std::vector<std::string> simulated_machines() {

@@ -7,6 +7,7 @@
 #include "accelerator/paper/equations.h"
 #include "accelerator/paper/sensitivity.h"
 #include "accelerator/report/page.h"
+#include "verbatim/error.h"
 
 namespace verbatim::accelerator {
 namespace {
@@ -96,7 +97,9 @@ TEST(Comparison, SaysWhatIsFittedAndWhatIsNotKnown) {
   EXPECT_THAT(text, HasSubstr("nothing is fitted but the column that says so"));
   EXPECT_THAT(text, HasSubstr("Table IV, the paper's alone"));
   EXPECT_THAT(text, HasSubstr("llama2-13b   GSM8K        6.57  0.991    2.19"));
-  const Comparison other = compare(load_hardware("speq"), load_dram("lpddr4-3200"), 4, {short_models()[3]});
+  Dram unknown = load_dram("lpddr4-3200");
+  unknown.pj_per_bit = std::nullopt;
+  const Comparison other = compare(load_hardware("speq"), unknown, 4, {short_models()[3]});
   EXPECT_FALSE(other.gains[0].dram_energy.has_value());
   EXPECT_THAT(text_of(other), HasSubstr("not known"));
 }
@@ -124,6 +127,89 @@ TEST(Sensitivities, ChangeOneAssumptionAtATime) {
   EXPECT_THAT(text_of(other), HasSubstr("Sensitivity, llama3.2-3b with"));
 }
 
+/// What measured drafts are on a short model: kept best in the middle.
+Surface short_surface() {
+  const ThresholdMeasurement measurement = parse_thresholds(
+      R"({"conditions": "Made up.", "values": [
+      {"length": 4, "threshold": 0, "traces": [{"prompt_tokens": 10, "steps": [[4, 1, 4], [4, 1, 4]]}]},
+      {"length": 4, "threshold": 0.5, "traces": [{"prompt_tokens": 10, "steps": [[2, 2, 2], [2, 2, 2]]},
+                                                 {"prompt_tokens": 20, "steps": [[2, 2, 2]]}]},
+      {"length": 8, "threshold": 0.5, "traces": [{"prompt_tokens": 10, "steps": [[0, 0, 0], [0, 0, 0]]}]}]})",
+      "test");
+  return surface_of(load_hardware("speq"), load_dram("lpddr5-6400"), short_models()[2], measurement);
+}
+
+PaperPart short_paper_part() {
+  return {short_comparison(), {short_surface()}, {{.model = "short", .assumption = "nothing", .speedup = 2}}};
+}
+
+TEST(FigureNine, SimulatesWhatWasMeasured) {
+  const Surface surface = short_surface();
+  ASSERT_EQ(surface.points.size(), 3u);
+  EXPECT_EQ(surface.conditions, "Made up.");
+  EXPECT_DOUBLE_EQ(surface.points[0].acceptance, 0.25);
+  EXPECT_DOUBLE_EQ(surface.points[1].tokens_per_step, 3);
+  EXPECT_LT(surface.points[0].speedup, surface.points[1].speedup);
+  EXPECT_DOUBLE_EQ(surface.points[2].speedup, 1);  // nothing drafted: FP16
+  EXPECT_GT(surface.points[1].speedup, 1.5);
+  EXPECT_THAT(text_of(surface), HasSubstr("      0.0"));
+  EXPECT_THAT(text_of(surface), HasSubstr("-\n"));
+}
+
+TEST(FigureNine, HasAMeasurementForThePapersAxes) {
+  const std::vector<MeasuredDrafting>& drafting = measured_thresholds().drafting;
+  const auto has = [&](int64_t length, double threshold) {
+    return std::any_of(drafting.begin(), drafting.end(), [&](const MeasuredDrafting& one) {
+      return one.length == length && one.threshold == threshold;
+    });
+  };
+  for (const int64_t length : {4, 8, 12, 16, 20}) {
+    for (int tenths = 0; tenths <= 8; ++tenths)
+      EXPECT_TRUE(has(length, tenths / 10.0)) << length << " " << tenths;
+  }
+  for (const MeasuredDrafting& one : drafting) {
+    for (const Steps& steps : one.traces) {
+      EXPECT_GT(steps.accepted(), 0);
+      for (const Step& step : steps.steps) EXPECT_LE(step.drafted, one.length);
+    }
+  }
+}
+
+TEST(FigureNine, RefusesMeasurementsThatAreNone) {
+  const auto refused = [](const std::string& json) {
+    try {
+      parse_thresholds(json, "file");
+      return std::string("nothing");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_THAT(refused("[]"), HasSubstr("file: has no values"));
+  EXPECT_THAT(refused(R"({"values": [3]})"), HasSubstr("is no object"));
+  EXPECT_THAT(refused(R"({"values": [{"length": 4, "threshold": 2}]})"),
+              HasSubstr("\"threshold\" must be from 0 to 1"));
+  const auto with = [&](const std::string& traces) {
+    return refused(R"({"values": [{"length": 4, "threshold": 0, "traces": )" + traces + "}]}");
+  };
+  EXPECT_THAT(with("[]"), HasSubstr("\"traces\" must be a list"));
+  EXPECT_THAT(with("[3]"), HasSubstr("a trace has"));
+  EXPECT_THAT(with(R"([{"prompt_tokens": 1, "steps": []}])"), HasSubstr("no steps"));
+  EXPECT_THAT(with(R"([{"prompt_tokens": 1, "steps": [[1, 1]]}])"), HasSubstr("three counts"));
+  EXPECT_THAT(with(R"([{"prompt_tokens": 1, "steps": [[1, -1, 1]]}])"), HasSubstr("a whole number from 0"));
+  EXPECT_THAT(with(R"([{"prompt_tokens": 1, "steps": [[1, 2, 1]]}])"), HasSubstr("accepted 2 of 1"));
+}
+
+TEST(Page, ShowsThePaperAlone) {
+  const std::string page = page_of(short_paper_part());
+  for (const char* const part :
+       {"<h1>A model of SPEQ's", "figure 9", "Made up.", "table III could come from"}) {
+    EXPECT_THAT(page, HasSubstr(part));
+  }
+  EXPECT_EQ(page.find("Roofline"), std::string::npos);
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+  EXPECT_TRUE(page.ends_with("</html>\n"));
+}
+
 TEST(Page, ShowsTheSimulationAndThePaper) {
   Simulation simulation;
   simulation.model = "a <model>";
@@ -134,8 +220,7 @@ TEST(Page, ShowsTheSimulationAndThePaper) {
   simulation.baseline = simulation.decoding;
   simulation.baseline.chip_joules = std::nullopt;
   const std::string page =
-      page_of(load_hardware("speq"), load_dram("hbm2"), short_models()[0], simulation, short_comparison(),
-              {{.model = "short", .assumption = "nothing", .speedup = 2}});
+      page_of(load_hardware("speq"), load_dram("hbm2"), short_models()[0], simulation, short_paper_part());
   EXPECT_TRUE(page.starts_with("<!doctype html>"));
   EXPECT_TRUE(page.ends_with("</html>\n"));
   for (const char* const part :

@@ -182,6 +182,10 @@ TEST(GenerateJson, GivesStepsWithTheSameSums) {
   EXPECT_THAT(steps_refusal("{\"prompt_tokens\":9,\"drafted\":1,\"accepted\":61,\"target_passes\":23,"
                             "\"draft_passes\":1}"),
               HasSubstr("accepted 61 of 1"));
+  // As many steps as can be simulated, and no more memory than for those.
+  EXPECT_THAT(steps_refusal("{\"prompt_tokens\":9,\"drafted\":0,\"accepted\":0,\"target_passes\":16777216,"
+                            "\"draft_passes\":0}"),
+              HasSubstr("\"target_passes\" must be from 0 to 4194304"));
 }
 
 TEST(Decoding, CountsWhatTheStepsSay) {
@@ -197,7 +201,9 @@ TEST(Decoding, CountsWhatTheStepsSay) {
               static_cast<double>(decoding.totals.bytes_read + decoding.totals.bytes_written) * 8 *
                   *load_dram("lpddr5-6400").pj_per_bit * 1e-12,
               1e-12);
-  EXPECT_FALSE(decode(load_hardware("speq"), load_dram("lpddr4-3200"), shape, steps).dram_joules);
+  Dram unknown = load_dram("lpddr4-3200");
+  unknown.pj_per_bit = std::nullopt;
+  EXPECT_FALSE(decode(load_hardware("speq"), unknown, shape, steps).dram_joules);
   EXPECT_EQ(plain_steps(steps).tokens(), 4);
   EXPECT_EQ(plain_steps(steps).steps.back().position, 14);
   EXPECT_THAT(refusal([&] { decode(load_hardware("fp16"), load_dram("hbm2"), shape, steps); }),

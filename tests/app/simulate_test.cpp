@@ -129,11 +129,12 @@ TEST(SimulateCommand, RefusesBadInputInOneLine) {
   refused({"--config", folder.path() / "absent"}, 1, "absent does not exist");
   refused({"--config", folder.write("c.json", "{\"hidden_size\": 7}")}, 1, "num_hidden_layers is missing");
   refused({"--config", own, "--hardware", "none"}, 1, "there is no machine \"none\"");
-  refused({"--paper", "--config", own}, 2, "--paper");
+  refused({"--paper", "--config", own, "--json"}, 2, "--paper");
   for (const char* const option : {"--prompt", "-n", "--dropped"}) {
     refused({"--config", own, "--trace", "trace.jsonl", option, "3"}, 2, "--trace");
   }
-  refused({"--paper", "--baseline", "fp16"}, 2, "--paper");
+  refused({"--paper", "--baseline", "fp16"}, 2, "--baseline needs --config");
+  refused({"--paper", "-n", "3"}, 2, "--max-tokens needs --config");
   refused({"--config", own, "--dram", "none"}, 1, "there is no memory \"none\"");
   refused({"--config", own, "--hardware", folder.write("m.toml", "name = 3")}, 1, "name must be a string");
   refused({"--config", own, "--draft-length", "4", "--acceptance", "1.5"}, 1, "from 0 to 1, not 1.5");

@@ -8,7 +8,7 @@ import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
 
-from measuring import bench, machine, measurements, results, sensitivities, tables  # noqa: E402, F401
+from measuring import accelerator, bench, machine, measurements, results, sensitivities, tables  # noqa: E402, F401
 
 
 def result(title, values, **more):
@@ -77,6 +77,26 @@ class Numbers(unittest.TestCase):
     def test_kinds_of_prompts_have_the_names_of_the_tables(self):
         self.assertEqual([bench.kind_of(kind) for kind in ("code", "sum", "sums", "dialogue", "question", "scripts")],
                          ["code", "sums", "sums", "dialogue", "questions", "scripts"])
+
+    def test_what_the_program_prints_of_the_paper_is_read_line_by_line(self):
+        m = bench.Bench("speq-claims", unittest.mock.Mock(quick=False, repeats=1), "")
+        accelerator.claims_of(m, [
+            "Tables II and III", "  model        task            L      r   paper  simulated deviation  Td/Tar  Tv/Tar  fitted",
+            "  llama2-7b    MT-bench     4.47  0.986    2.04       2.29   +12.3 %   0.291   1.006    2.04",
+            "Figures 7 and 8, means", "  olive-8      1.53       1.24    -18.7 %           1.35             1.25         1.32",
+            "  olive-4         -       0.66          -              -             0.66         0.70",
+            "Times of passes of x by mapping and bandwidth: Td/Tar, Tv/Tar of 7 rows", "  groups within a PE, tiles share rows",
+            "      153.6 GB/s   0.391   1.028", "  nearest to (0.357, 1), where table III lies: x", "Sensitivity, x",
+            "  changed                               speedup   Td/Tar   Tv/Tar",
+            "  SFU of 8 lanes                          2.254    0.289    1.008"])
+        self.assertEqual(m.values(), [
+            {"model": "llama2-7b", "task": "MT-bench", "length": 4.47, "acceptance": 0.986, "paper": 2.04, "simulated": 2.29, "deviation": 0.123,
+             "draft_time": 0.291, "verify_time": 1.006, "fitted": 2.04},
+            {"over": "olive-8", "paper": 1.53, "simulated": 1.24, "energy_paper": 1.35, "energy_memory": 1.25, "energy_chip": 1.32,
+             "deviation": -0.187},
+            {"over": "olive-4", "simulated": 0.66, "energy_memory": 0.66, "energy_chip": 0.7},
+            {"mapping": "groups within a PE, tiles share rows", "bandwidth": 153.6, "draft_time": 0.391, "verify_time": 1.028},
+            {"changed": "SFU of 8 lanes", "speedup": 2.254, "draft_time": 0.289, "verify_time": 1.008}])
 
 
 if __name__ == "__main__":

@@ -16,4 +16,7 @@ struct BuiltIn {
 /// All files of hardware/.
 std::span<const BuiltIn> built_in_hardware();
 
+/// The file docs/results/simulated-clock/draft-thresholds.json as it was compiled in.
+std::string_view built_in_thresholds();
+
 }  // namespace verbatim::accelerator

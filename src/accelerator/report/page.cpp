@@ -9,6 +9,7 @@
 #include "accelerator/cycles/product.h"
 #include "accelerator/paper/equations.h"
 #include "accelerator/report/bars.h"
+#include "accelerator/report/heat_map.h"
 #include "accelerator/report/plot.h"
 
 namespace verbatim::accelerator {
@@ -157,9 +158,42 @@ std::string map_of(const Comparison& comparison) {
                                       near.gigabytes_per_second, near.draft_time, near.verify_time));
 }
 
+/// Figure 9: what the length of drafts and the threshold do, with acceptance that was measured.
+std::string figure_nine(const std::vector<Surface>& surfaces) {
+  std::string html;
+  for (const Surface& surface : surfaces) {
+    HeatMap map{
+        .title = fmt::format("Speedup over FP16 by length and threshold (figure 9), {}", surface.model),
+        .subtitle = "its shape and times; acceptance measured with another, small model",
+        .x_label = "the most tokens of a draft",
+        .y_label = "threshold",
+        .columns = {},
+        .rows = {},
+        .values = {}};
+    const auto place = [](std::vector<std::string>& names, const std::string& name) {
+      const auto found = std::find(names.begin(), names.end(), name);
+      const auto at = static_cast<size_t>(found - names.begin());
+      if (found == names.end()) names.push_back(name);
+      return at;
+    };
+    for (const SurfacePoint& point : surface.points) {
+      const size_t column = place(map.columns, fmt::format("{}", point.length));
+      const size_t row = place(map.rows, fmt::format("{:.1f}", point.threshold));
+      map.values.resize(map.rows.size());
+      for (std::vector<double>& values : map.values) values.resize(map.columns.size(), NAN);
+      map.values[row][column] = point.speedup;
+    }
+    html += svg(map);
+  }
+  if (surfaces.empty()) return html;
+  std::string conditions = surfaces.front().conditions;
+  std::erase(conditions, '`');
+  return html + note("The paper prints no numbers here. " + conditions);
+}
+
 /// What the length of drafts does, with the simulated times of passes and the paper's acceptance.
-std::string figure_nine(const Comparison& comparison) {
-  Plot plot{.title = "Speedup by draft length (figure 9, without a threshold)",
+std::string lengths_alone(const Comparison& comparison) {
+  Plot plot{.title = "Speedup by draft length, with the paper's acceptance",
             .subtitle = "MT-bench: equation 2 with simulated times of passes and r of table II",
             .x_label = "draft length",
             .y_label = "speedup",
@@ -175,7 +209,8 @@ std::string figure_nine(const Comparison& comparison) {
                                speedup(length, cell.claim.acceptance, cell.draft_time, cell.verify_time)});
     }
   }
-  return svg(plot) + note("The paper's surfaces print no numbers, and r at another threshold is not in it.");
+  return svg(plot) +
+         note("The paper has r for one threshold and one length; here it is the same for all lengths.");
 }
 
 /// The work of passes against the roof, by their rows.
@@ -247,24 +282,36 @@ std::string area() {
   return html + "</table>\n" + note("Table IV is the paper's alone: nothing here was synthesized.");
 }
 
-}  // namespace
-
-std::string page_of(const Hardware& hardware, const Dram& dram, const Shape& shape,
-                    const Simulation& simulation, const Comparison& comparison,
-                    const std::vector<Sensitivity>& sensitivities) {
-  std::string html = fmt::format(
+std::string opened(const std::string& title) {
+  return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{0}</title><meta "
       "name=\"viewport\" "
       "content=\"width=device-width\"><style>{1}</style></head><body>\n<h1>{0}</h1>\n",
-      escape(fmt::format("{} on a model of SPEQ's accelerator", simulation.model)), kPageStyle);
-  html += summary_of(simulation) + energy_of(simulation);
-  html += heading("What it spends its time on") + timelines(hardware, dram, shape) +
-          roofline_of(hardware, dram, shape, simulation.prompt_tokens);
-  html += heading("Beside the paper") + table_three(comparison) + figures_seven_and_eight(comparison) +
-          figure_nine(comparison) + map_of(comparison);
-  html += heading("What each assumption changes") + table_of(sensitivities);
-  html += heading("Area and power") + area();
-  return html + "</body></html>\n";
+      escape(title), kPageStyle);
+}
+
+std::string beside_the_paper(const PaperPart& paper) {
+  return heading("Beside the paper") + table_three(paper.comparison) +
+         figures_seven_and_eight(paper.comparison) + figure_nine(paper.surfaces) +
+         lengths_alone(paper.comparison) + map_of(paper.comparison) +
+         heading("What each assumption changes") + table_of(paper.sensitivities) + heading("Area and power") +
+         area() + "</body></html>\n";
+}
+
+}  // namespace
+
+std::string page_of(const Hardware& hardware, const Dram& dram, const Shape& shape,
+                    const Simulation& simulation, const PaperPart& paper) {
+  return opened(fmt::format("{} on a model of SPEQ's accelerator", simulation.model)) +
+         summary_of(simulation) + energy_of(simulation) + heading("What it spends its time on") +
+         timelines(hardware, dram, shape) + roofline_of(hardware, dram, shape, simulation.prompt_tokens) +
+         beside_the_paper(paper);
+}
+
+std::string page_of(const PaperPart& paper) {
+  return opened(fmt::format("A model of SPEQ's accelerator: {} with {}", paper.comparison.machine,
+                            paper.comparison.memory)) +
+         beside_the_paper(paper);
 }
 
 }  // namespace verbatim::accelerator

@@ -103,7 +103,7 @@ int64_t evenly(int64_t sum, int64_t place, int64_t places) {
 }
 
 Steps spread(const Json& object, const std::string& where) {
-  const int64_t places = count(object, "target_passes", int64_t{1} << 24, where);
+  const int64_t places = count(object, "target_passes", kMostCount, where);
   const int64_t drafted = count(object, "drafted", kMostCount, where);
   const int64_t accepted = count(object, "accepted", kMostCount, where);
   const int64_t passes = count(object, "draft_passes", kMostCount, where);

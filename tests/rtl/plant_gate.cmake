@@ -1,0 +1,11 @@
+# Writes OUTPUT: the netlist INPUT with its first gate FROM replaced by the gate TO, which has the same pins.
+file(READ ${INPUT} text)
+string(FIND "${text}" "  ${FROM} _" place)
+if(place EQUAL -1)
+  message(FATAL_ERROR "${INPUT} has no gate ${FROM}, so that no bug can be planted there")
+endif()
+string(SUBSTRING "${text}" 0 ${place} before)
+string(LENGTH "  ${FROM}" length)
+math(EXPR rest "${place} + ${length}")
+string(SUBSTRING "${text}" ${rest} -1 after)
+file(WRITE ${OUTPUT} "${before}  ${TO}${after}")
