@@ -97,17 +97,26 @@ struct U16x32 {
     return {look_up(table, 0, _mm256_and_si256(index.low, mask)),
             look_up(table, 0, _mm256_and_si256(index.high, mask))};
   }
-  VERBATIM_INLINE static __m256i to_bf16(__m256i codes) {
-    // BF16 is the upper half of a float, and so the lanes of odd words are in place.
-    const auto floats = [](__m256i on_top) {
-      return _mm256_castps_si256(_mm256_cvtepi32_ps(_mm256_srai_epi32(on_top, 24)));
-    };
-    const __m256i even = floats(_mm256_slli_epi32(codes, 24));
-    const __m256i odd = floats(_mm256_slli_epi32(codes, 8));
-    return _mm256_blend_epi16(_mm256_srli_epi32(even, 16), odd, 0xaa);
+  /// A byte of each lane of 32 bits as a float, less 128: put below the exponent of 2^23 it is added to that,
+  /// and subtracting is exact.
+  template <int kByte>
+  VERBATIM_INLINE static __m256i byte_to_float(__m256i lanes) {
+    constexpr int kNone = ~0xff;  // bytes of the order that leave zeros
+    const __m256i order = _mm256_broadcastsi128_si256(
+        _mm_setr_epi32(kNone | kByte, kNone | (4 + kByte), kNone | (8 + kByte), kNone | (12 + kByte)));
+    const __m256i byte = _mm256_shuffle_epi8(lanes, order);
+    const __m256i sum = _mm256_or_si256(byte, _mm256_set1_epi32(0x4b000000));
+    return _mm256_castps_si256(_mm256_sub_ps(_mm256_castsi256_ps(sum), _mm256_set1_ps(0x1.0001p23f)));
   }
-  VERBATIM_INLINE static U16x32 int8_to_bf16(const U16x32& codes) {
-    return {to_bf16(codes.low), to_bf16(codes.high)};
+  template <int kByte>
+  VERBATIM_INLINE static __m256i bytes_to_bf16(__m256i codes) {
+    // BF16 is the upper half of a float, whose lower half is zero: the lanes of odd words are in place.
+    const __m256i even = byte_to_float<kByte>(codes);
+    return _mm256_or_si256(_mm256_srli_epi32(even, 16), byte_to_float<2 + kByte>(codes));
+  }
+  template <int kByte>
+  VERBATIM_INLINE static U16x32 bytes_to_bf16(const U16x32& codes) {
+    return {bytes_to_bf16<kByte>(codes.low), bytes_to_bf16<kByte>(codes.high)};
   }
 };
 

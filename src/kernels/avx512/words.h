@@ -46,14 +46,22 @@ struct U16x32 {
     return {_mm512_permutexvar_epi16(index.lanes, table.entries)};
   }
   VERBATIM_INLINE static U16x32 look_up16(Table table, U16x32 index) { return look_up32(table, index); }
-  VERBATIM_INLINE static U16x32 int8_to_bf16(U16x32 codes) {
-    // BF16 is the upper half of a float, and so the lanes of odd words are in place.
-    const auto floats = [](__m512i on_top) {
-      return _mm512_castps_si512(_mm512_cvtepi32_ps(_mm512_srai_epi32(on_top, 24)));
-    };
-    const __m512i even = floats(_mm512_slli_epi32(codes.lanes, 24));
-    const __m512i odd = floats(_mm512_slli_epi32(codes.lanes, 8));
-    return {_mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(even, 16), odd)};
+  /// A byte of each lane of 32 bits as a float, less 128: put below the exponent of 2^23 it is added to that,
+  /// and subtracting is exact.
+  template <int kByte>
+  VERBATIM_INLINE static __m512i byte_to_float(__m512i lanes) {
+    const __m512i order =
+        _mm512_set_epi32(12 + kByte, 8 + kByte, 4 + kByte, kByte, 12 + kByte, 8 + kByte, 4 + kByte, kByte,
+                         12 + kByte, 8 + kByte, 4 + kByte, kByte, 12 + kByte, 8 + kByte, 4 + kByte, kByte);
+    const __m512i sum =
+        _mm512_mask_shuffle_epi8(_mm512_set1_epi32(0x4b000000), 0x1111111111111111u, lanes, order);
+    return _mm512_castps_si512(_mm512_sub_ps(_mm512_castsi512_ps(sum), _mm512_set1_ps(0x1.0001p23f)));
+  }
+  template <int kByte>
+  VERBATIM_INLINE static U16x32 bytes_to_bf16(U16x32 codes) {
+    // BF16 is the upper half of a float, whose lower half is zero: the lanes of odd words are in place.
+    const __m512i even = byte_to_float<kByte>(codes.lanes);
+    return {_mm512_or_si512(_mm512_srli_epi32(even, 16), byte_to_float<2 + kByte>(codes.lanes))};
   }
 };
 

@@ -262,13 +262,13 @@ VERBATIM_INLINE void unpack_tiles(const TilePanels& panels, int64_t panel, int64
   }
 }
 
-/// Visits the two pairs of a quad of int8 codes in BF16, which holds them exactly: bytes 0 and 2 of each pair
-/// of words are the first pair, bytes 1 and 3 the second. The order of quads (kQuadOrder) becomes that of
-/// pairs.
+/// Visits the two pairs of a quad of codes in BF16, which holds them exactly. The codes are bytes plus 128:
+/// bytes 0 and 2 of each pair of words are the first pair, bytes 1 and 3 the second. The order of quads
+/// (kQuadOrder) becomes that of pairs.
 template <int kQuad, typename W, typename Sink>
-VERBATIM_INLINE void visit_int8_quad(W words, Sink&& sink) {
-  sink.template operator()<2 * kQuad>(W::int8_to_bf16(words & W::set(0x00ff)));
-  sink.template operator()<2 * kQuad + 1>(W::int8_to_bf16(words.template shift_right<8>()));
+VERBATIM_INLINE void visit_byte_quad(W words, Sink&& sink) {
+  sink.template operator()<2 * kQuad>(W::template bytes_to_bf16<0>(words));
+  sink.template operator()<2 * kQuad + 1>(W::template bytes_to_bf16<1>(words));
 }
 
 /// Unpacks int8 codes to BF16.
@@ -286,7 +286,7 @@ struct Int8Tile : VisitedByPairs<W, Int8Tile<W>> {
  private:
   template <int kQuad, typename Sink>
   VERBATIM_INLINE static void quads(const uint8_t* codes, Sink& sink) {
-    visit_int8_quad<kQuad>(W::load(codes + kQuad * 64), sink);
+    visit_byte_quad<kQuad>(W::load(codes + kQuad * 64) ^ W::set(0x8080), sink);
     if constexpr (kQuad < 7) quads<kQuad + 1>(codes, sink);
   }
 };
@@ -307,11 +307,11 @@ struct Q8_0Tile : VisitedByPairs<W, Q8_0Tile<W>> {
  private:
   template <int kBlock, typename Sink>
   VERBATIM_INLINE static void blocks(const uint8_t* codes, const uint8_t* rest, Sink& sink) {
-    const W upper = W::load(codes + kBlock * 64) ^ W::set(0x8888);
+    const W upper = W::load(codes + kBlock * 64);
     const W lower = W::load(rest + kBlock * 64);
     const W mask = W::set(0xf0f0);
-    visit_int8_quad<2 * kBlock>(select(mask, upper.template shift_left<4>(), lower), sink);
-    visit_int8_quad<2 * kBlock + 1>(select(mask, upper, lower.template shift_right<4>()), sink);
+    visit_byte_quad<2 * kBlock>(select(mask, upper.template shift_left<4>(), lower), sink);
+    visit_byte_quad<2 * kBlock + 1>(select(mask, upper, lower.template shift_right<4>()), sink);
     if constexpr (kBlock < 3) blocks<kBlock + 1>(codes, rest, sink);
   }
 };

@@ -92,13 +92,16 @@ struct U16x32 {
     }
     return v;
   }
-  VERBATIM_INLINE static U16x32 int8_to_bf16(const U16x32& codes) {
+  template <int kByte>
+  VERBATIM_INLINE static U16x32 bytes_to_bf16(const U16x32& codes) {
     const auto upper_half = [](int32x4_t integers) __attribute__((always_inline)) {
       return vshrn_n_u32(vreinterpretq_u32_f32(vcvtq_f32_s32(integers)), 16);
     };
     U16x32 v;
     for (int i = 0; i < 4; ++i) {
-      const int16x8_t words = vshrq_n_s16(vreinterpretq_s16_u16(vshlq_n_u16(codes.part[i], 8)), 8);
+      const uint16x8_t bytes =
+          kByte == 0 ? vandq_u16(codes.part[i], vdupq_n_u16(0xff)) : vshrq_n_u16(codes.part[i], 8);
+      const int16x8_t words = vsubq_s16(vreinterpretq_s16_u16(bytes), vdupq_n_s16(128));
       v.part[i] = vcombine_u16(upper_half(vmovl_s16(vget_low_s16(words))), upper_half(vmovl_high_s16(words)));
     }
     return v;

@@ -74,11 +74,13 @@ struct U16x32 {
   VERBATIM_INLINE static U16x32 look_up16(const Table& table, const U16x32& index) {
     return look_up32(table, index);
   }
-  /// Integers from -128 to 127 in the low bytes, the upper being zero, to BF16.
-  VERBATIM_INLINE static U16x32 int8_to_bf16(const U16x32& codes) {
+  /// Integers plus 128, in the lower (kByte = 0) or the upper bytes (kByte = 1) of words, to BF16.
+  template <int kByte>
+  VERBATIM_INLINE static U16x32 bytes_to_bf16(const U16x32& codes) {
     U16x32 v;
     for (int i = 0; i < 32; ++i) {
-      v.lane[i] = to_bfloat16(static_cast<float>(static_cast<int8_t>(codes.lane[i]))).bits;
+      const int byte = codes.lane[i] >> (8 * kByte) & 0xff;
+      v.lane[i] = to_bfloat16(static_cast<float>(byte - 128)).bits;
     }
     return v;
   }
