@@ -1,5 +1,7 @@
 #include "kernels/avx512/register_product.h"
 
+#include <utility>
+
 #include "kernels/avx512/words.h"
 #include "kernels/generic/tiles.h"
 
@@ -131,9 +133,9 @@ class Product {
   void run() const {
     const int64_t rows = p_.tiles.rows;
     if (rows == 0) return;
-    if (rows == 1) return few_rows<1, 4>();
-    if (rows == 2) return few_rows<2, 4>();
-    if (rows <= 4) return few_rows<4, 2>();
+    if (rows == 1) return few_rows < 1, kEscaped ? 1 : 4 > ();
+    if (rows == 2) return few_rows < 2, kEscaped ? 1 : 4 > ();
+    if (rows <= 4) return few_rows < 4, kEscaped ? 1 : 2 > ();
     if (rows <= 6) return few_rows<6, 1>();
     if (rows <= 8) return few_rows<8, 1>();
     many_rows();
@@ -161,47 +163,63 @@ class Product {
     return both != 0;
   }
 
-  /// Unpacks a tile in registers and multiplies it with a block of rows.
-  template <int kRows>
-  VERBATIM_INLINE void add_tile(int64_t panel, int64_t tile, const RowBlock<kRows>& rows, uint64_t* escaped,
+  /// Unpacks the pairs of a part of a tile in registers and multiplies them with a block of rows.
+  template <int kPart, int kRows>
+  VERBATIM_INLINE void add_part(generic::TilePlace at, const RowBlock<kRows>& rows,
                                 PanelSums<Scaling, kRows>& sums) const {
-    const TilePanels& weights = p_.tiles.weights;
-    const generic::TilePlace at{panel, tile, panel * tiles_ + tile};
-    Tile::prefetch(weights, at.index + generic::kPrefetchTiles);
-    sums.before(tile);
-    if (has_escaped(at.index)) {
-      alignas(64) uint16_t words[generic::kTileWords];
-      Tile::unpack(weights, at, words);
-      generic::apply_tile_escaped_weights(weights.escaped, at.index, escaped, words);
-      for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
-        sums.add(Words::load(words + pair * generic::kBlockWords), rows, tile, 2 * pair);
-      }
-    } else {
-      Tile::visit(
-          weights, at, [&]<int kPair>(Words words) __attribute__((always_inline)) {
-            sums.add(words, rows, tile, 2 * kPair);
-          });
-    }
-    sums.after(p_, panel, tile, rows);
+    Tile::template visit_part<kPart>(
+        p_.tiles.weights, at, [&]<int kPair>(Words words) __attribute__((always_inline)) {
+          sums.add(words, rows, at.tile, 2 * kPair);
+        });
   }
 
-  /// All rows, at most kRows, with kPanels panels side by side, `apart` from each other, because a core that
-  /// reads one place after the other mostly waits for memory.
-  template <int kRows, int kPanels>
-  void side_by_side(int64_t panel, int64_t apart) const {
+  /// Unpacks a tile, to memory if it has escaped weights, and multiplies it with a block of rows.
+  template <int kRows>
+  VERBATIM_INLINE void add_tile(generic::TilePlace at, const RowBlock<kRows>& rows, uint64_t* escaped,
+                                PanelSums<Scaling, kRows>& sums) const {
+    if (has_escaped(at.index)) {
+      alignas(64) uint16_t words[generic::kTileWords];
+      Tile::unpack(p_.tiles.weights, at, words);
+      generic::apply_tile_escaped_weights(p_.tiles.weights.escaped, at.index, escaped, words);
+      for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
+        sums.add(Words::load(words + pair * generic::kBlockWords), rows, at.tile, 2 * pair);
+      }
+    } else {
+      add_part<0>(at, rows, sums);
+      add_part<1>(at, rows, sums);
+      add_part<2>(at, rows, sums);
+      add_part<3>(at, rows, sums);
+    }
+  }
+
+  /// All rows, at most kRows, with panels side by side, `apart` from each other. Where no weights are
+  /// escaped, their tiles are taken in turns, part by part: a core that reads one place after the other
+  /// mostly waits for memory, and what is added to a sum waits for what was added to it before.
+  template <int kRows, int... kPanel>
+  void side_by_side(int64_t panel, int64_t apart, std::integer_sequence<int, kPanel...>) const {
+    constexpr int kPanels = sizeof...(kPanel);
     const RowBlock<kRows> rows(p_.tiles, 0);
     PanelSums<Scaling, kRows> sums[kPanels];
     uint64_t escaped[kPanels];
-    for (int j = 0; j < kPanels; ++j) {
-      sums[j].clear();
-      escaped[j] = first_escaped(panel + j * apart);
-    }
+    (sums[kPanel].clear(), ...);
+    ((escaped[kPanel] = first_escaped(panel + kPanel * apart)), ...);
     for (int64_t tile = 0; tile < tiles_; ++tile) {
-      for (int j = 0; j < kPanels; ++j) add_tile(panel + j * apart, tile, rows, &escaped[j], sums[j]);
+      const auto place = [&](int64_t j) {
+        return generic::TilePlace{panel + j * apart, tile, (panel + j * apart) * tiles_ + tile};
+      };
+      (Tile::prefetch(p_.tiles.weights, place(kPanel).index + generic::kPrefetchTiles), ...);
+      (sums[kPanel].before(tile), ...);
+      if constexpr (kEscaped) {
+        (add_tile(place(kPanel), rows, &escaped[kPanel], sums[kPanel]), ...);
+      } else {
+        (add_part<0>(place(kPanel), rows, sums[kPanel]), ...);
+        (add_part<1>(place(kPanel), rows, sums[kPanel]), ...);
+        (add_part<2>(place(kPanel), rows, sums[kPanel]), ...);
+        (add_part<3>(place(kPanel), rows, sums[kPanel]), ...);
+      }
+      (sums[kPanel].after(p_, panel + kPanel * apart, tile, rows), ...);
     }
-    for (int j = 0; j < kPanels; ++j) {
-      sums[j].store(rows.count, result(0, panel + j * apart), p_.tiles.c_stride);
-    }
+    (sums[kPanel].store(rows.count, result(0, panel + kPanel * apart), p_.tiles.c_stride), ...);
   }
 
   template <int kRows, int kPanels>
@@ -209,8 +227,10 @@ class Product {
     const int64_t end = p_.tiles.first_panel + p_.tiles.panel_count;
     const int64_t share = p_.tiles.panel_count / kPanels;
     int64_t panel = p_.tiles.first_panel;
-    for (; panel < p_.tiles.first_panel + share; ++panel) side_by_side<kRows, kPanels>(panel, share);
-    for (panel += share * (kPanels - 1); panel < end; ++panel) side_by_side<kRows, 1>(panel, 0);
+    constexpr std::make_integer_sequence<int, kPanels> kAll{};
+    constexpr std::make_integer_sequence<int, 1> kOne{};
+    for (; panel < p_.tiles.first_panel + share; ++panel) side_by_side<kRows>(panel, share, kAll);
+    for (panel += share * (kPanels - 1); panel < end; ++panel) side_by_side<kRows>(panel, 0, kOne);
   }
 
   /// A piece of kPanels panels beside each other: where it begins, and its tiles, unpacked to memory.

@@ -30,21 +30,28 @@ alignas(64) inline constexpr uint16_t kE2m1Words[32] = {
 #undef VERBATIM_E2M1_WORDS
 };
 
-/// Visits a tile's sixteen pairs, block after block: calls pair.template operator()<index>(codes), where the
-/// low four bits of each word of `codes` are the pair's codes.
+/// The parts of a tile that types of tiles visit one after the other, of four pairs and 64 bytes of 4-bit
+/// codes each.
+inline constexpr int kTileParts = 4;
+
+/// Visits the four pairs of a part: calls pair.template operator()<index>(codes), where the low four bits of
+/// each word of `codes` are the codes of the tile's pair with that index.
+template <int kPart, typename W, typename Pair>
+VERBATIM_INLINE void for_each_pair_of_part(const uint8_t* codes, Pair&& pair) {
+  const W words = W::load(codes + kPart * 64);
+  pair.template operator()<4 * kPart>(words);
+  pair.template operator()<4 * kPart + 1>(words.template nibbles<8>());
+  pair.template operator()<4 * kPart + 2>(words.template nibbles<4>());
+  pair.template operator()<4 * kPart + 3>(words.template nibbles<12>());
+}
+
+/// Visits a tile's sixteen pairs, part after part.
 template <typename W, typename Pair>
 VERBATIM_INLINE void for_each_pair(const uint8_t* codes, Pair&& pair) {
-  const auto block = [&]<int kBlock>() __attribute__((always_inline)) {
-    const W words = W::load(codes + kBlock * 64);
-    pair.template operator()<4 * kBlock>(words);
-    pair.template operator()<4 * kBlock + 1>(words.template nibbles<8>());
-    pair.template operator()<4 * kBlock + 2>(words.template nibbles<4>());
-    pair.template operator()<4 * kBlock + 3>(words.template nibbles<12>());
-  };
-  block.template operator()<0>();
-  block.template operator()<1>();
-  block.template operator()<2>();
-  block.template operator()<3>();
+  for_each_pair_of_part<0, W>(codes, pair);
+  for_each_pair_of_part<1, W>(codes, pair);
+  for_each_pair_of_part<2, W>(codes, pair);
+  for_each_pair_of_part<3, W>(codes, pair);
 }
 
 /// Loads the bytes of a pair, in a plane of 32 bytes per pair, as words. Two pairs share 64 bytes.
@@ -74,15 +81,18 @@ struct TilePlace {
   int64_t index;  ///< counted over all panels
 };
 
-/// Unpacks a tile whose type visits its pairs: Tile::visit(panels, place, sink) calls
-/// sink.template operator()<pair>(words), pair after pair, with the weights of two k in BF16.
+/// Unpacks a tile whose type visits its pairs: Tile::visit_part<part>(panels, place, sink) calls
+/// sink.template operator()<pair>(words), pair after pair of the part, with the weights of two k in BF16.
 template <typename W, typename Tile>
 struct VisitedByPairs {
   VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
-    Tile::visit(
-        p, at, [&]<int kPair>(W words) __attribute__((always_inline)) {
-          words.store(out + kPair * kBlockWords);
-        });
+    const auto store = [&]<int kPair>(W words) __attribute__((always_inline)) {
+      words.store(out + kPair * kBlockWords);
+    };
+    Tile::template visit_part<0>(p, at, store);
+    Tile::template visit_part<1>(p, at, store);
+    Tile::template visit_part<2>(p, at, store);
+    Tile::template visit_part<3>(p, at, store);
   }
 };
 
@@ -95,12 +105,12 @@ struct Mxfp4Tile : VisitedByPairs<W, Mxfp4Tile<W>> {
     prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
     __builtin_prefetch(p.scales + index * kPanelWidth);
   }
-  template <typename Sink>
-  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
+  template <int kPart, typename Sink>
+  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
     const auto table = W::table(kE2m1Words);
     const W deficit = W::set(kE2m1Surplus + (127 << 7)) -
                       W::spread_bytes(p.scales + at.index * kPanelWidth).template shift_left<7>();
-    for_each_pair<W>(
+    for_each_pair_of_part<kPart, W>(
         p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
           sink.template operator()<kPair>(subtract_saturating(W::look_up16(table, codes), deficit));
         });
@@ -115,12 +125,12 @@ struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
     prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
     prefetch_bytes<kBsfpRestBytes>(p.rest + index * kBsfpRestBytes);
   }
-  template <typename Sink>
-  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
+  template <int kPart, typename Sink>
+  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
     const uint8_t* const rest = p.rest + at.index * kBsfpRestBytes;
     const auto table = W::table(p.table);
     const W flags = W::load(rest + 512);
-    for_each_pair<W>(
+    for_each_pair_of_part<kPart, W>(
         p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
           W flag = flags;  // brought to bit 4
           if constexpr (kPair < 4) {
@@ -182,12 +192,12 @@ struct Mxbf16FullTile : VisitedByPairs<W, Mxbf16FullTile<W>> {
     __builtin_prefetch(p.scales + index * kPanelWidth);
     prefetch_bytes<kMxbf16RestBytes>(p.rest + index * kMxbf16RestBytes);
   }
-  template <typename Sink>
-  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
+  template <int kPart, typename Sink>
+  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
     const uint8_t* const rest = p.rest + at.index * kMxbf16RestBytes;
     const auto table = W::table(kMxbf16Starts);
     const W exponents = W::spread_bytes(p.scales + at.index * kPanelWidth).template shift_left<7>();
-    for_each_pair<W>(
+    for_each_pair_of_part<kPart, W>(
         p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
           const W place = exponents + pair_bytes<W, kPair>(rest);
           sink.template operator()<kPair>(W::look_up16(table, codes) + place);
@@ -211,10 +221,10 @@ struct Int4Tile : VisitedByPairs<W, Int4Tile<W, kWords>> {
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
     prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
   }
-  template <typename Sink>
-  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
+  template <int kPart, typename Sink>
+  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
     const auto table = W::table(kWords);
-    for_each_pair<W>(
+    for_each_pair_of_part<kPart, W>(
         p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
           sink.template operator()<kPair>(W::look_up16(table, codes));
         });
@@ -278,16 +288,12 @@ struct Int8Tile : VisitedByPairs<W, Int8Tile<W>> {
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
     prefetch_bytes<2 * kCodeBytes>(p.codes + index * 2 * kCodeBytes);
   }
-  template <typename Sink>
-  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
-    quads<0>(p.codes + at.index * 2 * kCodeBytes, sink);
-  }
-
- private:
-  template <int kQuad, typename Sink>
-  VERBATIM_INLINE static void quads(const uint8_t* codes, Sink& sink) {
-    visit_byte_quad<kQuad>(W::load(codes + kQuad * 64) ^ W::set(0x8080), sink);
-    if constexpr (kQuad < 7) quads<kQuad + 1>(codes, sink);
+  template <int kPart, typename Sink>
+  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
+    const uint8_t* const codes = p.codes + at.index * 2 * kCodeBytes + kPart * 128;
+    const W biased = W::set(0x8080);
+    visit_byte_quad<2 * kPart>(W::load(codes) ^ biased, sink);
+    visit_byte_quad<2 * kPart + 1>(W::load(codes + 64) ^ biased, sink);
   }
 };
 
@@ -299,20 +305,14 @@ struct Q8_0Tile : VisitedByPairs<W, Q8_0Tile<W>> {
     prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
     prefetch_bytes<kCodeBytes>(p.rest + index * kCodeBytes);
   }
-  template <typename Sink>
-  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
-    blocks<0>(p.codes + at.index * kCodeBytes, p.rest + at.index * kCodeBytes, sink);
-  }
-
- private:
-  template <int kBlock, typename Sink>
-  VERBATIM_INLINE static void blocks(const uint8_t* codes, const uint8_t* rest, Sink& sink) {
-    const W upper = W::load(codes + kBlock * 64);
-    const W lower = W::load(rest + kBlock * 64);
+  template <int kPart, typename Sink>
+  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
+    const int64_t first = at.index * kCodeBytes + kPart * 64;
+    const W upper = W::load(p.codes + first);
+    const W lower = W::load(p.rest + first);
     const W mask = W::set(0xf0f0);
-    visit_byte_quad<2 * kBlock>(select(mask, upper.template shift_left<4>(), lower), sink);
-    visit_byte_quad<2 * kBlock + 1>(select(mask, upper, lower.template shift_right<4>()), sink);
-    if constexpr (kBlock < 3) blocks<kBlock + 1>(codes, rest, sink);
+    visit_byte_quad<2 * kPart>(select(mask, upper.template shift_left<4>(), lower), sink);
+    visit_byte_quad<2 * kPart + 1>(select(mask, upper, lower.template shift_right<4>()), sink);
   }
 };
 
