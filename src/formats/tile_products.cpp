@@ -232,11 +232,7 @@ void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const flo
     return;
   }
   const Matrix<const BFloat16> a = to_bf16(x, workspace, team);
-  // Escaped weights take a tile through memory, where few rows would wait for what was just written; most
-  // tiles of `mxbf16` have some.
-  constexpr int64_t kFewRows = 2;
-  const bool waits = view.reading == kTileMxbf16Full && x.rows <= kFewRows;
-  if (kernel.register_product != nullptr && !waits) {
+  if (kernel.register_product != nullptr) {
     multiply_in_registers(view, panels, {}, a, y, workspace, team);
     return;
   }
