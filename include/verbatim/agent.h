@@ -65,7 +65,8 @@ struct AgentOptions {
   uint64_t seed = 0;
   int64_t max_rounds = 0;           ///< plans, or turns of the other strategies; 0: 3 plans, 20 turns
   int64_t max_tokens = 200'000;     ///< of prompts and replies, in all
-  int64_t max_reply_tokens = 2048;  ///< of one reply
+  /// Of one reply. 0: 2048, and 8192 of the engine, whose plans have as many calls as are sure to end in that.
+  int64_t max_reply_tokens = 0;
   int64_t max_calls = 1000;         ///< of tools, in all
   int64_t concurrency = 64;         ///< calls at a time
   std::chrono::milliseconds max_time{600'000};

@@ -37,7 +37,10 @@ RunOptions run_options(const AgentOptions& options) {
   run.max_rounds = options.max_rounds;
   if (run.max_rounds == 0) run.max_rounds = options.strategy == AgentStrategy::kCompiler ? kPlans : kTurns;
   run.max_tokens = options.max_tokens;
+  constexpr int64_t kReply = 2048;
+  constexpr int64_t kBoundedReply = 8192;
   run.max_reply_tokens = options.max_reply_tokens;
+  if (run.max_reply_tokens == 0) run.max_reply_tokens = options.endpoint.empty() ? kBoundedReply : kReply;
   run.max_time = std::chrono::duration_cast<Duration>(options.max_time);
   run.temperature = options.temperature;
   run.seed = options.seed;
@@ -51,7 +54,7 @@ void check(const AgentOptions& options) {
   const auto usage = [](const std::string& message) { throw Error(ErrorKind::kUsage, message); };
   if (options.endpoint.empty() && (!options.model || !options.engine))
     usage("an agent wants an endpoint or an engine with its model");
-  if (options.max_rounds < 0 || options.max_tokens < 1 || options.max_reply_tokens < 1 ||
+  if (options.max_rounds < 0 || options.max_tokens < 1 || options.max_reply_tokens < 0 ||
       options.max_calls < 1 || options.concurrency < 1 || options.concurrency > 10'000 ||
       options.max_time.count() < 1 || options.stragglers.count() < 0) {
     usage("an agent's limits begin with 1, and at most 10000 calls run at a time");

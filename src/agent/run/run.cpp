@@ -127,7 +127,10 @@ void Run::ask(Asking what, const char* name) {
                        .temperature = options_.temperature,
                        .seed = options_.seed};
   try {
-    if (endpoint_.constrains()) request.structure = structure_of(what, endpoint_.room(request.messages));
+    if (endpoint_.constrains()) {
+      const std::optional<int64_t> room = endpoint_.room(request.messages);
+      request.structure = structure_of(what, std::min(room.value_or(most_tokens_), most_tokens_));
+    }
   } catch (const Error& error) {  // a tool's schema allows nothing
     finish({}, error.what());
     return;
@@ -141,7 +144,7 @@ std::vector<ModelMessage>& Run::conversation() {
   return asking_ == Asking::kJoin && !options_.shared_prompt ? joiner_messages_ : messages_;
 }
 
-Structure Run::structure_of(Asking what, std::optional<int64_t> room) const {
+Structure Run::structure_of(Asking what, int64_t room) const {
   if (what == Asking::kPlan)
     return plan_structure(tools_, known(), parser_->next_id(), kMostPlannedCalls, room);
   if (what == Asking::kJoin) return joiner_structure(result_.rounds < options_.max_rounds, room);
