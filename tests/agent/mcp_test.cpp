@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "agent/call_tool.h"
 #include "agent/mcp/mcp_client.h"
 #include "agent/small_server.h"
@@ -215,13 +217,34 @@ TEST_F(Mcp, SaysWhenAServerCannotBeHad) {
   EXPECT_EQ(list(tools), "the server cannot be initialized: the server ended with status 1");
 }
 
+// The server has begun before it is to end, and passes the signal over that asks it to end, so that neither a
+// slow start nor a slow end ends it otherwise.
 TEST_F(Mcp, LetsAServerEndByItselfThatDoesNotAnswerAtItsStart) {
   const std::string log = (folder_.path() / "log").string();
-  connect({.name = "s", .process = {.command = {"sh", "-c", "cat > /dev/null; echo over > " + log}}});
+  const std::string begun = (folder_.path() / "begun").string();
+  connect({.name = "s",
+           .process = {.command = {"sh", "-c",
+                                   "trap '' TERM; echo > " + begun + "; cat > /dev/null; echo over > " + log}}});
   std::vector<McpClient::Listed> tools;
   EXPECT_NE(list(tools, std::chrono::milliseconds(50)), "");
+  while (!std::filesystem::exists(begun)) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   end_servers(loop_, {client_});
   EXPECT_EQ(test::read_file(log), "over\n");
+}
+
+TEST_F(Mcp, CallsAServerThatBeganTooLateToListItsTools) {
+  const std::string go = (folder_.path() / "go").string();
+  connect({.name = "s",
+           .process = {.command = {"sh", "-c",
+                                   "while [ ! -e " + go + " ]; do sleep 0.02; done; exec sh " +
+                                       (folder_.path() / "server.sh").string()},
+                       .environment = {{"LOG", (folder_.path() / "log").string()}}}});
+  std::vector<McpClient::Listed> tools;
+  EXPECT_THAT(list(tools, std::chrono::milliseconds(50)), HasSubstr("has not listed its tools"));
+  folder_.write("go", "");
+  EXPECT_EQ(call("echo").error, "");
+  EXPECT_EQ(list(tools), "");
+  EXPECT_EQ(tools.size(), 3u);
 }
 
 TEST_F(Mcp, SurvivesAServerThatRefusesToBeginAndTalksOn) {
