@@ -53,7 +53,7 @@ std::vector<Bounded> lines_of(const std::vector<ToolDeclaration>& tools, const s
 Structure plan_structure(const std::vector<ToolDeclaration>& tools, const std::set<int64_t>& known,
                          int64_t first, int64_t most, std::optional<int64_t> room, size_t least) {
   Structure rest = Structure::text(kEnd);
-  if (tools.empty()) return rest;
+  if (tools.empty() || most < 1) return rest;
   constexpr CallLimits kLimits[] = {{}, {50, 4}, {25, 2}, {12, 1}};
   const auto enough = static_cast<size_t>(std::min<int64_t>(most, 4));
   std::vector<Bounded> lines;

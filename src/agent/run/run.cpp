@@ -154,7 +154,10 @@ std::vector<ModelMessage>& Run::conversation() {
 Structure Run::structure_of(Asking what, int64_t room) const {
   if (what == Asking::kPlan) {
     const bool must_call = options_.must_call && executor_->tasks().empty() && parser_->tasks() == 0;
-    return plan_structure(tools_, known(), parser_->next_id(), kMostPlannedCalls, room, must_call ? 1 : 0);
+    // Calls beyond the limit of all calls would fail.
+    const int64_t left = options_.executor.calls - std::ssize(executor_->tasks());
+    return plan_structure(tools_, known(), parser_->next_id(), std::min(kMostPlannedCalls, left), room,
+                          must_call ? 1 : 0);
   }
   if (what == Asking::kJoin) return joiner_structure(result_.rounds < options_.max_rounds, room);
   return turn_structure(tools_, known(), options_.strategy == RunStrategy::kParallel);
