@@ -41,18 +41,23 @@ constexpr std::array kResponseTable = joined(
               .type = FieldType::kTextOrObject,
               .note =
                   "\"none\", \"auto\", \"required\", or {\"type\": \"function\", \"name\": NAME}; \"none\" "
-                  "also hides the tools from the model"},
+                  "also hides the tools from the model. With tools of servers \"auto\" or \"required\""},
         Field{.name = "parallel_tool_calls",
               .type = FieldType::kBoolean,
-              .note = "false: an answer makes one call at most; true if it is absent"},
+              .note =
+                  "false: an answer makes one call at most, and one at a time of tools of servers; true if "
+                  "it is absent"},
         Field{.name = "text",
               .type = FieldType::kObject,
               .note = "holds the answer to JSON, or to a schema; its fields are below"},
-        Field{.name = "max_output_tokens",
-              .type = FieldType::kInteger,
-              .note = "the most tokens of the answer; if it is absent or more than fits, the context ends it",
-              .least = 1,
-              .most = 1e9},
+        Field{
+            .name = "max_output_tokens",
+            .type = FieldType::kInteger,
+            .note =
+                "the most tokens of the answer; if it is absent or more than fits, the context ends it. With "
+                "tools of servers, of each plan and of the answer",
+            .least = 1,
+            .most = 1e9},
         Field{.name = "include",
               .type = FieldType::kList,
               .note = "\"message.output_text.logprobs\" gives log-probabilities; "

@@ -62,7 +62,9 @@ void require_names(const std::vector<std::string>& names, const AgentToolServer&
 }  // namespace
 
 bool is_server_tools(const Json& tool) {
-  return tool.is_object() && tool.contains("type") && tool["type"] == "mcp";
+  if (!tool.is_object()) return false;
+  const auto type = tool.find("type");
+  return type == tool.end() || type->is_null() ? tool.contains("server_label") : *type == "mcp";
 }
 
 ServerTools read_server_tools(const Json& tool, const std::string& path) {

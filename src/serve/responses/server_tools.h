@@ -25,7 +25,7 @@ struct RunTool {
   AgentTool tool;
 };
 
-/// Whether an element of `tools` has the type "mcp".
+/// Whether an element of `tools` has the type "mcp", or no type and what that type has.
 bool is_server_tools(const Json& tool);
 
 /// Reads such an element. Throws HttpError(400).
