@@ -30,10 +30,12 @@ std::shared_ptr<AgentService> tools(int64_t max_questions = 16) {
                 {"settings", settings},
                 {"tools", of_tools}};
   };
-  const Json allow = {{"policy", "allow"}};
+  // The script takes one call after the other.
+  const Json allow = {{"policy", "allow"}, {"concurrency", 1}};
+  const Json ask_first = {{"concurrency", 1}};
   const Json none = Json::object();
   folder().write("servers.json", dump({{"mcpServers",
-                                        {{"asked", server(none, none)},
+                                        {{"asked", server(ask_first, none)},
                                          {"free", server(allow, none)},
                                          {"half", server(allow, {{"second", {{"policy", "deny"}}}})}}}}));
   return start_agent_service({.servers = folder().path() / "servers.json", .max_questions = max_questions});
