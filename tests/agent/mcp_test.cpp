@@ -179,9 +179,10 @@ TEST_F(Mcp, SaysWhenAServerCannotBeHad) {
 TEST_F(Mcp, LetsAServerEndByItselfThatDoesNotAnswerAtItsStart) {
   const std::string log = (folder_.path() / "log").string();
   const std::string begun = (folder_.path() / "begun").string();
-  connect({.name = "s",
-           .process = {.command = {"sh", "-c",
-                                   "trap '' TERM; echo > " + begun + "; cat > /dev/null; echo over > " + log}}});
+  connect(
+      {.name = "s",
+       .process = {.command = {"sh", "-c",
+                               "trap '' TERM; echo > " + begun + "; cat > /dev/null; echo over > " + log}}});
   std::vector<McpClient::Listed> tools;
   EXPECT_NE(list(tools, std::chrono::milliseconds(50)), "");
   while (!std::filesystem::exists(begun)) std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -56,7 +56,9 @@ TEST(ReplyLimit, LeavesPlansAndAnswersWhole) {
                .name = "look",
                .parameters = Json::parse(
                    R"({"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]})")},
-           [](const Json&) { return SimulatedTool::Behaviour{Duration(0), ToolResult::of("seen")}; }),
+           [](const Json&) {
+             return SimulatedTool::Behaviour{Duration(0), ToolResult::of("seen")};
+           }),
        .policy = Policy::kAllow});
   for (uint64_t seed = 0; seed < 12; ++seed) {
     std::string faults;

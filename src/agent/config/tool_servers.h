@@ -20,8 +20,8 @@ struct ServedTool {
 /// Starts all servers side by side, waits for what they list, and adds their tools to the set: by the
 /// server's name of it, or as `server.tool` where that name is taken or ends plans. One that no plan can call
 /// by that name either is left out, and `warnings` gets a line. `clients` gets a client for each server, as
-/// soon as it is started. Runs the loop meanwhile. Throws Error(kBadInput) for a server that cannot be had and
-/// for settings of a tool that its server does not have.
+/// soon as it is started. Runs the loop meanwhile. Throws Error(kBadInput) for a server that cannot be had
+/// and for settings of a tool that its server does not have.
 std::vector<ServedTool> connect_servers(RealLoop& loop, const std::vector<ConfiguredServer>& servers,
                                         std::vector<std::shared_ptr<McpClient>>& clients, ToolSet& tools,
                                         std::vector<std::string>& warnings);
