@@ -59,7 +59,11 @@ void run_tools(const Context& context, const std::shared_ptr<Call>& call,
                        if (number == 0)
                          throw HttpError(429, "too many answers with tools are under way: try again later",
                                          {}, "queue_full");
-                       call->on_cancel([service, number] { service->cancel(number); });
+                       // The call ends on the service's thread, which must not be the last to let go of the
+                       // service.
+                       call->on_cancel([weak = std::weak_ptr<AgentService>(service), number] {
+                         if (const std::shared_ptr<AgentService> own = weak.lock()) own->cancel(number);
+                       });
                      });
 }
 
