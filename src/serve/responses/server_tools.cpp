@@ -88,17 +88,24 @@ void check_with_servers(const Fields& fields, const Question& question) {
                   "unsupported_value");
   }
   if (question.format.kind != ReplyFormat::Kind::kText) fields.refuse("text", kNot, kCode);
-  // Plans and answers are held to a grammar, in which these have no place.
-  constexpr std::array kRefused = {
-      "top_k",      "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty",
-      "logit_bias", "stop",  "include",          "top_logprobs"};
-  for (const char* const name : kRefused) {
+  // Plans and answers are held to a grammar and drawn by temperature and seed alone. What asks for nothing is
+  // taken.
+  constexpr std::array<std::pair<const char*, double>, 7> kNeutral = {{{"top_p", 1},
+                                                                       {"top_k", 0},
+                                                                       {"min_p", 0},
+                                                                       {"presence_penalty", 0},
+                                                                       {"frequency_penalty", 0},
+                                                                       {"repetition_penalty", 1},
+                                                                       {"top_logprobs", 0}}};
+  for (const auto& [name, neutral] : kNeutral) {
+    if (fields.has(name) && fields.number(name) != neutral) fields.refuse(name, kNot, kCode);
+  }
+  for (const char* const name : {"logit_bias", "stop", "include"}) {
     const Json* const value = fields.find(name);
-    if (value == nullptr || *value == 0 || value->empty()) continue;
-    if (value->is_array() && *value == Json::array({"reasoning.encrypted_content"})) continue;
+    if (value == nullptr || value->empty()) continue;
+    if (*value == Json::array({"reasoning.encrypted_content"})) continue;
     fields.refuse(name, kNot, kCode);
   }
-  if (fields.number("top_p").value_or(1) < 1) fields.refuse("top_p", kNot, kCode);
   bool user = false;
   for (const Message& message : question.messages) {
     user = message.role == "user";
