@@ -303,8 +303,9 @@ void add_limits(Command command, Options& options) {
       .range(int64_t{0}, int64_t{1000});
   add("--max-tokens", options.agent.max_tokens, "Tokens of prompts and replies, in all")
       .range(int64_t{1}, kMany);
-  add("--max-reply", options.agent.max_reply_tokens, "Tokens of one reply")
-      .range(int64_t{1}, int64_t{1} << 24);
+  add("--max-reply", options.agent.max_reply_tokens,
+      "Tokens of one reply; 0: 8192 of MODEL, 2048 of a server")
+      .range(int64_t{0}, int64_t{1} << 24);
   add("--max-calls", options.agent.max_calls, "Calls of tools, in all").range(int64_t{1}, int64_t{1'000'000});
   add("--max-seconds", options.max_seconds, "Seconds, in all").range(0.001, 1e6);
   add("--stragglers", options.stragglers,

@@ -1,5 +1,7 @@
 #include "verbatim/serve.h"
 
+#include <signal.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -50,6 +52,9 @@ struct Options {
   int64_t grace = 10;
   bool json_log = false;
   bool quiet = false;
+  std::string mcp;
+  AgentServiceOptions tools;
+  double tool_seconds = 300;
 };
 
 /// The name of a model that was given by its path: that of its folder, or of its file without the ending.
@@ -157,9 +162,26 @@ std::string address_of(const ServerOptions& options, uint16_t port) {
   return fmt::format("http{}://{}:{}", options.tls_certificate.empty() ? "" : "s", host, port);
 }
 
+#ifdef VERBATIM_WITH_AGENT
+/// Starts the servers of tools, if there are any.
+std::shared_ptr<AgentService> tool_servers(const Options& options) {
+  if (options.mcp.empty()) return nullptr;
+  signal(SIGCHLD, SIG_DFL);  // how the servers end is seen only if nobody has had it ignored
+  AgentServiceOptions limits = options.tools;
+  limits.servers = options.mcp;
+  limits.max_time = std::chrono::milliseconds(static_cast<int64_t>(options.tool_seconds * 1000));
+  std::shared_ptr<AgentService> service = start_agent_service(limits);
+  for (const std::string& warning : service->warnings()) say("verbatim: warning: {}\n", one_line(warning));
+  return service;
+}
+#endif
+
 void serve(const Options& given) {
   StopSignals signals;  // before the threads of the engine
-  const ServerOptions options = server_options(given);
+  ServerOptions options = server_options(given);
+#ifdef VERBATIM_WITH_AGENT
+  options.tools = tool_servers(given);
+#endif
   if (options.api_keys.empty() && !only_this_machine(options.host)) {
     say("verbatim: warning: everybody who reaches {} can use this server, for it has no keys: give it some "
         "with "
@@ -198,6 +220,28 @@ void add_limits(Command command, Options& options) {
   add("--grace", options.grace, "Seconds for running answers when the server is told to end")
       .range(int64_t{0}, kYear);
 }
+
+#ifdef VERBATIM_WITH_AGENT
+void add_tools(Command command, Options& options) {
+  const char* const tools = "Tools of servers";
+  command
+      .add_option("--mcp", options.mcp,
+                  "A file that names servers of tools, which requests to /v1/responses may then call")
+      .type_name("FILE")
+      .group(tools);
+  const auto add = [&](const char* name, auto& value, const char* what) {
+    return command.add_option(name, value, what).group(tools).show_default();
+  };
+  constexpr int64_t kMost = 1'000'000;
+  add("--mcp-answers", options.tools.max_questions, "Answers with tools at a time; more are answered 429")
+      .range(int64_t{1}, int64_t{1000});
+  add("--mcp-rounds", options.tools.max_rounds, "Plans of an answer").range(int64_t{1}, int64_t{1000});
+  add("--mcp-calls", options.tools.max_calls, "Calls of tools for an answer").range(int64_t{1}, kMost);
+  add("--mcp-tokens", options.tools.max_tokens, "Tokens of prompts and replies for an answer")
+      .range(int64_t{1}, int64_t{1} << 40);
+  add("--mcp-seconds", options.tool_seconds, "Seconds of an answer with tools").range(0.001, 1e6);
+}
+#endif
 
 void add_access(Command command, Options& options) {
   const char* const access = "Access";
@@ -282,6 +326,9 @@ void add_serve(Command program) {
                    "Have the first model answer requests for models that are not there");
   add_access(command, *options);
   add_engine(command, *options);
+#ifdef VERBATIM_WITH_AGENT
+  add_tools(command, *options);
+#endif
   add_limits(command, *options);
   command.add_flag("--json-log", options->json_log, "Write the log as lines of JSON");
   command.add_flag("--quiet", options->quiet, "Leave out the log's line for each request");

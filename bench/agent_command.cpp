@@ -331,25 +331,29 @@ void add_agent(app::Command program) {
   command.add_option("--questions", options->most, "Questions of each set; 0: all, of plans 100")
       .range(int64_t{0}, int64_t{1'000'000})
       .show_default();
-  command.add_option("--rate", options->rates.tokens_per_second, "Tokens that the model writes a second")
-      .range(0.001, 1e6)
-      .show_default();
-  command
-      .add_option("--prompt-rate", options->rates.prompt_tokens_per_second, "Tokens that it reads a second")
-      .range(0.001, 1e9)
-      .show_default();
-  command.add_option("--search", options->times.search, "Seconds of a search, the mean")
-      .range(0.0, 1e4)
-      .show_default();
-  command.add_option("--slowest", options->times.slowest, "Seconds of the slowest of eight, the mean")
-      .range(0.0, 1e4)
-      .show_default();
-  command.add_option("--math", options->times.math, "Seconds of a computation")
-      .range(0.0, 1e4)
-      .show_default();
-  command.add_option("--plans", options->plans, "Check plans that this model writes, and nothing else")
-      .type_name("MODEL");
-  command.add_flag("--simulated", options->simulated, "Leave out what takes real time, the overhead");
+  const std::vector<app::Option> simulation = {
+      command.add_option("--rate", options->rates.tokens_per_second, "Tokens that the model writes a second")
+          .range(0.001, 1e6)
+          .show_default(),
+      command
+          .add_option("--prompt-rate", options->rates.prompt_tokens_per_second,
+                      "Tokens that it reads a second")
+          .range(0.001, 1e9)
+          .show_default(),
+      command.add_option("--search", options->times.search, "Seconds of a search, the mean")
+          .range(0.0, 1e4)
+          .show_default(),
+      command.add_option("--slowest", options->times.slowest, "Seconds of the slowest of eight, the mean")
+          .range(0.0, 1e4)
+          .show_default(),
+      command.add_option("--math", options->times.math, "Seconds of a computation")
+          .range(0.0, 1e4)
+          .show_default(),
+      command.add_flag("--simulated", options->simulated, "Leave out what takes real time, the overhead")};
+  app::Option plans =
+      command.add_option("--plans", options->plans, "Check plans that this model writes, and nothing else")
+          .type_name("MODEL");
+  for (const app::Option& option : simulation) plans.excludes(option);
   command.add_flag("--json", options->json, "Print JSON, a line for each set");
   command.footer(
       "The sets run on a simulated clock, the overhead on the real one.\n"

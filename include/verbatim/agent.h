@@ -63,11 +63,13 @@ struct AgentOptions {
   bool streamed = true;
   double temperature = 0;
   uint64_t seed = 0;
-  int64_t max_rounds = 0;           ///< plans, or turns of the other strategies; 0: 3 plans, 20 turns
-  int64_t max_tokens = 200'000;     ///< of prompts and replies, in all
-  int64_t max_reply_tokens = 2048;  ///< of one reply
-  int64_t max_calls = 1000;         ///< of tools, in all
-  int64_t concurrency = 64;         ///< calls at a time
+  int64_t max_rounds = 0;        ///< plans, or turns of the other strategies; 0: 3 plans, 20 turns
+  int64_t max_tokens = 200'000;  ///< of prompts and replies, in all
+  /// Of one reply. 0: 2048, and 8192 of the engine, whose plans have as many calls as are sure to end in
+  /// that.
+  int64_t max_reply_tokens = 0;
+  int64_t max_calls = 1000;  ///< of tools, in all
+  int64_t concurrency = 64;  ///< calls at a time
   std::chrono::milliseconds max_time{600'000};
   /// The time after a plan's end in which its calls may still end; the joiner then gets what there is. 0: no
   /// such time.
@@ -98,6 +100,7 @@ struct AgentAnswer {
   std::string text = {};
   std::string error = {};  ///< why there is no answer; empty if there is one
   bool cancelled = false;
+  bool too_long = false;  ///< the error is that the question leaves the model's context no room
   double seconds = 0;
   int64_t rounds = 0;
   int64_t requests = 0;  ///< to the model

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "verbatim/agent_service.h"
 #include "verbatim/engine.h"
 #include "verbatim/sampling.h"
 
@@ -62,6 +63,10 @@ struct ServerOptions {
   std::chrono::seconds request_timeout{600};   ///< the time in which an answer must be complete
   std::chrono::seconds grace{10};              ///< the time that stop() leaves to answers under way
   int64_t max_stored_responses = 1024;  ///< the most replies of /v1/responses kept for `previous_response_id`
+
+  /// What runs tools of the type "mcp" in requests to /v1/responses, as start_agent_service() makes it; null:
+  /// such tools are refused.
+  std::shared_ptr<AgentService> tools = {};
 
   /// A function that is called, on any thread, with each line of the log; empty: there is no log.
   std::function<void(const std::string&)> log = {};

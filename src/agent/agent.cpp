@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "agent/builtin/builtin_tools.h"
+#include "agent/config/tool_servers.h"
 #include "agent/config/tools_file.h"
 #include "agent/json.h"
 #include "agent/loop/real_loop.h"
@@ -23,7 +24,6 @@ namespace {
 
 using namespace agent;  // NOLINT: the wing behind this interface
 
-constexpr Duration kListLimit = std::chrono::seconds(30);
 constexpr size_t kMostRecording = size_t{1} << 30;
 
 RunOptions run_options(const AgentOptions& options) {
@@ -37,7 +37,10 @@ RunOptions run_options(const AgentOptions& options) {
   run.max_rounds = options.max_rounds;
   if (run.max_rounds == 0) run.max_rounds = options.strategy == AgentStrategy::kCompiler ? kPlans : kTurns;
   run.max_tokens = options.max_tokens;
+  constexpr int64_t kReply = 2048;
+  constexpr int64_t kBoundedReply = 8192;
   run.max_reply_tokens = options.max_reply_tokens;
+  if (run.max_reply_tokens == 0) run.max_reply_tokens = options.endpoint.empty() ? kBoundedReply : kReply;
   run.max_time = std::chrono::duration_cast<Duration>(options.max_time);
   run.temperature = options.temperature;
   run.seed = options.seed;
@@ -51,25 +54,11 @@ void check(const AgentOptions& options) {
   const auto usage = [](const std::string& message) { throw Error(ErrorKind::kUsage, message); };
   if (options.endpoint.empty() && (!options.model || !options.engine))
     usage("an agent wants an endpoint or an engine with its model");
-  if (options.max_rounds < 0 || options.max_tokens < 1 || options.max_reply_tokens < 1 ||
+  if (options.max_rounds < 0 || options.max_tokens < 1 || options.max_reply_tokens < 0 ||
       options.max_calls < 1 || options.concurrency < 1 || options.concurrency > 10'000 ||
       options.max_time.count() < 1 || options.stragglers.count() < 0) {
     usage("an agent's limits begin with 1, and at most 10000 calls run at a time");
   }
-}
-
-AgentAnswer answer_of(const RunResult& result, int64_t calls) {
-  AgentAnswer answer;
-  answer.text = result.answer;
-  answer.error = result.error;
-  answer.seconds = in_seconds(result.time);
-  answer.rounds = result.rounds;
-  answer.requests = result.requests;
-  answer.prompt_tokens = result.prompt_tokens;
-  answer.reply_tokens = result.reply_tokens;
-  answer.structure_tokens = result.structure_tokens;
-  answer.calls = calls;
-  return answer;
 }
 
 }  // namespace
@@ -104,7 +93,7 @@ struct Agent::Implementation {
     if (!options.root.empty()) tools.add(read_file_tool(loop, options.root));
     std::vector<ConfiguredServer> servers;
     if (!options.tools.empty()) servers = read_tools_file(loop, options.tools, tools);
-    connect(servers);
+    connect_servers(loop, servers, clients, tools, warnings);
     if (options.allow_all) {
       ToolSet allowed;
       for (ToolEntry entry : tools.entries()) {
@@ -124,48 +113,6 @@ struct Agent::Implementation {
     try {
       end_servers(loop, clients);
     } catch (const std::exception&) {  // whoever is left is killed
-    }
-  }
-
-  /// Starts all servers side by side, and waits for what they list.
-  void connect(const std::vector<ConfiguredServer>& servers) {
-    if (servers.empty()) return;
-    std::vector<std::vector<McpClient::Listed>> listed(servers.size());
-    std::string failure;
-    size_t open = servers.size();
-    loop.post([&] {
-      for (size_t i = 0; i < servers.size(); ++i) {
-        clients.push_back(std::make_shared<McpClient>(loop, servers[i].options));
-        clients[i]->list(kListLimit, [&, i](std::vector<McpClient::Listed> found, const std::string& error) {
-          listed[i] = std::move(found);
-          if (!error.empty() && failure.empty()) {
-            failure = fmt::format("the server of tools `{}`: {}", shown(servers[i].options.name, kShownBytes),
-                                  error);
-          }
-          if (--open == 0) loop.stop();
-        });
-      }
-    });
-    loop.run();
-    if (!failure.empty()) throw Error(ErrorKind::kBadInput, failure);
-    for (size_t i = 0; i < servers.size(); ++i) {
-      require_tools(servers[i], listed[i]);
-      for (const McpClient::Listed& one : listed[i]) {
-        ToolEntry entry = servers[i].defaults;
-        const auto settings = servers[i].tools.find(one.declaration.name);
-        if (settings != servers[i].tools.end()) apply_settings(settings->second, entry, one.declaration.name);
-        // Two servers may have tools of the same name, and a server may have a tool that no plan can call.
-        std::string name = one.declaration.name;
-        const std::string why = tools.refusal(name);
-        if (!why.empty()) name = servers[i].options.name + "." + name;
-        if (!tools.refusal(name).empty()) {
-          warnings.push_back(fmt::format("a tool of the server `{}` is left out: {}",
-                                         shown(servers[i].options.name, kShownBytes), why));
-          continue;
-        }
-        entry.tool = mcp_tool(clients[i], one, name);
-        tools.add(std::move(entry));
-      }
     }
   }
 
@@ -268,13 +215,11 @@ AgentAnswer Agent::ask(const std::string& question, const std::function<void(con
   });
   self.loop.run();
   if (failure) std::rethrow_exception(failure);
-  int64_t calls = 0;
-  for (const auto& [id, task] : self.run->tasks()) calls += task.attempts > 0 ? 1 : 0;
   if (self.recorder) file << self.recorder->text(options, question);
   if (file.is_open() && !file.flush()) {
     throw Error(ErrorKind::kMachine, fmt::format("cannot write {}", shown(record.string(), kShownBytes)));
   }
-  AgentAnswer answer = answer_of(result, calls);
+  AgentAnswer answer = public_answer(result, calls_of(self.run->tasks()));
   answer.cancelled = self.cancelled;
   return answer;
 }
@@ -298,7 +243,7 @@ AgentAnswer replay_agent(const std::filesystem::path& recording, std::string& qu
         if (event) event(public_event(told));
       },
       calls);
-  return answer_of(result, calls);
+  return public_answer(result, calls);
 }
 
 }  // namespace verbatim

@@ -57,6 +57,25 @@ AgentEvent public_event(const RunEvent& event) {
           .reply_tokens = event.reply_tokens};
 }
 
+AgentAnswer public_answer(const RunResult& result, int64_t calls) {
+  return {.text = result.answer,
+          .error = result.error,
+          .too_long = result.too_long,
+          .seconds = in_seconds(result.time),
+          .rounds = result.rounds,
+          .requests = result.requests,
+          .prompt_tokens = result.prompt_tokens,
+          .reply_tokens = result.reply_tokens,
+          .structure_tokens = result.structure_tokens,
+          .calls = calls};
+}
+
+int64_t calls_of(const std::map<int64_t, Task>& tasks) {
+  int64_t calls = 0;
+  for (const auto& [id, task] : tasks) calls += task.attempts > 0 ? 1 : 0;
+  return calls;
+}
+
 }  // namespace verbatim::agent
 
 namespace verbatim {

@@ -342,25 +342,5 @@ TEST_F(Asking, RefusesFilesOfToolsThatAreNotUnderstood) {
   EXPECT_THROW(agent_strategy("best"), Error);
 }
 
-// The search of the first plan finds the items that the second plan explores, all side by side.
-TEST(Shop, IsExploredByASecondPlanInTheRecordedExample) {
-  std::string question;
-  int64_t running = 0;
-  int64_t most = 0;
-  std::set<int64_t> rounds;
-  const AgentAnswer answer =
-      replay_agent(test::own_data().parent_path().parent_path() / "examples" / "agent" / "shop" / "run.jsonl",
-                   question, [&](const AgentEvent& event) {
-                     running += event.kind == "started" ? 1 : event.kind == "settled" ? -1 : 0;
-                     most = std::max(most, running);
-                     if (event.tool == "explore") rounds.insert(event.round);
-                   });
-  EXPECT_EQ(question, "Find a black queen-sized bed below 400.");
-  EXPECT_EQ(answer.text, "item 51, Cedar queen-sized bed, model 0, for 190");
-  EXPECT_EQ(answer.calls, 11);
-  EXPECT_GE(most, 5);
-  EXPECT_THAT(rounds, ElementsAre(2));
-}
-
 }  // namespace
 }  // namespace verbatim

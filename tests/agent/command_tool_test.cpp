@@ -97,8 +97,10 @@ TEST(UrlTool, PostsArgumentsAndTakesTheAnswer) {
 }
 
 TEST(UrlTool, TriesAgainOnlyWhatDidNothing) {
-  std::string answer;
-  SmallServer server([&](const std::string&, const std::string&, const auto& send) { send(answer); });
+  std::atomic<int> status = 0;  // of the answer; 0: none
+  SmallServer server([&](const std::string&, const std::string&, const auto& send) {
+    send(status == 0 ? std::string() : SmallServer::answer(status, "text/plain", "x"));
+  });
   RealLoop loop;
   const auto again = [&](const std::string& url) {
     const ToolResult result = call_tool(loop, *url_tool(loop, kTool, url, {}), {});
@@ -108,9 +110,9 @@ TEST(UrlTool, TriesAgainOnlyWhatDidNothing) {
   EXPECT_TRUE(again("http://127.0.0.1:1/"));
   EXPECT_TRUE(again("http://no-such-host.invalid/"));
   EXPECT_FALSE(again(server.url()));  // took the request, and closed the connection without a word
-  for (const int status : {429, 500, 502, 503, 504}) {
-    answer = SmallServer::answer(status, "text/plain", "x");
-    EXPECT_EQ(again(server.url()), status == 429) << status;
+  for (const int one : {429, 500, 502, 503, 504}) {
+    status = one;
+    EXPECT_EQ(again(server.url()), one == 429) << one;
   }
 }
 

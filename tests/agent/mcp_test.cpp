@@ -1,8 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "agent/call_tool.h"
 #include "agent/mcp/mcp_client.h"
+#include "agent/scripted_server.h"
 #include "agent/small_server.h"
 #include "support/test_data.h"
 #include "verbatim/error.h"
@@ -11,58 +14,14 @@ namespace verbatim::agent {
 namespace {
 
 using test::call_tool;
+using test::kScriptedServer;
 using test::SmallServer;
 using ::testing::HasSubstr;
-
-/// A server of tools as a script of the shell, which answers by the tool's name.
-constexpr const char* kServer = R"SH(
-echo "some server is starting"
-while read -r line; do
-  id=${line#*'"id":'}; id=${id%%[,\}]*}
-  say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
-  case "$line" in
-    *'"method":"initialize"'*) say '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
-    *'"method":"tools/list"'*'"cursor":"2"'*)
-      say '{"tools":[{"name":"second","description":7,"inputSchema":"no schema"},{"nameless":true},{"name":"lies","inputSchema":{"type":"object","properties":{"n":{"type":"number"}}},"outputSchema":{"type":"object","required":["sum"],"properties":{"sum":{"type":"number"}}}}]}' ;;
-    *'"method":"tools/list"'*)
-      say '{"tools":[{"name":"echo","description":"Says it again","inputSchema":{"type":"object","properties":{"s":{"type":"string"}},"required":["s"]}}],"nextCursor":"2"}' ;;
-    *'"name":"echo"'*)
-      token=${line#*'"progressToken":'}; token=${token%%[,\}]*}
-      printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1,"total":2,"message":"half"}}\n' "$token"
-      printf '{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{}}\n'
-      read -r refusal
-      case "$refusal" in *-32601*) ;; *) exit 9 ;; esac
-      say '{"content":[{"type":"text","text":"you said it"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource","resource":{"uri":"file:///x","text":"inside"}}]}' ;;
-    *'"name":"lies"'*) say '{"content":[],"structuredContent":{"sum":"five"}}' ;;
-    *'"name":"json"'*) say '{"content":[{"type":"text","text":"{}"}],"structuredContent":{"sum":[5]}}' ;;
-    *'"name":"fails"'*) say '{"isError":true,"content":[{"type":"text","text":"no such city"}]}' ;;
-    *'"name":"error"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"bad arguments"}}\n' "$id" ;;
-    *'"name":"odd"'*) say '"odd"' ;;
-    *'"name":"dies"'*) echo "out of luck" >&2; exit 7 ;;
-    *'"name":"large"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"' "$id"; head -c 100000000 /dev/zero | tr '\0' x; printf '"}]}}\n' ;;
-    *'"name":"babbles"'*) yes babble ;;
-    *'"name":"pings"'*) yes '{"jsonrpc":"2.0","id":"'"$(head -c 5000 /dev/zero | tr '\0' x)"'","method":"ping"}' ;;
-    *'"name":"reports"'*)
-      token=${line#*'"progressToken":'}; token=${token%%[,\}]*}
-      for i in $(seq 1000); do printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%s}}\n' "$token" "$i"; done
-      say '{"content":[{"type":"text","text":"reported"}]}' ;;
-    *'"name":"members"'*) printf '{'; seq -f '"%g":1,' 3000 | tr -d '\n'; printf '"id":1}\n' ;;
-    *'"name":"hangs"'*) ;;
-    *'"name":"deaf"'*)
-      trap 'echo asked >> "$LOG"; exit' TERM
-      say '{"content":[]}'
-      while :; do sleep 0.05; done ;;
-    *'notifications/cancelled'*) echo cancelled >> "$LOG" ;;
-  esac
-done
-sleep 0.1
-echo over >> "$LOG"
-)SH";
 
 class Mcp : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_.write("server.sh", kServer);
+    folder_.write("server.sh", kScriptedServer);
     connect({.name = "s",
              .process = {.command = {"sh", (folder_.path() / "server.sh").string()},
                          .environment = {{"LOG", (folder_.path() / "log").string()}}}});
@@ -97,7 +56,7 @@ class Mcp : public ::testing::Test {
 TEST_F(Mcp, ListsTheToolsOfAllPages) {
   std::vector<McpClient::Listed> tools;
   EXPECT_EQ(list(tools), "");
-  ASSERT_EQ(tools.size(), 3u);
+  ASSERT_EQ(tools.size(), 4u);
   EXPECT_EQ(tools[0].declaration.description, "Says it again");
   EXPECT_EQ(tools[0].declaration.parameters["required"][0], "s");
   EXPECT_EQ(tools[1].declaration.name, "second");
@@ -215,13 +174,35 @@ TEST_F(Mcp, SaysWhenAServerCannotBeHad) {
   EXPECT_EQ(list(tools), "the server cannot be initialized: the server ended with status 1");
 }
 
+// The server has begun before it is to end, and passes the signal over that asks it to end, so that neither a
+// slow start nor a slow end ends it otherwise.
 TEST_F(Mcp, LetsAServerEndByItselfThatDoesNotAnswerAtItsStart) {
   const std::string log = (folder_.path() / "log").string();
-  connect({.name = "s", .process = {.command = {"sh", "-c", "cat > /dev/null; echo over > " + log}}});
+  const std::string begun = (folder_.path() / "begun").string();
+  connect(
+      {.name = "s",
+       .process = {.command = {"sh", "-c",
+                               "trap '' TERM; echo > " + begun + "; cat > /dev/null; echo over > " + log}}});
   std::vector<McpClient::Listed> tools;
   EXPECT_NE(list(tools, std::chrono::milliseconds(50)), "");
+  while (!std::filesystem::exists(begun)) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   end_servers(loop_, {client_});
   EXPECT_EQ(test::read_file(log), "over\n");
+}
+
+TEST_F(Mcp, CallsAServerThatBeganTooLateToListItsTools) {
+  const std::string go = (folder_.path() / "go").string();
+  connect({.name = "s",
+           .process = {.command = {"sh", "-c",
+                                   "while [ ! -e " + go + " ]; do sleep 0.02; done; exec sh " +
+                                       (folder_.path() / "server.sh").string()},
+                       .environment = {{"LOG", (folder_.path() / "log").string()}}}});
+  std::vector<McpClient::Listed> tools;
+  EXPECT_THAT(list(tools, std::chrono::milliseconds(50)), HasSubstr("has not listed its tools"));
+  folder_.write("go", "");
+  EXPECT_EQ(call("echo").error, "");
+  EXPECT_EQ(list(tools), "");
+  EXPECT_EQ(tools.size(), 4u);
 }
 
 TEST_F(Mcp, SurvivesAServerThatRefusesToBeginAndTalksOn) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/plan/plan_parser.h"
+#include "agent/run/joiner.h"
 #include "support/byte_model.h"
 #include "verbatim/engine.h"
 
@@ -87,6 +88,28 @@ TEST(PlanGrammar, EndsWithinTheRoomThatThereIs) {
     numbers_of_calls.insert(static_cast<int64_t>(parser.tasks()));
   }
   EXPECT_GT(*numbers_of_calls.rbegin(), 1);
+}
+
+TEST(JoinerGrammar, EndsWithinTheRoomThatThereIs) {
+  const Model& model = test::byte_pair().target;
+  Engine engine(model, {.max_batch = 1, .threads = 1});
+  int64_t longest = 0;
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    const bool may_replan = seed % 2 == 0;
+    const int64_t room = 64 + 12 * static_cast<int64_t>(seed % 8);
+    Request request{.prompt = model.encode("an answer"), .options = {}, .recipe = load_recipe("plain")};
+    request.options.max_tokens = room;
+    request.options.sampling.temperature = 1;
+    request.options.sampling.seed = seed;
+    request.options.structure = joiner_structure(may_replan, room);
+    const GenerateResult result = engine.generate(std::move(request));
+    ASSERT_EQ(result.stats.finish, FinishReason::kEndOfSequence) << room << "\n" << result.text;
+    const std::optional<JoinerDecision> decision = read_joiner(result.text);
+    ASSERT_TRUE(decision) << result.text;
+    EXPECT_TRUE(decision->finish || may_replan);
+    longest = std::max(longest, std::ssize(result.text));
+  }
+  EXPECT_GT(longest, 64);  // a larger room is made use of
 }
 
 TEST(PlanGrammar, OfNoToolsIsTheEndAlone) {

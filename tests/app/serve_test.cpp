@@ -34,6 +34,19 @@ TEST(Serve, ReadsKeysFromAFile) {
   expect_refused({"serve", "x", "--api-key-file", file}, 1, {file, "more than a key"});
 }
 
+#ifdef VERBATIM_WITH_AGENT
+TEST(Serve, RefusesFilesOfServersOfToolsThatAreNone) {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder.path() / "servers.json").string();
+  expect_refused({"serve", "x", "--mcp", file}, 1, {file});
+  folder.write("servers.json", R"({"mcpServers": {}})");
+  expect_refused({"serve", "x", "--mcp", file}, 1, {file, "no server is named"});
+  folder.write("servers.json", R"({"mcpServers": {"s": {"command": "/no/such/server"}}})");
+  expect_refused({"serve", "x", "--mcp", file}, 1, {"the server of tools `s`: cannot start /no/such/server"});
+  expect_refused({"serve", "x", "--mcp", file, "--mcp-rounds", "0"}, 2, {"--mcp-rounds"});
+}
+#endif
+
 TEST(Serve, SaysThatAPortIsTakenBeforeItLoadsAModel) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};

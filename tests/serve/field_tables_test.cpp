@@ -57,13 +57,15 @@ const std::vector<Place>& places() {
             {"role": "user", "content": [{"type": "input_text", "text": "a"}]},
             {"type": "function_call", "call_id": "i", "name": "f", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "i", "output": "b"},
-            {"type": "reasoning", "summary": []}],
+            {"type": "reasoning", "summary": []}, {"type": "mcp_list_tools"}, {"type": "mcp_call"}],
         "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}],
         "tool_choice": {"type": "function", "name": "f"}, "reasoning": {},
         "text": {"format": {"type": "text"}}, "stream": true, "stream_options": {}})");
     Json response_format = {{"max_output_tokens", 1},
                             {"input", "a"},
                             {"text", {{"format", {{"type", "json_schema"}, {"schema", schema}}}}}};
+    const Json tools = Json::parse(R"({"input": "a", "max_tool_calls": 1,
+        "tools": [{"type": "mcp", "server_label": "s"}]})");
     return std::vector<Place>{
         {"POST /v1/messages", "/v1/messages", kMessagesFields, message, "", ""},
         {"POST /v1/messages/count_tokens", "/v1/messages/count_tokens", kCountTokensFields, counted, "", ""},
@@ -90,6 +92,10 @@ const std::vector<Place>& places() {
         {"an item that is a result", "/v1/responses", kInputResultFields, response, "/input/2", "input[2]"},
         {"an item that is reasoning", "/v1/responses", kInputReasoningFields, response, "/input/3",
          "input[3]"},
+        {"an item that lists tools", "/v1/responses", kInputListedFields, response, "/input/4", "input[4]"},
+        {"an item that is a call of a server's tool", "/v1/responses", kInputRunCallFields, response,
+         "/input/5", "input[5]"},
+        {"tools of a server", "/v1/responses", kResponsesServerFields, tools, "/tools/0", "tools[0]"},
         {"a tool of a response", "/v1/responses", kResponsesToolFields, response, "/tools/0", "tools[0]"},
         {"the `tool_choice` of a response", "/v1/responses", kResponsesToolChoiceFields, response,
          "/tool_choice", "tool_choice"},

@@ -6,7 +6,24 @@
 
 namespace verbatim::test {
 
-/// Options of a server with the default model under two names.
+/// A service that has a server `s` with a tool `t`, and answers every question at once.
+class ToolsOfATest : public AgentService {
+ public:
+  const std::vector<AgentToolServer>& servers() const override { return servers_; }
+  const std::vector<std::string>& warnings() const override { return warnings_; }
+  int64_t start(AgentQuestion /*question*/, AgentQuestionHooks hooks) override {
+    hooks.ended({.text = "an answer"});
+    return 1;
+  }
+  void cancel(int64_t /*question*/) override {}
+
+ private:
+  std::vector<AgentToolServer> servers_ = {
+      {.label = "s", .tools = {{.name = "t", .plan_name = "t", .parameters = "{}"}}}};
+  std::vector<std::string> warnings_;
+};
+
+/// Options of a server with the default model under two names, and the tools of ToolsOfATest.
 inline ServerOptions server_options() {
   measure_apart();
   ServerOptions options;
@@ -14,6 +31,7 @@ inline ServerOptions server_options() {
   options.recipe = "ml-specqd";
   options.more_recipes = {"auto", "plain"};
   options.engine = {.max_batch = 4, .capacity = 512, .threads = 2};
+  options.tools = std::make_shared<ToolsOfATest>();
   return options;
 }
 

@@ -28,8 +28,9 @@ bool eventually(Condition condition) {
 }
 
 /// A transport that answers a few paths: /hello with a word, /echo with the request's body, /stream with
-/// three pieces from another thread, /endless with pieces until the client is gone, /never with nothing until
-/// it is gone, /large with 8 MiB, /large-stream with a piece of 8 MiB, /drop by dropping the exchange.
+/// three pieces from another thread, /endless with pieces until the client is gone, /silent with one piece
+/// and no end until it is gone, /never with nothing until it is gone, /large with 8 MiB, /large-stream with a
+/// piece of 8 MiB, /drop by dropping the exchange.
 class Transported : public ::testing::Test {
  protected:
   void start(serve::TransportOptions options = {}) {
@@ -89,6 +90,13 @@ class Transported : public ::testing::Test {
         }
         exchange->end();
       });
+      return;
+    }
+    if (path == "/silent") {
+      exchange->on_gone([this] { ++gone_; });
+      exchange->begin_stream({.content_type = "text/event-stream"});
+      exchange->write("data: one\n\n");
+      kept_.push_back(exchange);
       return;
     }
     if (path == "/never") {

@@ -238,6 +238,23 @@ TEST_F(Transport, NoticesAClientThatLeavesWhileItWaits) {
   EXPECT_FALSE(answered()[0].whole);
 }
 
+TEST_F(Transport, NoticesAClientThatLeavesAStreamThatHasNothingToSay) {
+  start();
+  RawClient stays = client();
+  stays.send("GET /silent HTTP/1.1\r\nHost: a\r\n\r\n");
+  stays.end_sending();  // it may still receive
+  RawClient leaves = client();
+  leaves.send("GET /silent HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(leaves.read(12), "HTTP/1.1 200");
+  EXPECT_EQ(gone_, 0);
+  leaves.close();
+  EXPECT_TRUE(eventually([&] { return gone_ == 1; }));
+  std::string received;
+  while (received.find(":\n\n") == std::string::npos && received.size() < 10'000) received += stays.read(1);
+  EXPECT_NE(received.find("data: one\n\n"), std::string::npos);
+  EXPECT_EQ(gone_, 1);
+}
+
 TEST_F(Transport, NoticesAClientThatLeavesAfterItSentManyRequestsAhead) {
   start();
   RawClient one = client();

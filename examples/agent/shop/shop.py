@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """A small shop in SQLite, whose catalogue is made up, and two tools to look around in it.
 
-usage: shop.py make FILE              makes the catalogue, the same one each time
-       shop.py FILE search QUERY      the ten items that fit best: numbers and titles
-       shop.py FILE explore ITEM      all that is known of an item: price, options, features
+usage: shop.py make             makes the catalogue, the same one each time
+       shop.py search QUERY     the ten items that fit best: numbers and titles
+       shop.py explore ITEM     all that is known of an item: price, options, features
+
+The catalogue lies in the file that the variable SHOP names, or else in the folder for temporary files.
 """
 
 import itertools
 import json
+import os
 import sqlite3
 import sys
+import tempfile
 
 KINDS = {"bed": ("frame", (180, 640)), "lamp": ("shade", (18, 120)), "backpack": ("strap", (35, 160)), "kettle": ("handle", (22, 95))}
 COLOURS = ("black", "white", "red", "green", "walnut")
@@ -52,13 +56,16 @@ def explore(shop, item):
 
 
 def main():
-    if len(sys.argv) == 3 and sys.argv[1] == "make":
-        make(sys.argv[2])
+    path = os.environ.get("SHOP") or os.path.join(tempfile.gettempdir(), "verbatim-shop.db")
+    if sys.argv[1:] == ["make"]:
+        make(path)
         return
-    if len(sys.argv) != 4 or sys.argv[2] not in ("search", "explore"):
+    if len(sys.argv) != 3 or sys.argv[1] not in ("search", "explore"):
         sys.exit(__doc__)
-    shop = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
-    found = search(shop, sys.argv[3]) if sys.argv[2] == "search" else explore(shop, sys.argv[3])
+    if not os.path.exists(path):
+        sys.exit(f"{path} is not there: make it with `shop.py make`")
+    shop = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    found = search(shop, sys.argv[2]) if sys.argv[1] == "search" else explore(shop, sys.argv[2])
     print(json.dumps(found))
 
 

@@ -51,9 +51,9 @@ std::vector<Bounded> lines_of(const std::vector<ToolDeclaration>& tools, const s
 }  // namespace
 
 Structure plan_structure(const std::vector<ToolDeclaration>& tools, const std::set<int64_t>& known,
-                         int64_t first, int64_t most, std::optional<int64_t> room) {
+                         int64_t first, int64_t most, std::optional<int64_t> room, size_t least) {
   Structure rest = Structure::text(kEnd);
-  if (tools.empty()) return rest;
+  if (tools.empty() || most < 1) return rest;
   constexpr CallLimits kLimits[] = {{}, {50, 4}, {25, 2}, {12, 1}};
   const auto enough = static_cast<size_t>(std::min<int64_t>(most, 4));
   std::vector<Bounded> lines;
@@ -62,8 +62,10 @@ Structure plan_structure(const std::vector<ToolDeclaration>& tools, const std::s
     if (lines.size() >= enough) break;
   }
   if (lines.empty()) lines = lines_of(tools, known, first, 1, std::end(kLimits)[-1], std::nullopt);
-  for (size_t i = lines.size(); i-- > 0;)
-    rest = Structure::choice({Structure::sequence({lines[i].structure, rest}), Structure::text(kEnd)});
+  for (size_t i = lines.size(); i-- > 0;) {
+    rest = Structure::sequence({lines[i].structure, rest});
+    if (i >= least) rest = Structure::choice({rest, Structure::text(kEnd)});
+  }
   return rest;
 }
 

@@ -21,8 +21,10 @@ inline constexpr int64_t kMostPlannedCalls = 16;
 /// than a hundred characters. With a `room` of tokens every plan ends within it: there are fewer calls, and
 /// where that leaves less than four, shorter strings and lists. The one exception is a room that not even one
 /// short call of each tool is sure to fit in; plans then have one call, and some may be longer than the room.
+/// Plans have `least` calls at least, as far as there are tools and `most` and the room allow.
 Structure plan_structure(const std::vector<ToolDeclaration>& tools, const std::set<int64_t>& known,
-                         int64_t first, int64_t most, std::optional<int64_t> room = std::nullopt);
+                         int64_t first, int64_t most, std::optional<int64_t> room = std::nullopt,
+                         size_t least = 0);
 
 /// A joiner's reply: a thought, and the answer or, if `may_replan`, what is missing. With a `room` of tokens
 /// both are short enough to fit, as long as 64 tokens are there.

@@ -11,6 +11,8 @@ namespace {
 
 constexpr const char* kProtocol = "2025-06-18";
 constexpr int kMostStarts = 4;
+/// A server that worked for so long before it ended may be started as often as at first.
+constexpr Duration kLongLife = std::chrono::minutes(10);
 constexpr Duration kTimeToEnd = std::chrono::milliseconds(500);
 constexpr Duration kProgressEvery = std::chrono::milliseconds(100);
 constexpr size_t kMostTools = 1000;
@@ -48,7 +50,7 @@ void McpClient::ensure_started() {
   if (++starts_ > kMostStarts)
     throw Error(ErrorKind::kBadInput, "the server ended too often to be started again");
   ready_ = false;
-  const auto current = [this, start = starts_] { return transport_ && starts_ == start; };
+  const auto current = [this, transport = ++transports_] { return transport_ && transports_ == transport; };
   McpTransportHooks hooks{.message =
                               [this, current](const Json& message) {
                                 if (current()) on_message(message);
@@ -73,6 +75,7 @@ void McpClient::ensure_started() {
       return;
     }
     ready_ = true;
+    ready_since_ = loop_.now();
     transport_->send({{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}});
     send_waiting();
   };
@@ -112,13 +115,14 @@ int64_t McpClient::call(const std::string& tool, const Json& arguments, Answer a
   return id;
 }
 
-void McpClient::request(const std::string& method, Json params, Answer answer) {
+int64_t McpClient::request(const std::string& method, Json params, Answer answer) {
   ensure_started();
   const int64_t id = ++made_;
   Pending& pending = pending_[id];
   pending.answer = std::move(answer);
   pending.message = {{"jsonrpc", "2.0"}, {"id", id}, {"method", method}, {"params", std::move(params)}};
   if (ready_) send_waiting();
+  return id;
 }
 
 void McpClient::cancel(int64_t call) {
@@ -192,6 +196,7 @@ void McpClient::on_message(const Json& message) {
 void McpClient::on_closed(const std::string& why) {
   const auto self = weak_from_this().lock();
   retire_transport();
+  if (ready_ && loop_.now() - ready_since_ > kLongLife) starts_ = 0;
   ready_ = false;
   std::vector<std::pair<int64_t, bool>> ids;  // whether the server never saw the call
   for (const auto& [id, pending] : pending_) ids.emplace_back(id, !pending.message.is_null());
@@ -211,38 +216,39 @@ void McpClient::stop() {
 }
 
 void McpClient::list_page(const std::string& cursor, std::shared_ptr<std::vector<Listed>> found,
-                          std::function<void(const std::string& error)> done) {
+                          std::shared_ptr<int64_t> page, std::function<void(const std::string& error)> done) {
   Json params = Json::object();
   if (!cursor.empty()) params["cursor"] = cursor;
-  request("tools/list", params,
-          [this, found, done, cursor](const Json& result, const std::string& error, bool) {
-            if (!error.empty()) return done(error);
-            if (!result.is_object() || !result.contains("tools") || !result["tools"].is_array()) {
-              return done("the server's list of tools is none");
-            }
-            for (const Json& tool : result["tools"]) {
-              const std::string name = text_of(tool, "name");
-              if (name.empty()) continue;
-              if (found->size() >= kMostTools)
-                return done(fmt::format("the server has more than {} tools", kMostTools));
-              Listed listed;
-              listed.declaration.name = name;
-              listed.declaration.description = first_bytes(text_of(tool, "description"), kMostDescription);
-              // A schema that is none says nothing, and the server has to check what it gets.
-              if (tool.contains("inputSchema") && tool["inputSchema"].is_object())
-                listed.declaration.parameters = tool["inputSchema"];
-              if (tool.contains("outputSchema") && tool["outputSchema"].is_object())
-                listed.output_schema = tool["outputSchema"];
-              found->push_back(std::move(listed));
-            }
-            const std::string next = text_of(result, "nextCursor");
-            if (next.empty() || next == cursor) return done({});
-            try {
-              list_page(next, found, done);
-            } catch (const Error& failure) {
-              done(failure.what());
-            }
-          });
+  *page = request("tools/list", params,
+                  [this, found, page, done, cursor](const Json& result, const std::string& error, bool) {
+                    if (!error.empty()) return done(error);
+                    if (!result.is_object() || !result.contains("tools") || !result["tools"].is_array()) {
+                      return done("the server's list of tools is none");
+                    }
+                    for (const Json& tool : result["tools"]) {
+                      const std::string name = text_of(tool, "name");
+                      if (name.empty()) continue;
+                      if (found->size() >= kMostTools)
+                        return done(fmt::format("the server has more than {} tools", kMostTools));
+                      Listed listed;
+                      listed.declaration.name = name;
+                      listed.declaration.description =
+                          first_bytes(text_of(tool, "description"), kMostDescription);
+                      // A schema that is none says nothing, and the server has to check what it gets.
+                      if (tool.contains("inputSchema") && tool["inputSchema"].is_object())
+                        listed.declaration.parameters = tool["inputSchema"];
+                      if (tool.contains("outputSchema") && tool["outputSchema"].is_object())
+                        listed.output_schema = tool["outputSchema"];
+                      found->push_back(std::move(listed));
+                    }
+                    const std::string next = text_of(result, "nextCursor");
+                    if (next.empty() || next == cursor) return done({});
+                    try {
+                      list_page(next, found, page, done);
+                    } catch (const Error& failure) {
+                      done(failure.what());
+                    }
+                  });
 }
 
 void McpClient::list(Duration limit,
@@ -250,19 +256,21 @@ void McpClient::list(Duration limit,
   auto found = std::make_shared<std::vector<Listed>>();
   auto timer = std::make_shared<uint64_t>(0);
   auto told = std::make_shared<bool>(false);
+  auto page = std::make_shared<int64_t>(0);  // the request that is under way
   const auto tell = [this, found, timer, told, done = std::move(done)](const std::string& error) {
     if (std::exchange(*told, true)) return;
     loop_.forget(*timer);
     done(error.empty() ? std::move(*found) : std::vector<Listed>(), error);
   };
-  // It stays, so that it ends as every server does, and is not killed in the midst of its start.
-  *timer = loop_.after(limit, [this, tell, limit] {
+  // The server stays, so that it ends as every server does, and is not killed in the midst of its start. When
+  // it is ready after all, it is called as any other.
+  *timer = loop_.after(limit, [this, page, tell, limit] {
     const auto self = weak_from_this().lock();
-    for (auto& [id, pending] : std::exchange(pending_, {})) loop_.forget(pending.timer);
+    forget(*page);
     tell(fmt::format("the server has not listed its tools within {:.3g} s of its start", in_seconds(limit)));
   });
   try {
-    list_page({}, found, tell);
+    list_page({}, found, page, tell);
   } catch (const Error& error) {
     loop_.forget(*timer);
     *timer = loop_.after(Duration(0), [tell, what = std::string(error.what())] { tell(what); });

@@ -56,7 +56,7 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
     std::optional<Time> told = {};  ///< when progress was told last
   };
   void ensure_started();
-  void request(const std::string& method, Json params, Answer answer);
+  int64_t request(const std::string& method, Json params, Answer answer);
   void send_waiting();
   /// Gives up the transport, which may be what calls: it is dropped in a call of its own.
   void retire_transport();
@@ -64,7 +64,7 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
   void on_closed(const std::string& why);
   void answer(int64_t id, Json result, const std::string& error, bool again);
   void list_page(const std::string& cursor, std::shared_ptr<std::vector<Listed>> found,
-                 std::function<void(const std::string& error)> done);
+                 std::shared_ptr<int64_t> page, std::function<void(const std::string& error)> done);
 
   RealLoop& loop_;
   McpServerOptions options_;
@@ -72,7 +72,9 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
   std::vector<std::unique_ptr<McpTransport>> retired_;
   uint64_t retired_timer_ = 0;
   bool ready_ = false;
+  Time ready_since_{0};
   int starts_ = 0;
+  int64_t transports_ = 0;  // so far; the number of the present one
   int64_t made_ = 0;
   std::function<void()> ended_;
   std::map<int64_t, Pending> pending_;

@@ -91,6 +91,7 @@ std::string system_prompt(const RunOptions& options, const std::vector<ToolDecla
   text += "\nThe tools:\n" + described(tools);
   if (options.strategy == RunStrategy::kCompiler) text += "join(): ends the plan.\n";
   if (!options.examples.empty()) text += "\nExamples:\n" + options.examples;
+  if (!options.instructions.empty()) text += "\nInstructions:\n" + options.instructions;
   return text;
 }
 

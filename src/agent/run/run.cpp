@@ -42,7 +42,9 @@ Run::Run(Loop& loop, Endpoint& endpoint, const ToolSet& tools, RunOptions option
     tools_ = std::move(held.tools);
     for (std::string& reason : held.left_out) tell(RunEvent::Kind::kLeftOut, std::move(reason));
   }
-  messages_ = {{"system", system_prompt(options_, tools_)}, {"user", question_}};
+  messages_ = {{"system", system_prompt(options_, tools_)}};
+  messages_.insert(messages_.end(), options_.earlier.begin(), options_.earlier.end());
+  messages_.push_back({"user", question_});
   joiner_messages_ = {{"system", joiner_prompt()}, {"user", question_}};
   limit_timer_ = loop_.after(options_.max_time, [this] {
     limit_timer_ = 0;
@@ -127,7 +129,15 @@ void Run::ask(Asking what, const char* name) {
                        .temperature = options_.temperature,
                        .seed = options_.seed};
   try {
-    if (endpoint_.constrains()) request.structure = structure_of(what, endpoint_.room(request.messages));
+    if (endpoint_.constrains()) {
+      const std::optional<int64_t> room = endpoint_.room(request.messages);
+      if (result_.requests == 1 && room && *room <= 0) {
+        result_.too_long = true;
+        throw Error(ErrorKind::kBadInput,
+                    "the question with the tools' descriptions leaves no room in the model's context");
+      }
+      request.structure = structure_of(what, std::min(room.value_or(most_tokens_), most_tokens_));
+    }
   } catch (const Error& error) {  // a tool's schema allows nothing
     finish({}, error.what());
     return;
@@ -141,9 +151,14 @@ std::vector<ModelMessage>& Run::conversation() {
   return asking_ == Asking::kJoin && !options_.shared_prompt ? joiner_messages_ : messages_;
 }
 
-Structure Run::structure_of(Asking what, std::optional<int64_t> room) const {
-  if (what == Asking::kPlan)
-    return plan_structure(tools_, known(), parser_->next_id(), kMostPlannedCalls, room);
+Structure Run::structure_of(Asking what, int64_t room) const {
+  if (what == Asking::kPlan) {
+    const bool must_call = options_.must_call && executor_->tasks().empty() && parser_->tasks() == 0;
+    // Calls beyond the limit of all calls would fail.
+    const int64_t left = options_.executor.calls - std::ssize(executor_->tasks());
+    return plan_structure(tools_, known(), parser_->next_id(), std::min(kMostPlannedCalls, left), room,
+                          must_call ? 1 : 0);
+  }
   if (what == Asking::kJoin) return joiner_structure(result_.rounds < options_.max_rounds, room);
   return turn_structure(tools_, known(), options_.strategy == RunStrategy::kParallel);
 }

@@ -45,7 +45,7 @@ class Run {
   void ask(Asking what, const char* name);
   /// The messages that the model is asked with.
   std::vector<ModelMessage>& conversation();
-  Structure structure_of(Asking what, std::optional<int64_t> room) const;
+  Structure structure_of(Asking what, int64_t room) const;
   void take(std::string_view piece);
   void take_part(std::string_view part);
   void take_turn(std::string_view part);

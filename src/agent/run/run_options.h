@@ -7,6 +7,7 @@
 
 #include "agent/exec/executor.h"
 #include "agent/loop/loop.h"
+#include "agent/model/endpoint.h"
 
 namespace verbatim::agent {
 
@@ -22,6 +23,12 @@ struct RunOptions {
   RunStrategy strategy = RunStrategy::kCompiler;
   /// Examples for the planner, as a text: questions with their plans.
   std::string examples = {};
+  /// What else the model is told, after the tools; empty: nothing.
+  std::string instructions = {};
+  /// The conversation that the question continues.
+  std::vector<ModelMessage> earlier = {};
+  /// Where the endpoint holds plans to a grammar, the first plan has a call, if there is a tool.
+  bool must_call = false;
   /// Starts calls while the plan is being written; otherwise when it is whole.
   bool streamed = true;
   /// Lets planner and joiner begin with the same messages, which an engine that remembers prompts reads once.
@@ -70,6 +77,7 @@ struct RunEvent {
 struct RunResult {
   std::string answer = {};
   std::string error = {};  ///< why there is no answer
+  bool too_long = false;   ///< the error is that the question leaves the model's context no room
   int64_t rounds = 0;
   int64_t requests = 0;  ///< to the model
   int64_t prompt_tokens = 0;

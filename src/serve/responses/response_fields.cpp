@@ -35,23 +35,29 @@ constexpr std::array kResponseTable = joined(
                       "when it ends or has many of them"},
         Field{.name = "tools",
               .type = FieldType::kList,
-              .note = "functions that the answer may call, 128 at most"},
+              .note = "functions that the answer may call, or servers of tools that it calls itself "
+                      "([tools of servers](server.md#tools-of-servers)), 128 at most"},
         Field{.name = "tool_choice",
               .type = FieldType::kTextOrObject,
               .note =
                   "\"none\", \"auto\", \"required\", or {\"type\": \"function\", \"name\": NAME}; \"none\" "
-                  "also hides the tools from the model"},
+                  "also hides the tools from the model. With tools of servers \"auto\" or \"required\""},
         Field{.name = "parallel_tool_calls",
               .type = FieldType::kBoolean,
-              .note = "false: an answer makes one call at most; true if it is absent"},
+              .note =
+                  "false: an answer makes one call at most, and one at a time of tools of servers; true if "
+                  "it is absent"},
         Field{.name = "text",
               .type = FieldType::kObject,
               .note = "holds the answer to JSON, or to a schema; its fields are below"},
-        Field{.name = "max_output_tokens",
-              .type = FieldType::kInteger,
-              .note = "the most tokens of the answer; if it is absent or more than fits, the context ends it",
-              .least = 1,
-              .most = 1e9},
+        Field{
+            .name = "max_output_tokens",
+            .type = FieldType::kInteger,
+            .note =
+                "the most tokens of the answer; if it is absent or more than fits, the context ends it. With "
+                "tools of servers, of each plan and of the answer",
+            .least = 1,
+            .most = 1e9},
         Field{.name = "include",
               .type = FieldType::kList,
               .note = "\"message.output_text.logprobs\" gives log-probabilities; "
@@ -106,7 +112,11 @@ constexpr std::array kResponseTable = joined(
                   "beginnings of prompts are remembered while there is memory; answers do not depend on it"},
         Field{.name = "conversation", .use = FieldUse::kRefused, .note = "use `previous_response_id`"},
         Field{.name = "prompt", .use = FieldUse::kRefused, .note = "the server keeps no prompts"},
-        Field{.name = "max_tool_calls", .use = FieldUse::kRefused, .note = "the server runs no tools"},
+        Field{.name = "max_tool_calls",
+              .type = FieldType::kInteger,
+              .note = "the most calls of tools of servers, with such tools only",
+              .least = 1,
+              .most = 1e9},
         Field{.name = "context_management",
               .use = FieldUse::kRefused,
               .note = "the server leaves nothing out of a conversation"},
@@ -191,11 +201,98 @@ constexpr Field kReasoningItemTable[] = {
      .note = "clients send it back as they got it"},
 };
 
+constexpr Field kListedItemTable[] = {
+    {.name = "type", .type = FieldType::kText, .note = "\"mcp_list_tools\"", .required = true},
+    {.name = "id", .type = FieldType::kText, .use = FieldUse::kHarmless, .note = "there is nothing to name"},
+    {.name = "server_label",
+     .type = FieldType::kText,
+     .use = FieldUse::kHarmless,
+     .note = "each request names its servers"},
+    {.name = "tools",
+     .type = FieldType::kList,
+     .use = FieldUse::kHarmless,
+     .note = "the server knows what its servers have"},
+    {.name = "error",
+     .type = FieldType::kAny,
+     .use = FieldUse::kHarmless,
+     .note = "clients send it back as they got it"},
+};
+
+constexpr Field kRunCallItemTable[] = {
+    {.name = "type", .type = FieldType::kText, .note = "\"mcp_call\"", .required = true},
+    {.name = "id", .type = FieldType::kText, .use = FieldUse::kHarmless, .note = "there is nothing to name"},
+    {.name = "server_label",
+     .type = FieldType::kText,
+     .use = FieldUse::kHarmless,
+     .note = "the answer after it says what came of the call"},
+    {.name = "name",
+     .type = FieldType::kText,
+     .use = FieldUse::kHarmless,
+     .note = "the answer after it says what came of the call"},
+    {.name = "arguments",
+     .type = FieldType::kText,
+     .use = FieldUse::kHarmless,
+     .note = "the answer after it says what came of the call"},
+    {.name = "output",
+     .type = FieldType::kText,
+     .use = FieldUse::kHarmless,
+     .note = "the answer after it says what came of the call"},
+    {.name = "error",
+     .type = FieldType::kAny,
+     .use = FieldUse::kHarmless,
+     .note = "the answer after it says what came of the call"},
+    {.name = "status",
+     .type = FieldType::kText,
+     .use = FieldUse::kHarmless,
+     .note = "clients send it back as they got it"},
+    {.name = "approval_request_id",
+     .type = FieldType::kText,
+     .use = FieldUse::kHarmless,
+     .note = "nobody is asked before a call"},
+};
+
+constexpr Field kServerToolTable[] = {
+    {.name = "type",
+     .type = FieldType::kText,
+     .use = FieldUse::kOnly,
+     .note = "the tools of a server that this server knows",
+     .accepted = "\"mcp\"",
+     .required = true},
+    {.name = "server_label",
+     .type = FieldType::kText,
+     .note = "the name of a server in the file of `--mcp`",
+     .required = true},
+    {.name = "allowed_tools",
+     .type = FieldType::kAny,
+     .note = "a list of names, or an object with the list `tool_names`: the other tools are left out"},
+    {.name = "require_approval",
+     .type = FieldType::kTextOrObject,
+     .note = "\"never\", or an object with `never`, an object with the list `tool_names`: agrees to the "
+             "calls of all tools or of those. Without it the file's policy must be `allow`"},
+    {.name = "server_description",
+     .type = FieldType::kText,
+     .use = FieldUse::kHarmless,
+     .note = "the model reads what the server says of its tools"},
+    {.name = "server_url",
+     .use = FieldUse::kRefused,
+     .note =
+         "servers of tools are named by `server_label`, and whoever runs this server says where they are"},
+    {.name = "authorization",
+     .use = FieldUse::kRefused,
+     .note = "whoever runs this server gives it what servers of tools ask for"},
+    {.name = "headers",
+     .use = FieldUse::kRefused,
+     .note = "whoever runs this server gives it what servers of tools ask for"},
+    {.name = "connector_id",
+     .use = FieldUse::kRefused,
+     .note = "servers of tools are named by `server_label`"},
+};
+
 constexpr Field kToolTable[] = {
     {.name = "type",
      .type = FieldType::kText,
      .use = FieldUse::kOnly,
-     .note = "tools are functions of the client's",
+     .note = "a function of the client's",
      .accepted = "\"function\"",
      .required = true},
     {.name = "name",
@@ -278,6 +375,9 @@ const FieldTable kInputPartFields = kPartTable;
 const FieldTable kInputCallFields = kCallTable;
 const FieldTable kInputResultFields = kResultTable;
 const FieldTable kInputReasoningFields = kReasoningItemTable;
+const FieldTable kInputListedFields = kListedItemTable;
+const FieldTable kInputRunCallFields = kRunCallItemTable;
+const FieldTable kResponsesServerFields = kServerToolTable;
 const FieldTable kResponsesToolFields = kToolTable;
 const FieldTable kResponsesToolChoiceFields = kToolChoiceTable;
 const FieldTable kResponsesTextFields = kTextTable;

@@ -48,9 +48,18 @@ Message message_of_output(const Json& output) {
                                     item["arguments"].get<std::string>()});
       continue;
     }
+    if (item["type"] != "message") continue;  // what servers of tools did, which the message sums up
     for (const Json& part : item["content"]) message.content += part["text"].get_ref<const std::string&>();
   }
   return message;
+}
+
+void keep_response(const ResponseAnswer& answer, const Json& response) {
+  if (!answer.request->store || answer.store == nullptr) return;
+  StoredResponse stored{
+      .id = response["id"].get<std::string>(), .json = dump(response), .messages = answer.request->messages};
+  stored.messages.push_back(message_of_output(response["output"]));
+  answer.store->add(std::move(stored));
 }
 
 }  // namespace verbatim::serve

@@ -10,4 +10,7 @@ Json begun_response(const ResponseAnswer& answer);
 /// What a response's output adds to the conversation: one message of the assistant.
 Message message_of_output(const Json& output);
 
+/// Keeps a response that is complete, if its request wants that, for requests that continue it.
+void keep_response(const ResponseAnswer& answer, const Json& response);
+
 }  // namespace verbatim::serve

@@ -59,11 +59,15 @@ void read_item(const Json& item, const std::string& path, std::vector<Message>& 
     messages.push_back(std::move(message));
   } else if (*type == "reasoning") {
     const Fields fields(item, kInputReasoningFields, path);
+  } else if (*type == "mcp_list_tools") {
+    const Fields fields(item, kInputListedFields, path);
+  } else if (*type == "mcp_call") {
+    const Fields fields(item, kInputRunCallFields, path);
   } else {
     throw HttpError(400,
                     path +
-                        ".type must be \"message\", \"function_call\", \"function_call_output\" or "
-                        "\"reasoning\"",
+                        ".type must be \"message\", \"function_call\", \"function_call_output\", "
+                        "\"reasoning\", \"mcp_list_tools\" or \"mcp_call\"",
                     path + ".type", "unsupported_value");
   }
 }
@@ -111,8 +115,18 @@ std::vector<Message> with_instructions(const Fields& fields, const std::vector<M
   return messages;
 }
 
-void read_tools(const Fields& fields, Question& question) {
-  for (const Fields& each : tool_fields(fields, kResponsesToolFields)) {
+void read_tools(const Fields& fields, Question& question, std::vector<ServerTools>& servers) {
+  const Json* const tools = fields.find("tools");
+  if (tools != nullptr && tools->size() > kMostTools) {
+    fields.refuse("tools", fmt::format("must be {} at most", kMostTools), "invalid_value");
+  }
+  for (size_t i = 0; tools != nullptr && i < tools->size(); ++i) {
+    const std::string path = fmt::format("{}[{}]", fields.path_of("tools"), i);
+    if (is_server_tools((*tools)[i])) {
+      servers.push_back(read_server_tools((*tools)[i], path));
+      continue;
+    }
+    const Fields each((*tools)[i], kResponsesToolFields, path);
     const Json* const parameters = each.find("parameters");
     Tool tool{.name = *each.text("name"),
               .description = each.text("description").value_or(""),
@@ -131,7 +145,7 @@ void read_tools(const Fields& fields, Question& question) {
     question.tool_choice.kind = ToolChoice::Kind::kNone;
   } else if (*choice != "required") {
     fields.refuse("tool_choice", "must be \"none\", \"auto\", \"required\" or an object", "invalid_value");
-  } else if (question.tools.empty()) {
+  } else if (question.tools.empty() && servers.empty()) {
     fields.refuse("tool_choice", "wants a call, and there are no tools", "invalid_value");
   } else {
     question.tool_choice.kind = ToolChoice::Kind::kRequired;
@@ -195,7 +209,7 @@ ResponseRequest::ResponseRequest(std::string_view text, const ResponseStore& res
     : body(parse_body(text)), fields(body, kResponsesFields), model(fields.text("model").value_or("")) {
   messages = read_conversation(fields, responses);
   question.messages = with_instructions(fields, messages);
-  read_tools(fields, question);
+  read_tools(fields, question, servers);
   question.format = read_format(fields);
   extension = read_extension(fields, false);
   max_tokens = fields.integer("max_output_tokens");
@@ -208,6 +222,11 @@ ResponseRequest::ResponseRequest(std::string_view text, const ResponseStore& res
   }
   check_metadata(fields);
   read_stop(fields);
+  if (!servers.empty()) {
+    check_with_servers(fields, question);
+  } else if (fields.has("max_tool_calls")) {
+    fields.refuse("max_tool_calls", "is for requests with tools of the type \"mcp\"", "invalid_value");
+  }
 }
 
 HttpError with_response_names(const HttpError& error) {

@@ -9,6 +9,7 @@
 #include "serve/extension.h"
 #include "serve/fields.h"
 #include "serve/responses/response_store.h"
+#include "serve/responses/server_tools.h"
 
 namespace verbatim::serve {
 
@@ -23,8 +24,9 @@ struct ResponseRequest {
   Json body;
   Fields fields;
   std::string model;
-  Question question;              ///< what the model is asked, instructions and earlier messages included
-  std::vector<Message> messages;  ///< the conversation without the instructions
+  Question question;                 ///< what the model is asked, instructions and earlier messages included
+  std::vector<Message> messages;     ///< the conversation without the instructions
+  std::vector<ServerTools> servers;  ///< of tools, whose calls are made here
   Extension extension;
   std::optional<int64_t> max_tokens;
   std::optional<int32_t> top_logprobs;

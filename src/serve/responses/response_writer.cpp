@@ -55,7 +55,7 @@ class ResponseWriter : public ReplyWriter {
   }
 
   void on_complete() override {
-    keep();
+    keep_response(answer_, response_);
     if (!answer_.request->stream) {
       answer_.call->respond(dump(response_));
       return;
@@ -173,16 +173,6 @@ class ResponseWriter : public ReplyWriter {
     }
     item()["status"] = status;
     send("response.output_item.done", {{"output_index", item_index()}, {"item", item()}});
-  }
-
-  /// Keeps the response for requests that continue it.
-  void keep() {
-    if (!answer_.request->store || answer_.store == nullptr) return;
-    StoredResponse stored{.id = response_["id"].get<std::string>(),
-                          .json = dump(response_),
-                          .messages = answer_.request->messages};
-    stored.messages.push_back(message_of_output(response_["output"]));
-    answer_.store->add(std::move(stored));
   }
 
   ResponseAnswer answer_;

@@ -1,6 +1,7 @@
 #include "serve/chat_prompt.h"
 #include "serve/responses/endpoints.h"
 #include "serve/responses/response_writer.h"
+#include "serve/responses/run_tools.h"
 #include "serve/sampling_fields.h"
 
 namespace verbatim::serve {
@@ -25,6 +26,7 @@ void translated(const std::function<void()>& work) {
 void responses(const Context& context, const std::shared_ptr<Call>& call) {
   const auto request =
       std::make_shared<const ResponseRequest>(call->request().body, context.stored_responses);
+  if (!request->servers.empty()) return run_tools(context, call, request);
   context.with_model(
       call, request->model, [&context, call, request](const std::shared_ptr<LoadedModel>& model) {
         Request one;

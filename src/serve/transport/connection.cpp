@@ -20,6 +20,8 @@ constexpr std::chrono::milliseconds kFirstProbe{50};
 constexpr std::chrono::milliseconds kNextProbe{1000};
 /// An answer before the answer, which clients pass over. A system whose client has left replies with a reset.
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+// A remark in a stream of events, which clients pass over.
+constexpr std::string_view kRemark = ":\n\n";
 
 }  // namespace
 
@@ -206,6 +208,7 @@ void Connection::begin_stream(AnswerState& answer, HttpResponse head) {
   const std::lock_guard lock(mutex_);
   if (answer.stage != AnswerState::Stage::kWaiting || answer.gone) return;
   answer.stage = AnswerState::Stage::kStreaming;
+  answer.takes_remarks = head.content_type.starts_with("text/event-stream") && !answer.head_only;
   answer.end = answer.speaks_1_1 ? BodyEnd::kChunks : BodyEnd::kClose;
   add_head(answer, head, 0);
 }
@@ -368,6 +371,11 @@ void Connection::tick(Clock::time_point now) {
     next_probe_ = now + kNextProbe;
     const std::lock_guard lock(mutex_);
     if (answer_->stage == AnswerState::Stage::kWaiting && answer_->speaks_1_1) add(kContinue);
+    // A stream may have nothing to say for a while, as when it waits for a tool.
+    if (answer_->stage == AnswerState::Stage::kStreaming && answer_->takes_remarks && !answer_->gone &&
+        unsent_bytes_ == 0) {
+      answer_->end == BodyEnd::kChunks ? add(body_chunk(kRemark)) : add(kRemark);
+    }
   }
   if (now < deadline_) return;
   if (phase_ == Phase::kReading) return refuse(408, "the request did not arrive in time");

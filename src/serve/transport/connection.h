@@ -41,7 +41,8 @@ struct AnswerState {
   std::string method;  ///< as it was sent: a HEAD is answered as a GET without its body
   Stage stage = Stage::kWaiting;
   bool gone = false;
-  bool head_only = false;  ///< the method was HEAD
+  bool head_only = false;      ///< the method was HEAD
+  bool takes_remarks = false;  ///< a stream of events, in which remarks may stand between what is written
   bool speaks_1_1 = true;
   bool keep_alive = true;
   BodyEnd end = BodyEnd::kLength;

@@ -1,0 +1,199 @@
+#include "verbatim/agent_service.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "agent/config/tool_servers.h"
+#include "agent/config/tools_file.h"
+#include "agent/json.h"
+#include "agent/loop/real_loop.h"
+#include "agent/mcp/mcp_client.h"
+#include "agent/model/engine_endpoint.h"
+#include "agent/public_events.h"
+#include "agent/run/run.h"
+#include "verbatim/error.h"
+#include "verbatim/text.h"
+
+namespace verbatim::agent {
+
+namespace {
+
+constexpr int64_t kReplyTokens = 8192;
+
+class Service : public AgentService {
+ public:
+  explicit Service(const AgentServiceOptions& options) : options_(options) {
+    if (options.max_questions < 1 || options.max_rounds < 1 || options.max_calls < 1 ||
+        options.max_tokens < 1 || options.max_time.count() < 1) {
+      throw Error(ErrorKind::kUsage, "the limits of a service begin with 1");
+    }
+    try {
+      connect();
+    } catch (...) {  // the servers that began end as they do otherwise
+      end_all_servers();
+      throw;
+    }
+    thread_ = std::thread([this] { loop_.run(); });
+  }
+
+  ~Service() override {
+    loop_.post([this] {
+      ending_ = true;
+      for (auto& [id, one] : questions_) one->run->cancel();
+      if (questions_.empty()) loop_.stop();
+    });
+    thread_.join();
+    end_all_servers();
+  }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  const std::vector<AgentToolServer>& servers() const override { return servers_; }
+  const std::vector<std::string>& warnings() const override { return warnings_; }
+
+  int64_t start(AgentQuestion question, AgentQuestionHooks hooks) override {
+    if (open_.fetch_add(1) >= options_.max_questions) {
+      --open_;
+      return 0;
+    }
+    const int64_t id = ++made_;
+    loop_.post([this, id, question = std::move(question), hooks = std::move(hooks)]() mutable {
+      begin(id, std::move(question), std::move(hooks));
+    });
+    return id;
+  }
+
+  void cancel(int64_t question) override {
+    loop_.post([this, question] {
+      const auto found = questions_.find(question);
+      if (found == questions_.end()) return;
+      found->second->cancelled = true;
+      found->second->run->cancel();
+    });
+  }
+
+ private:
+  /// A question that is being answered. The run goes first, and the engine's owner last.
+  struct Open {
+    std::shared_ptr<void> owner;
+    ToolSet tools;
+    std::unique_ptr<Endpoint> endpoint;
+    std::unique_ptr<Run> run;
+    std::function<void(const AgentAnswer&)> ended;
+    bool cancelled = false;
+  };
+
+  void connect() {
+    ToolSet functions;
+    const std::vector<ConfiguredServer> configured = read_tools_file(loop_, options_.servers, functions);
+    const std::string file = shown(options_.servers.string(), kShownBytes);
+    if (!functions.entries().empty())
+      throw Error(ErrorKind::kBadInput, file + ": `tools` is for `verbatim agent`; name `mcpServers` alone");
+    if (configured.empty()) throw Error(ErrorKind::kBadInput, file + ": no server is named in `mcpServers`");
+    const std::vector<ServedTool> served = connect_servers(loop_, configured, clients_, tools_, warnings_);
+    for (size_t i = 0; i < configured.size(); ++i) {
+      AgentToolServer server{.label = configured[i].options.name};
+      for (const ServedTool& one : served) {
+        const ToolEntry& entry = *tools_.find(one.as);
+        if (one.server != i || entry.policy == Policy::kDeny) continue;
+        server.tools.push_back({.name = one.name,
+                                .plan_name = one.as,
+                                .description = valid_utf8(entry.tool->declaration().description),
+                                .parameters = dump(entry.tool->declaration().parameters),
+                                .asks = entry.policy == Policy::kAsk});
+      }
+      servers_.push_back(std::move(server));
+    }
+  }
+
+  void end_all_servers() {
+    try {
+      end_servers(loop_, clients_);
+    } catch (const std::exception&) {  // whoever is left is killed
+    }
+  }
+
+  RunOptions run_options(const AgentQuestion& question) const {
+    RunOptions run;
+    run.instructions = question.instructions;
+    for (const AgentMessage& message : question.earlier) run.earlier.push_back({message.role, message.text});
+    run.must_call = question.must_call;
+    run.shared_prompt = true;
+    run.max_rounds = options_.max_rounds;
+    run.max_tokens = options_.max_tokens;
+    run.max_reply_tokens = question.max_reply_tokens > 0 ? question.max_reply_tokens : kReplyTokens;
+    run.max_time = std::chrono::duration_cast<Duration>(
+        std::clamp(question.max_time, std::chrono::milliseconds(1), options_.max_time));
+    run.temperature = question.temperature;
+    run.seed = question.seed;
+    run.executor.calls = options_.max_calls;
+    if (question.max_calls > 0) run.executor.calls = std::min(question.max_calls, options_.max_calls);
+    if (question.one_call_at_a_time) run.executor.concurrency = 1;
+    return run;
+  }
+
+  void begin(int64_t id, AgentQuestion question, AgentQuestionHooks hooks) {
+    auto one = std::make_unique<Open>();
+    one->owner = std::move(question.owner);
+    one->ended = std::move(hooks.ended);
+    for (const std::string& name : question.tools) {
+      const ToolEntry* const entry = tools_.find(name);
+      if (!entry || entry->policy == Policy::kDeny || one->tools.find(name)) continue;
+      ToolEntry allowed = *entry;
+      allowed.policy = Policy::kAllow;
+      one->tools.add(std::move(allowed));
+    }
+    one->endpoint = engine_endpoint(loop_, *question.model, *question.engine, question.recipe);
+    RunHooks run_hooks;
+    if (hooks.event) {
+      run_hooks.event = [event = std::move(hooks.event)](const RunEvent& told) { event(public_event(told)); };
+    }
+    run_hooks.ended = [this, id](const RunResult& result) { end(id, result); };
+    Open& open = *questions_.emplace(id, std::move(one)).first->second;
+    try {
+      open.run = std::make_unique<Run>(loop_, *open.endpoint, open.tools, run_options(question),
+                                       question.text, std::move(run_hooks));
+      if (ending_) open.run->cancel();
+    } catch (const std::exception& error) {
+      end(id, {.error = error.what()});
+    }
+  }
+
+  void end(int64_t id, const RunResult& result) {
+    std::unique_ptr<Open> one = std::move(questions_.extract(id).mapped());
+    AgentAnswer answer = public_answer(result, one->run ? calls_of(one->run->tasks()) : 0);
+    answer.cancelled = one->cancelled || ending_;
+    const auto ended = std::move(one->ended);
+    one.reset();
+    --open_;
+    if (ended) ended(answer);
+    if (ending_ && questions_.empty()) loop_.stop();
+  }
+
+  AgentServiceOptions options_;
+  RealLoop loop_;
+  ToolSet tools_;
+  std::vector<std::string> warnings_;
+  std::vector<std::shared_ptr<McpClient>> clients_;
+  std::vector<AgentToolServer> servers_;
+  std::atomic<int64_t> open_{0};
+  std::atomic<int64_t> made_{0};
+  std::map<int64_t, std::unique_ptr<Open>> questions_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+}  // namespace verbatim::agent
+
+namespace verbatim {
+
+std::shared_ptr<AgentService> start_agent_service(const AgentServiceOptions& options) {
+  return std::make_shared<agent::Service>(options);
+}
+
+}  // namespace verbatim
