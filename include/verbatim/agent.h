@@ -101,6 +101,7 @@ struct AgentAnswer {
   std::string error = {};  ///< why there is no answer; empty if there is one
   bool cancelled = false;
   bool too_long = false;  ///< the error is that the question leaves the model's context no room
+  bool limited = false;   ///< the error is that a limit was met: of time, tokens, plans or the context
   double seconds = 0;
   int64_t rounds = 0;
   int64_t requests = 0;  ///< to the model

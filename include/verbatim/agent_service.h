@@ -48,6 +48,7 @@ struct AgentQuestion {
   Engine* engine = nullptr;
   Recipe recipe = {};
   std::shared_ptr<void> owner = {};  ///< keeps model and engine until the question is answered
+  int64_t context = 0;               ///< the most tokens of a prompt with its reply; 0: the model's context
   double temperature = 0;
   uint64_t seed = 0;
   int64_t max_reply_tokens = 0;  ///< of one reply; 0: 8192

@@ -61,6 +61,7 @@ AgentAnswer public_answer(const RunResult& result, int64_t calls) {
   return {.text = result.answer,
           .error = result.error,
           .too_long = result.too_long,
+          .limited = result.limited,
           .seconds = in_seconds(result.time),
           .rounds = result.rounds,
           .requests = result.requests,

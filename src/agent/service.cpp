@@ -146,7 +146,8 @@ class Service : public AgentService {
       allowed.policy = Policy::kAllow;
       one->tools.add(std::move(allowed));
     }
-    one->endpoint = engine_endpoint(loop_, *question.model, *question.engine, question.recipe);
+    one->endpoint =
+        engine_endpoint(loop_, *question.model, *question.engine, question.recipe, question.context);
     RunHooks run_hooks;
     if (hooks.event) {
       run_hooks.event = [event = std::move(hooks.event)](const RunEvent& told) { event(public_event(told)); };

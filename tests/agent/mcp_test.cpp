@@ -179,14 +179,20 @@ TEST_F(Mcp, SaysWhenAServerCannotBeHad) {
 TEST_F(Mcp, LetsAServerEndByItselfThatDoesNotAnswerAtItsStart) {
   const std::string log = (folder_.path() / "log").string();
   const std::string begun = (folder_.path() / "begun").string();
-  connect(
-      {.name = "s",
-       .process = {.command = {"sh", "-c",
-                               "trap '' TERM; echo > " + begun + "; cat > /dev/null; echo over > " + log}}});
+  connect({.name = "s",
+           .process = {.command = {"sh", "-c",
+                                   "trap '' TERM; echo > " + begun + "; cat > /dev/null; echo over > " + log +
+                                       ".part; mv " + log + ".part " + log}}});
   std::vector<McpClient::Listed> tools;
   EXPECT_NE(list(tools, std::chrono::milliseconds(50)), "");
-  while (!std::filesystem::exists(begun)) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const auto wait_for = [](const std::string& file) {
+    for (int i = 0; i < 6000 && !std::filesystem::exists(file); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  };
+  wait_for(begun);
   end_servers(loop_, {client_});
+  wait_for(log);
   EXPECT_EQ(test::read_file(log), "over\n");
 }
 
@@ -285,6 +291,7 @@ TEST_F(Mcp, OutlivesAServerThatRefusesToBegin) {
 
 TEST_F(Mcp, SpeaksOverHttp) {
   std::string sessions;
+  int begun = 0;
   SmallServer server([&](const std::string& head, const std::string& body, const auto& send) {
     const Json message = Json::parse(body);
     if (head.find("Mcp-Session-Id: abc") != std::string::npos) sessions += "s";
@@ -294,6 +301,7 @@ TEST_F(Mcp, SpeaksOverHttp) {
       return dump({{"jsonrpc", "2.0"}, {"id", message["id"]}, {"result", result}});
     };
     if (method == "initialize") {
+      ++begun;
       return send(SmallServer::answer(200, "application/json", reply({{"protocolVersion", "2025-06-18"}}),
                                       "Mcp-Session-Id: abc\r\n"));
     }
@@ -315,9 +323,13 @@ TEST_F(Mcp, SpeaksOverHttp) {
   EXPECT_EQ(list(tools), "");
   ASSERT_EQ(tools.size(), 1u);
   EXPECT_EQ(call("echo").value, "hi");
-  EXPECT_EQ(call("gone").error, "the server answered with status 404: no session");
+  EXPECT_EQ(call("gone").error,
+            "the server has ended the session: the server answered with status 404: no session");
+  // With a session of its own, which the server is told of when it is begun.
   EXPECT_EQ(call("cut").error, "the server ended its answer without a result");
-  EXPECT_EQ(sessions, "sssss");
+  EXPECT_EQ(call("echo").value, "hi");
+  EXPECT_EQ(sessions, "sssssss");
+  EXPECT_EQ(begun, 2);
 }
 
 }  // namespace

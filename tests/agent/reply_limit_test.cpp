@@ -63,7 +63,7 @@ TEST(ReplyLimit, LeavesPlansAndAnswersWhole) {
   for (uint64_t seed = 0; seed < 12; ++seed) {
     std::string faults;
     int64_t longest = 0;
-    RunResult result;
+    std::optional<RunResult> result;
     const RunHooks hooks{.event =
                              [&](const RunEvent& event) {
                                if (event.kind == RunEvent::Kind::kWrong) faults += event.text + "\n";
@@ -75,7 +75,8 @@ TEST(ReplyLimit, LeavesPlansAndAnswersWhole) {
     agent::Run run(loop, endpoint, tools, options, "Why?", hooks);
     loop.run();
     EXPECT_EQ(faults, "");
-    EXPECT_EQ(result.error, "");
+    ASSERT_TRUE(result);
+    EXPECT_EQ(result->error, "");
     EXPECT_GT(longest, 0);
     EXPECT_LE(longest, 150);
   }

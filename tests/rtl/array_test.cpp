@@ -42,14 +42,14 @@ TEST(ArrayInRtl, IsSeenToDifferWithABugInItsSequencerAndOneInItsSums) {
   const test::ArraySizes sizes;
   ArrayWithBugs array;
   int other_cycles = 0;
-  int other_results = 0;  // of those that take the right cycles
+  int other_results = 0;  // of those that never wait, to which the bug in the sequencer does nothing
   for (int i = 0; i < kProducts && (other_cycles == 0 || other_results == 0); ++i) {
     const test::ArrayCase one = test::random_case(random);
     const test::ArrayData data = test::random_data(one, random);
     const test::ArrayRun run = test::run_array(array, sizes, one, data);
-    const bool same = run.cycles == test::simulated_cycles(sizes, one);
-    other_cycles += same ? 0 : 1;
-    other_results += same && run.results != test::expected_results(one, data) ? 1 : 0;
+    const bool one_column = one.outputs <= one.block_outputs;
+    other_cycles += run.cycles == test::simulated_cycles(sizes, one) ? 0 : 1;
+    other_results += one_column && run.results != test::expected_results(one, data) ? 1 : 0;
   }
   EXPECT_GT(other_cycles, 0);
   EXPECT_GT(other_results, 0);

@@ -239,6 +239,8 @@ TEST(RunTools, RefuseWhatPlansCannotBeWrittenWith) {
   EXPECT_EQ(with("top_p", 0.5), "top_p");
   EXPECT_EQ(with("frequency_penalty", 1), "frequency_penalty");
   EXPECT_EQ(with("input", {{{"role", "assistant"}, {"content", "x"}}}), "input");
+  EXPECT_EQ(with("input", {{{"role", "assistant"}, {"content", "x"}}, {{"role", "user"}, {"content", "y"}}}),
+            "input");
   Json mixed = wanted();
   mixed["tools"].push_back({{"type", "function"}, {"name", "f"}});
   EXPECT_EQ(error_of(mixed)["param"], "tools");
@@ -246,6 +248,37 @@ TEST(RunTools, RefuseWhatPlansCannotBeWrittenWith) {
   Json large = wanted();
   large["input"] = std::string(9000, 'x') + " " + std::string(9000, 'y');
   EXPECT_EQ(error_of(large)["code"], "context_length_exceeded");
+}
+
+TEST(RunTools, TakeWhatOneSideSaysInSeveralMessagesAsOneTurn) {
+  Json request = wanted();
+  request["input"] = {
+      {{"role", "user"}, {"content", "Listen."}},   {{"role", "user"}, {"content", "What does it say?"}},
+      {{"role", "assistant"}, {"content", "It?"}},  {{"role", "assistant"}, {"content", "Who?"}},
+      {{"role", "user"}, {"content", "The tool."}}, {{"role", "user"}, {"content", "What does it say?"}}};
+  const auto answer = ask(service(), "/v1/responses", request);
+  EXPECT_EQ(answer->status(), 200) << answer->text();
+}
+
+TEST(RunTools, RefuseToCallAToolThatIsNotThere) {
+  Json request = wanted();
+  request["tools"][0]["allowed_tools"] = Json::array();
+  EXPECT_EQ(error_of(request)["param"], "tool_choice");
+}
+
+TEST(RunTools, TellALimitThatWasMetAsNoFaultOfTheServer) {
+  Json request = wanted();
+  request["max_output_tokens"] = 1;
+  EXPECT_EQ(error_of(request)["code"], "limit_reached");
+}
+
+TEST(RunTools, KeepToTheContextThatTheServerGivesTheModel) {
+  ServerOptions options = options_with_tools();
+  options.engine.capacity = 64;  // less than the tools' descriptions take
+  Service small(options, [](std::string_view, const std::string&) {});
+  const auto answer = ask(small, "/v1/responses", wanted());
+  EXPECT_EQ(answer->status(), 400);
+  EXPECT_EQ(answer->json()["error"]["code"], "context_length_exceeded");
 }
 
 TEST(RunTools, AreRefusedWhereTheyAreNotSwitchedOn) {

@@ -19,6 +19,9 @@ bool plain_version(const std::string& version) {
          });
 }
 
+/// How a server says that it does not know a session, or knows it no more.
+constexpr int kNoSuchSession = 404;
+
 /// The time that a message without an answer may take.
 constexpr Duration kLimitOfNotes = std::chrono::seconds(10);
 
@@ -114,16 +117,22 @@ class HttpTransport : public McpTransport {
                         shown(post.body, kShownAnswerBytes));
     }
     const bool again = post.status == kTooManyRequests || !post.call->sent();
+    const bool lost = post.status == kNoSuchSession && !session_.empty();
     std::optional<Json> message;
     if (why.empty() && !post.events && !post.body.empty()) {
       std::string fault;
       message = parse_json(post.body, &fault);
       if (!fault.empty()) why = "the server's answer is refused: " + fault;
     }
-    post.timer =
-        loop_.after(Duration(0), [this, number, again, why = std::move(why), message = std::move(message)] {
+    post.timer = loop_.after(
+        Duration(0), [this, number, again, lost, why = std::move(why), message = std::move(message)] {
           const int64_t request = posts_.at(number)->request;
           posts_.erase(number);
+          if (lost) {  // the next call begins a session anew
+            const auto closed = hooks_.closed;
+            closed("the server has ended the session: " + why);
+            return;
+          }
           if (message && message->is_object()) tell(*message);
           if (request < 0) return;
           const auto failed = hooks_.failed;

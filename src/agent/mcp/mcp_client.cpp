@@ -47,8 +47,10 @@ void McpClient::retire_transport() {
 
 void McpClient::ensure_started() {
   if (transport_) return;
+  if (loop_.now() - last_start_ > kLongLife) starts_ = 0;
   if (++starts_ > kMostStarts)
     throw Error(ErrorKind::kBadInput, "the server ended too often to be started again");
+  last_start_ = loop_.now();
   ready_ = false;
   const auto current = [this, transport = ++transports_] { return transport_ && transports_ == transport; };
   McpTransportHooks hooks{.message =
@@ -75,7 +77,6 @@ void McpClient::ensure_started() {
       return;
     }
     ready_ = true;
-    ready_since_ = loop_.now();
     transport_->send({{"jsonrpc", "2.0"}, {"method", "notifications/initialized"}});
     send_waiting();
   };
@@ -196,7 +197,6 @@ void McpClient::on_message(const Json& message) {
 void McpClient::on_closed(const std::string& why) {
   const auto self = weak_from_this().lock();
   retire_transport();
-  if (ready_ && loop_.now() - ready_since_ > kLongLife) starts_ = 0;
   ready_ = false;
   std::vector<std::pair<int64_t, bool>> ids;  // whether the server never saw the call
   for (const auto& [id, pending] : pending_) ids.emplace_back(id, !pending.message.is_null());

@@ -72,8 +72,8 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
   std::vector<std::unique_ptr<McpTransport>> retired_;
   uint64_t retired_timer_ = 0;
   bool ready_ = false;
-  Time ready_since_{0};
-  int starts_ = 0;
+  int starts_ = 0;  // of which the last one is at most kLongLife ago
+  Time last_start_{0};
   int64_t transports_ = 0;  // so far; the number of the present one
   int64_t made_ = 0;
   std::function<void()> ended_;

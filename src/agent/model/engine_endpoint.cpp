@@ -1,5 +1,6 @@
 #include "agent/model/engine_endpoint.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "verbatim/chat.h"
@@ -118,14 +119,19 @@ class EngineStream : public ModelStream {
 
 class EngineEndpoint : public Endpoint {
  public:
-  EngineEndpoint(RealLoop& loop, const Model& model, Engine& engine, Recipe recipe)
-      : loop_(loop), model_(model), engine_(engine), recipe_(std::move(recipe)) {}
+  EngineEndpoint(RealLoop& loop, const Model& model, Engine& engine, Recipe recipe, int64_t context)
+      : loop_(loop),
+        model_(model),
+        engine_(engine),
+        recipe_(std::move(recipe)),
+        context_(context > 0 ? std::min<int64_t>(context, model.context()) : model.context()) {}
   bool constrains() const override { return true; }
   std::optional<int64_t> room(const std::vector<ModelMessage>& messages) const override {
     try {
-      return model_.context() - std::ssize(conversation(model_, messages).tokens());
-    } catch (const Error&) {  // of a prompt that does not fit, which start() tells
-      return 0;
+      return context_ - std::ssize(conversation(model_, messages).tokens());
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kBadInput) throw;
+      return 0;  // the prompt does not fit
     }
   }
   std::unique_ptr<ModelStream> start(ModelRequest request, ModelHooks hooks) override {
@@ -139,13 +145,14 @@ class EngineEndpoint : public Endpoint {
   const Model& model_;
   Engine& engine_;
   Recipe recipe_;
+  int64_t context_;
 };
 
 }  // namespace
 
 std::unique_ptr<Endpoint> engine_endpoint(RealLoop& loop, const Model& model, Engine& engine,
-                                          const Recipe& recipe) {
-  return std::make_unique<EngineEndpoint>(loop, model, engine, recipe);
+                                          const Recipe& recipe, int64_t context) {
+  return std::make_unique<EngineEndpoint>(loop, model, engine, recipe, context);
 }
 
 }  // namespace verbatim::agent

@@ -48,16 +48,25 @@ Run::Run(Loop& loop, Endpoint& endpoint, const ToolSet& tools, RunOptions option
   joiner_messages_ = {{"system", joiner_prompt()}, {"user", question_}};
   limit_timer_ = loop_.after(options_.max_time, [this] {
     limit_timer_ = 0;
-    finish({}, fmt::format("the run took more than {:.3g} s", in_seconds(options_.max_time)));
+    run_out(fmt::format("the run took more than {:.3g} s", in_seconds(options_.max_time)));
   });
-  if (options_.strategy == RunStrategy::kCompiler) {
-    plan();
-  } else {
-    turn();
+  try {
+    if (options_.strategy == RunStrategy::kCompiler) {
+      plan();
+    } else {
+      turn();
+    }
+  } catch (...) {  // no destructor runs for what is not made
+    forget_timers();
+    throw;
   }
 }
 
 Run::~Run() {
+  forget_timers();
+}
+
+void Run::forget_timers() {
   loop_.forget(limit_timer_);
   loop_.forget(end_timer_);
   loop_.forget(stop_timer_);
@@ -117,7 +126,7 @@ void Run::ask(Asking what, const char* name) {
   answering_ = false;
   const int64_t left = options_.max_tokens - result_.prompt_tokens - result_.reply_tokens;
   if (left <= 0) {
-    finish({}, fmt::format("the run has used its {} tokens", options_.max_tokens));
+    run_out(fmt::format("the run has used its {} tokens", options_.max_tokens));
     return;
   }
   most_tokens_ = std::min(options_.max_reply_tokens, left);
@@ -131,10 +140,12 @@ void Run::ask(Asking what, const char* name) {
   try {
     if (endpoint_.constrains()) {
       const std::optional<int64_t> room = endpoint_.room(request.messages);
-      if (result_.requests == 1 && room && *room <= 0) {
-        result_.too_long = true;
+      if (room && *room <= 0) {
+        (result_.requests == 1 ? result_.too_long : result_.limited) = true;
         throw Error(ErrorKind::kBadInput,
-                    "the question with the tools' descriptions leaves no room in the model's context");
+                    result_.requests == 1
+                        ? "the question with the tools' descriptions leaves no room in the model's context"
+                        : "what the tools said leaves no room in the model's context");
       }
       request.structure = structure_of(what, std::min(room.value_or(most_tokens_), most_tokens_));
     }
@@ -233,9 +244,9 @@ void Run::replied(const ModelReply& reply) {
     if (!error.empty()) {
       finish({}, error);
     } else if (cut && most_tokens_ < options_.max_reply_tokens) {
-      finish({}, fmt::format("the run has used its {} tokens", options_.max_tokens));
+      run_out(fmt::format("the run has used its {} tokens", options_.max_tokens));
     } else if (cut && asking_ != Asking::kTurn) {
-      finish({}, fmt::format("the model's reply has more than {} tokens", options_.max_reply_tokens));
+      run_out(fmt::format("the model's reply has more than {} tokens", options_.max_reply_tokens));
     } else if (cut) {
       // Half an action is another action, and half an answer another answer.
       wrong(fmt::format("the reply has more than {} tokens", options_.max_reply_tokens));
@@ -342,8 +353,8 @@ void Run::joined() {
     return;
   }
   if (result_.rounds >= options_.max_rounds) {
-    finish({}, fmt::format("there is no answer after {} plans; the model misses: {}", result_.rounds,
-                           shown(decision->text, kShownAnswerBytes)));
+    run_out(fmt::format("there is no answer after {} plans; the model misses: {}", result_.rounds,
+                        shown(decision->text, kShownAnswerBytes)));
     return;
   }
   if (options_.shared_prompt) messages_.push_back({"assistant", reply_});
@@ -357,6 +368,12 @@ void Run::joined() {
 
 void Run::cancel() {
   finish({}, "it was called off");
+}
+
+void Run::run_out(std::string error) {
+  if (over_) return;
+  result_.limited = true;
+  finish({}, std::move(error));
 }
 
 void Run::finish(std::string answer, std::string error) {

@@ -61,6 +61,9 @@ class Run {
   void turn_ended();
   void read_turn_line(std::string line);
   void finish(std::string answer, std::string error);
+  /// Ends the run at a limit that it was given.
+  void run_out(std::string error);
+  void forget_timers();
   std::set<int64_t> known() const;
 
   Loop& loop_;

@@ -78,6 +78,7 @@ struct RunResult {
   std::string answer = {};
   std::string error = {};  ///< why there is no answer
   bool too_long = false;   ///< the error is that the question leaves the model's context no room
+  bool limited = false;    ///< the error is that the run met a limit that it was given
   int64_t rounds = 0;
   int64_t requests = 0;  ///< to the model
   int64_t prompt_tokens = 0;

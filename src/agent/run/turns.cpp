@@ -68,7 +68,7 @@ void Run::turn_ended() {
   executor_->when_settled([this] {
     std::string results = results_of(executor_->tasks(), first_id_);
     if (result_.rounds >= options_.max_rounds) {
-      finish({}, fmt::format("there is no answer after {} turns", result_.rounds));
+      run_out(fmt::format("there is no answer after {} turns", result_.rounds));
       return;
     }
     messages_.push_back({"user", std::move(results)});

@@ -133,11 +133,12 @@ class Product {
   void run() const {
     const int64_t rows = p_.tiles.rows;
     if (rows == 0) return;
-    if (rows == 1) return few_rows < 1, kEscaped ? 1 : 4 > ();
-    if (rows == 2) return few_rows < 2, kEscaped ? 1 : 4 > ();
-    if (rows <= 4) return few_rows < 4, kEscaped ? 1 : 2 > ();
+    if (rows == 1) return few_rows<1, (kEscaped ? 1 : 4)>();
+    if (rows == 2) return few_rows<2, (kEscaped ? 1 : 4)>();
+    if (rows <= 4) return few_rows<4, (kEscaped ? 1 : 2)>();
     if (rows <= 6) return few_rows<6, 1>();
-    if (rows <= 8) return few_rows<8, 1>();
+    static_assert(kFewRegisterRows == 8);
+    if (rows <= kFewRegisterRows) return few_rows<8, 1>();
     many_rows();
   }
 

@@ -6,12 +6,15 @@
 namespace verbatim::serve {
 namespace {
 
-/// The question of a request: its last message, after the others.
+/// The question of a request: its last message, after the others. What one side says in several messages is
+/// one turn.
 AgentQuestion question_of(const ResponseRequest& request, const std::vector<RunTool>& tools) {
   AgentQuestion question;
   for (const Message& message : request.question.messages) {
     if (message.role == "system") {
       question.instructions += (question.instructions.empty() ? "" : "\n\n") + message.content;
+    } else if (!question.earlier.empty() && question.earlier.back().role == message.role) {
+      question.earlier.back().text += "\n\n" + message.content;
     } else {
       question.earlier.push_back({.role = message.role, .text = message.content});
     }
@@ -32,6 +35,10 @@ void run_tools(const Context& context, const std::shared_ptr<Call>& call,
                const std::shared_ptr<const ResponseRequest>& request) {
   const std::shared_ptr<AgentService> service = context.options.tools;
   std::vector<RunTool> tools = chosen_tools(request->servers, service.get());
+  if (tools.empty() && request->question.tool_choice.kind == ToolChoice::Kind::kRequired) {
+    throw HttpError(400, "tool_choice must not be \"required\" where no tool may be called", "tool_choice",
+                    "invalid_value");
+  }
   context.with_model(call, request->model,
                      [&context, call, request, service,
                       tools = std::move(tools)](const std::shared_ptr<LoadedModel>& model) {
@@ -47,6 +54,7 @@ void run_tools(const Context& context, const std::shared_ptr<Call>& call,
                        question.engine = &model->engine;
                        question.recipe = answer.recipe;
                        question.owner = model;
+                       question.context = model->capacity();
                        question.temperature = answer.options.sampling.temperature;
                        question.seed = answer.options.sampling.seed;
                        question.max_time = std::chrono::duration_cast<std::chrono::milliseconds>(

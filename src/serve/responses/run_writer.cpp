@@ -13,6 +13,8 @@ HttpError error_of_run(const Call& call, const AgentAnswer& ended) {
     return {504, "the answer was not complete within the time that this server allows"};
   }
   if (ended.too_long) return {400, "input: " + ended.error, "input", "context_length_exceeded"};
+  // As the same request would meet it again, it is not to be sent again.
+  if (ended.limited) return {400, ended.error, {}, "limit_reached"};
   return {500, ended.error};
 }
 

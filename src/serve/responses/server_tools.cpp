@@ -24,6 +24,9 @@ std::vector<std::string> read_names(const Json& value, const std::string& path) 
   const auto text = [](const Json& one) { return one.is_string(); };
   if (!value.is_array() || !std::all_of(value.begin(), value.end(), text))
     refuse(path, "must be a list of names of tools", "invalid_type");
+  constexpr size_t kMostNames = 1000;
+  if (value.size() > kMostNames)
+    refuse(path, fmt::format("has more than {} names", kMostNames), "invalid_value");
   return value.get<std::vector<std::string>>();
 }
 
@@ -107,8 +110,12 @@ void check_with_servers(const Fields& fields, const Question& question) {
     fields.refuse(name, kNot, kCode);
   }
   bool user = false;
+  bool begun = false;
   for (const Message& message : question.messages) {
     user = message.role == "user";
+    if (message.role == "assistant" && !begun)
+      fields.refuse("input", "must begin with a message of the user", "invalid_value");
+    begun = begun || user;
     if (message.role == "tool" || !message.tool_calls.empty()) {
       fields.refuse("input", "has calls of functions, which cannot go on with tools of the type \"mcp\"",
                     "invalid_value");
