@@ -51,7 +51,9 @@ try:
     CALL
     sys.exit("nothing interrupted the text")
 except KeyboardInterrupt:
-    print(passes_at_rest(model) < PATIENCE["max_tokens"], model.stats.finished)
+    pass
+# A Ctrl-C that comes between two lines of Python is told of with the frames that hold what computes, until here.
+print(passes_at_rest(model) < PATIENCE["max_tokens"], model.stats.finished)
 """
 
 # The signal comes to another thread than the one that waits, and pieces come so fast that the wait never ends by itself.
