@@ -60,7 +60,7 @@ print(passes_at_rest(model) < PATIENCE["max_tokens"], model.stats.finished)
 RELENTLESS = WATCH + """
 model = verbatim.Model.load(sys.argv[1], "plain", capacity=PATIENT_CAPACITY)
 stream = model.generate("x", stream=True, **PATIENCE)
-interrupt_after(model, 5, lambda: signal.raise_signal(signal.SIGINT))
+interrupt_after(model, 2000, lambda: signal.raise_signal(signal.SIGINT))  # long after the waiting has begun
 try:
     stream.result()
     sys.exit("nothing interrupted the text")
