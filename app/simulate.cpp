@@ -43,13 +43,14 @@ void run(Command command, Options& options) {
   }
   std::optional<Simulation> simulation;
   if (modelled) simulation = simulate(options.simulate);
+  PaperComparison paper;
+  if (options.paper || report.is_open()) paper = compare_with_paper(options.simulate);
   if (report.is_open()) {
-    report << (simulation ? simulation_page(options.simulate, *simulation) : paper_page(options.simulate));
+    report << (simulation ? simulation_page(options.simulate, *simulation, paper) : paper_page(paper));
     if (!report.flush()) bad_input("cannot write {}", one_line(options.report));
   }
   if (simulation) write_out(options.json ? simulation_json(*simulation) : simulation_text(*simulation));
-  if (!options.paper) return;
-  write_out((simulation ? "\n" : "") + compare_with_paper(options.simulate));
+  if (options.paper) write_out((simulation ? "\n" : "") + paper_text(paper));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -74,15 +75,24 @@ Simulation simulate(const SimulateOptions& options);
 std::string simulation_text(const Simulation& simulation);
 std::string simulation_json(const Simulation& simulation);
 
-/// What the paper prints beside what the machine of the options does on its models, as text; of the options
-/// only the machine, the memory and the length of prompts matter. Throws Error(kBadInput).
-std::string compare_with_paper(const SimulateOptions& options);
+namespace accelerator {
+struct PaperPart;
+}
 
-/// The same as a page in HTML, whole in itself.
-std::string paper_page(const SimulateOptions& options);
+/// What the paper prints beside what a machine does on its models, computed once for texts and pages.
+using PaperComparison = std::shared_ptr<const accelerator::PaperPart>;
 
-/// A page in HTML, whole in itself, of a simulation with these options, and of the comparison with the paper.
-std::string simulation_page(const SimulateOptions& options, const Simulation& simulation);
+/// Compares the machine of the options with the paper; of the options only the machine, the memory and the
+/// length of prompts matter. Throws Error(kBadInput).
+PaperComparison compare_with_paper(const SimulateOptions& options);
+
+/// A comparison with the paper as text for people, and as a page in HTML, whole in itself.
+std::string paper_text(const PaperComparison& paper);
+std::string paper_page(const PaperComparison& paper);
+
+/// A page in HTML, whole in itself, of a simulation with these options, and of a comparison with the paper.
+std::string simulation_page(const SimulateOptions& options, const Simulation& simulation,
+                            const PaperComparison& paper);
 
 /// The names of the machines and memories that are built in.
 std::vector<std::string> simulated_machines();

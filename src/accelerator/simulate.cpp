@@ -111,11 +111,6 @@ std::pair<Hardware, Dram> machine_of(const SimulateOptions& options) {
   return {std::move(hardware), std::move(dram)};
 }
 
-PaperPart paper_part(const Hardware& hardware, const Dram& dram, const SimulateOptions& options) {
-  return {compare(hardware, dram, options.prompt_tokens), figure_nine_surfaces(hardware, dram),
-          sensitivities(hardware, dram, options.prompt_tokens)};
-}
-
 }  // namespace
 
 Simulation simulate(const SimulateOptions& options) {
@@ -172,23 +167,28 @@ std::string simulation_json(const Simulation& simulation) {
   return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string compare_with_paper(const SimulateOptions& options) {
+PaperComparison compare_with_paper(const SimulateOptions& options) {
   const auto [hardware, dram] = machine_of(options);
-  const PaperPart paper = paper_part(hardware, dram, options);
-  std::string text = text_of(paper.comparison) + "\n";
-  for (const Surface& surface : paper.surfaces) text += text_of(surface);
+  return std::make_shared<PaperPart>(PaperPart{compare(hardware, dram, options.prompt_tokens),
+                                               figure_nine_surfaces(hardware, dram),
+                                               sensitivities(hardware, dram, options.prompt_tokens)});
+}
+
+std::string paper_text(const PaperComparison& paper) {
+  std::string text = text_of(paper->comparison) + "\n";
+  for (const Surface& surface : paper->surfaces) text += text_of(surface);
   text += fmt::format("  {}\n  the paper prints no numbers here\n\n", measured_thresholds().conditions);
-  return text + text_of(paper.sensitivities);
+  return text + text_of(paper->sensitivities);
 }
 
-std::string paper_page(const SimulateOptions& options) {
-  const auto [hardware, dram] = machine_of(options);
-  return page_of(paper_part(hardware, dram, options));
+std::string paper_page(const PaperComparison& paper) {
+  return page_of(*paper);
 }
 
-std::string simulation_page(const SimulateOptions& options, const Simulation& simulation) {
+std::string simulation_page(const SimulateOptions& options, const Simulation& simulation,
+                            const PaperComparison& paper) {
   const auto [hardware, dram] = machine_of(options);
-  return page_of(hardware, dram, load_shape(options.config), simulation, paper_part(hardware, dram, options));
+  return page_of(hardware, dram, load_shape(options.config), simulation, *paper);
 }
 
 std::vector<std::string> simulated_machines() {

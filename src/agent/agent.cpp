@@ -109,12 +109,7 @@ struct Agent::Implementation {
                                             .api_key = options.api_key});
   }
 
-  void end() {
-    try {
-      end_servers(loop, clients);
-    } catch (const std::exception&) {  // whoever is left is killed
-    }
-  }
+  void end() { end_servers(loop, clients); }
 
   AgentOptions options;
   RealLoop loop;

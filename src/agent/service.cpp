@@ -33,7 +33,7 @@ class Service : public AgentService {
     try {
       connect();
     } catch (...) {  // the servers that began end as they do otherwise
-      end_all_servers();
+      end_servers(loop_, clients_);
       throw;
     }
     thread_ = std::thread([this] { loop_.run(); });
@@ -46,7 +46,7 @@ class Service : public AgentService {
       if (questions_.empty()) loop_.stop();
     });
     thread_.join();
-    end_all_servers();
+    end_servers(loop_, clients_);
   }
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
@@ -106,13 +106,6 @@ class Service : public AgentService {
                                 .asks = entry.policy == Policy::kAsk});
       }
       servers_.push_back(std::move(server));
-    }
-  }
-
-  void end_all_servers() {
-    try {
-      end_servers(loop_, clients_);
-    } catch (const std::exception&) {  // whoever is left is killed
     }
   }
 

@@ -84,7 +84,6 @@ struct Engine::Implementation {
   std::condition_variable changed;
   std::map<int64_t, std::unique_ptr<Job>> queue;  // by order
   std::set<const Job*> running;
-  int64_t unfinished = 0;  // jobs that are not counted as finished, also between the queue and `running`
   int64_t arrivals = 0;
   bool stopping = false;
   EngineStats counts;
@@ -125,15 +124,16 @@ TokenStream Engine::Implementation::submit(Request&& request) {
   std::unique_lock lock(mutex);
   if (stopping) fail(ErrorKind::kUsage, "the engine is shutting down");
   if (most == 0) {
+    ++arrivals;
     ++counts.finished;
     lock.unlock();
     job->stream->finish({});
     return stream;
   }
-  job->order = order_of(job->request.priority, arrivals++);
+  job->order = order_of(job->request.priority, arrivals);
   const int64_t order = job->order;
   queue.emplace(order, std::move(job));
-  ++unfinished;
+  ++arrivals;
   changed.notify_all();
   return stream;
 }
@@ -281,7 +281,6 @@ void Engine::Implementation::finish(Job& job, std::exception_ptr error) {
   if (job.slot != nullptr) slots.give_back(std::move(job.slot));
   {
     const std::lock_guard lock(mutex);
-    --unfinished;
     ++counts.finished;
     changed.notify_all();
   }
@@ -329,7 +328,8 @@ EngineStats Engine::stats() const {
     const std::lock_guard lock(own.mutex);
     stats = own.counts;
     stats.waiting = std::ssize(own.queue);
-    stats.running = own.unfinished - stats.waiting;
+    // Also those that are neither in the queue nor in `running` just now.
+    stats.running = own.arrivals - stats.finished - stats.waiting;
   }
   const PassBatcher::Counts counts = own.batcher.counts();
   stats.whole_model = counts.whole_model;

@@ -1,12 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <thread>
-
 #include "agent/call_tool.h"
 #include "agent/mcp/mcp_client.h"
 #include "agent/scripted_server.h"
 #include "agent/small_server.h"
+#include "support/eventually.h"
 #include "support/test_data.h"
 #include "verbatim/error.h"
 
@@ -14,6 +12,7 @@ namespace verbatim::agent {
 namespace {
 
 using test::call_tool;
+using test::eventually;
 using test::kScriptedServer;
 using test::SmallServer;
 using ::testing::HasSubstr;
@@ -185,14 +184,9 @@ TEST_F(Mcp, LetsAServerEndByItselfThatDoesNotAnswerAtItsStart) {
                                        ".part; mv " + log + ".part " + log}}});
   std::vector<McpClient::Listed> tools;
   EXPECT_NE(list(tools, std::chrono::milliseconds(50)), "");
-  const auto wait_for = [](const std::string& file) {
-    for (int i = 0; i < 6000 && !std::filesystem::exists(file); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  };
-  wait_for(begun);
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(begun); }));
   end_servers(loop_, {client_});
-  wait_for(log);
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(log); }));
   EXPECT_EQ(test::read_file(log), "over\n");
 }
 

@@ -11,21 +11,11 @@
 
 #include "serve/raw_client.h"
 #include "serve/transport/transport.h"
+#include "support/eventually.h"
 
 namespace verbatim::test {
 
 inline constexpr const char* kGetHello = "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n";
-
-/// Waits until a condition holds, a minute at most, as machines are busy; returns whether it does.
-template <typename Condition>
-bool eventually(Condition condition) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > until) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
 
 /// A transport that answers a few paths: /hello with a word, /echo with the request's body, /stream with
 /// three pieces from another thread, /endless with pieces until the client is gone, /silent with one piece

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -137,27 +138,34 @@ std::vector<Surface> figure_nine_surfaces(const Hardware& hardware, const Dram& 
   return surfaces;
 }
 
-std::string text_of(const Surface& surface) {
-  std::vector<int64_t> lengths;
-  std::vector<double> thresholds;
+SurfaceTable table_of(const Surface& surface) {
+  const auto place = [](auto& names, auto name) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    const auto at = static_cast<size_t>(found - names.begin());
+    if (found == names.end()) names.push_back(name);
+    return at;
+  };
+  SurfaceTable table;
   for (const SurfacePoint& point : surface.points) {
-    if (std::count(lengths.begin(), lengths.end(), point.length) == 0) lengths.push_back(point.length);
-    if (std::count(thresholds.begin(), thresholds.end(), point.threshold) == 0) {
-      thresholds.push_back(point.threshold);
-    }
+    const size_t column = place(table.lengths, point.length);
+    const size_t row = place(table.thresholds, point.threshold);
+    table.values.resize(table.thresholds.size());
+    for (std::vector<double>& values : table.values) values.resize(table.lengths.size(), NAN);
+    table.values[row][column] = point.speedup;
   }
+  return table;
+}
+
+std::string text_of(const Surface& surface) {
+  const SurfaceTable table = table_of(surface);
   std::string text =
       fmt::format("Figure 9, {}: speedup by threshold and length of drafts\n  threshold", surface.model);
-  for (const int64_t length : lengths) text += fmt::format(" {:>6}", length);
+  for (const int64_t length : table.lengths) text += fmt::format(" {:>6}", length);
   text += "\n";
-  for (const double threshold : thresholds) {
-    text += fmt::format("  {:>9.1f}", threshold);
-    for (const int64_t length : lengths) {
-      const auto point = std::find_if(
-          surface.points.begin(), surface.points.end(),
-          [&](const SurfacePoint& one) { return one.length == length && one.threshold == threshold; });
-      text += point == surface.points.end() ? fmt::format(" {:>6}", "-")
-                                            : fmt::format(" {:>6.2f}", point->speedup);
+  for (size_t row = 0; row < table.values.size(); ++row) {
+    text += fmt::format("  {:>9.1f}", table.thresholds[row]);
+    for (const double value : table.values[row]) {
+      text += std::isnan(value) ? fmt::format(" {:>6}", "-") : fmt::format(" {:>6.2f}", value);
     }
     text += "\n";
   }

@@ -52,6 +52,14 @@ Surface surface_of(const Hardware& hardware, const Dram& dram, const Shape& shap
 /// The surfaces of the two models that figure 9 shows.
 std::vector<Surface> figure_nine_surfaces(const Hardware& hardware, const Dram& dram);
 
+/// A surface as a table of speedups; NAN where it has no point.
+struct SurfaceTable {
+  std::vector<int64_t> lengths;             ///< of the columns
+  std::vector<double> thresholds;           ///< of the rows
+  std::vector<std::vector<double>> values;  ///< [thresholds][lengths]
+};
+SurfaceTable table_of(const Surface& surface);
+
 /// A surface as text: a line for each threshold, a column for each length.
 std::string text_of(const Surface& surface);
 

@@ -162,6 +162,7 @@ std::string map_of(const Comparison& comparison) {
 std::string figure_nine(const std::vector<Surface>& surfaces) {
   std::string html;
   for (const Surface& surface : surfaces) {
+    SurfaceTable table = table_of(surface);
     HeatMap map{
         .title = fmt::format("Speedup over FP16 by length and threshold (figure 9), {}", surface.model),
         .subtitle = "its shape and times; acceptance measured with another, small model",
@@ -169,20 +170,9 @@ std::string figure_nine(const std::vector<Surface>& surfaces) {
         .y_label = "threshold",
         .columns = {},
         .rows = {},
-        .values = {}};
-    const auto place = [](std::vector<std::string>& names, const std::string& name) {
-      const auto found = std::find(names.begin(), names.end(), name);
-      const auto at = static_cast<size_t>(found - names.begin());
-      if (found == names.end()) names.push_back(name);
-      return at;
-    };
-    for (const SurfacePoint& point : surface.points) {
-      const size_t column = place(map.columns, fmt::format("{}", point.length));
-      const size_t row = place(map.rows, fmt::format("{:.1f}", point.threshold));
-      map.values.resize(map.rows.size());
-      for (std::vector<double>& values : map.values) values.resize(map.columns.size(), NAN);
-      map.values[row][column] = point.speedup;
-    }
+        .values = std::move(table.values)};
+    for (const int64_t length : table.lengths) map.columns.push_back(fmt::format("{}", length));
+    for (const double threshold : table.thresholds) map.rows.push_back(fmt::format("{:.1f}", threshold));
     html += svg(map);
   }
   if (surfaces.empty()) return html;

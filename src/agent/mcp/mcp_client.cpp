@@ -292,7 +292,10 @@ void end_servers(RealLoop& loop, const std::vector<std::shared_ptr<McpClient>>& 
   });
   // Whoever ignores this, too, is killed as its client is destroyed.
   const uint64_t limit = loop.after(kTimeToEnd * 3, [&] { loop.stop(); });
-  loop.run();
+  try {
+    loop.run();
+  } catch (const std::exception&) {  // whoever is left is killed
+  }
   loop.forget(ask);
   loop.forget(limit);
   for (const auto& client : clients) client->end({});  // what was to be told refers to this call

@@ -81,7 +81,8 @@ class McpClient : public std::enable_shared_from_this<McpClient> {
 };
 
 /// Ends servers side by side as the protocol has it: their input ends, whoever is left after half a second is
-/// asked to end by SIGTERM, and whoever is left after another half is killed. Runs the loop meanwhile.
+/// asked to end by SIGTERM, and whoever is left after another half is killed. Runs the loop meanwhile, and
+/// throws nothing that comes of it.
 void end_servers(RealLoop& loop, const std::vector<std::shared_ptr<McpClient>>& clients);
 
 /// A tool of a server as the executor calls it. Its name in plans is `as`.

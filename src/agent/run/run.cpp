@@ -141,11 +141,11 @@ void Run::ask(Asking what, const char* name) {
     if (endpoint_.constrains()) {
       const std::optional<int64_t> room = endpoint_.room(request.messages);
       if (room && *room <= 0) {
-        (result_.requests == 1 ? result_.too_long : result_.limited) = true;
+        const bool first = result_.requests == 1;
+        (first ? result_.too_long : result_.limited) = true;
         throw Error(ErrorKind::kBadInput,
-                    result_.requests == 1
-                        ? "the question with the tools' descriptions leaves no room in the model's context"
-                        : "what the tools said leaves no room in the model's context");
+                    fmt::format("{} leaves no room in the model's context",
+                                first ? "the question with the tools' descriptions" : "what the tools said"));
       }
       request.structure = structure_of(what, std::min(room.value_or(most_tokens_), most_tokens_));
     }

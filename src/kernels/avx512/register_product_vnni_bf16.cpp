@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kernels/avx512/words.h"
+#include "kernels/generic/scaled.h"
 #include "kernels/generic/tiles.h"
 
 namespace verbatim::avx512 {
@@ -59,7 +60,7 @@ struct TiledRowBlock {
 };
 
 /// The sums of a block of rows with a panel. The order of the operations is that of
-/// DotProductAdding for unpacked panels, pair after pair, and of generic::ScaledMicro after it.
+/// DotProductAdding for unpacked panels, pair after pair, and of generic::scaled_product() after it.
 template <typename Scaling, int kRows>
 struct PanelSums {
   static constexpr bool kScaled = Scaling::kGroupTiles != 0;
@@ -112,12 +113,9 @@ struct PanelSums {
       F32x16 zero = F32x16::set(0.0f);
       if constexpr (Scaling::kZeros) zero = F32x16::load(p.zeros + index);
       for (int r = 0; r < kRows; ++r) {
-        F32x16 product{products[r]};
-        if constexpr (Scaling::kZeros) {
-          const int64_t row = rows.first + (r < rows.count ? r : rows.count - 1);
-          product = product - zero * F32x16::set(p.group_sums[row * groups + group]);
-        }
-        const F32x16 scaled = scale * product;
+        const int64_t row = rows.first + (r < rows.count ? r : rows.count - 1);
+        const F32x16 scaled = generic::scaled_product<Scaling::kZeros>(F32x16{products[r]}, scale, zero,
+                                                                       p.group_sums, row * groups + group);
         sums[r] = group == 0 ? scaled.lanes : (F32x16{sums[r]} + scaled).lanes;
       }
     }
@@ -164,14 +162,19 @@ class Product {
     return both != 0;
   }
 
-  /// Unpacks the pairs of a part of a tile in registers and multiplies them with a block of rows.
+  /// What takes the pairs of a tile and multiplies them with a block of rows.
+  template <int kRows>
+  VERBATIM_INLINE static auto sink(int64_t tile, const RowBlock<kRows>& rows,
+                                   PanelSums<Scaling, kRows>& sums) {
+    return [ tile, &rows, &sums ]<int kPair>(Words words) __attribute__((always_inline)) {
+      sums.add(words, rows, tile, 2 * kPair);
+    };
+  }
+
   template <int kPart, int kRows>
   VERBATIM_INLINE void add_part(generic::TilePlace at, const RowBlock<kRows>& rows,
                                 PanelSums<Scaling, kRows>& sums) const {
-    Tile::template visit_part<kPart>(
-        p_.tiles.weights, at, [&]<int kPair>(Words words) __attribute__((always_inline)) {
-          sums.add(words, rows, at.tile, 2 * kPair);
-        });
+    Tile::template visit_part<kPart>(p_.tiles.weights, at, sink(at.tile, rows, sums));
   }
 
   /// Unpacks a tile, to memory if it has escaped weights, and multiplies it with a block of rows.
@@ -186,10 +189,7 @@ class Product {
         sums.add(Words::load(words + pair * generic::kBlockWords), rows, at.tile, 2 * pair);
       }
     } else {
-      add_part<0>(at, rows, sums);
-      add_part<1>(at, rows, sums);
-      add_part<2>(at, rows, sums);
-      add_part<3>(at, rows, sums);
+      Tile::visit(p_.tiles.weights, at, sink(at.tile, rows, sums));
     }
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/generic/panel_loop.h"
+#include "kernels/generic/scaled.h"
 
 namespace verbatim::generic {
 
@@ -59,9 +60,8 @@ struct ScaledMicro {
         V zero = V::set(0.0f);
         if constexpr (kZeros) zero = V::load(p.zeros + index);
         for (int r = 0; r < kRows; ++r) {
-          V product = products[r][j];
-          if constexpr (kZeros) product = product - zero * V::set(p.group_sums[(row + r) * p.groups + group]);
-          const V scaled = scale * product;
+          const V scaled =
+              scaled_product<kZeros>(products[r][j], scale, zero, p.group_sums, (row + r) * p.groups + group);
           float* const to = c + r * p.c_stride + j * kPanelWidth;
           (p.accumulate || group > 0 ? V::load(to) + scaled : scaled).store(to);
         }

@@ -20,15 +20,23 @@ struct ScaledGroup {
   bool accumulate;
 };
 
+/// What a scale group adds to a result: scale · (product - zero · Σ activations), each operation rounded. The
+/// sum of the activations is sums[index]; without kZeros neither it nor `zero` is used.
+template <bool kZeros, typename V>
+VERBATIM_INLINE V scaled_product(V product, V scale, [[maybe_unused]] V zero,
+                                 [[maybe_unused]] const float* sums, [[maybe_unused]] int64_t index) {
+  if constexpr (kZeros) product = product - zero * V::set(sums[index]);
+  return scale * product;
+}
+
 template <typename V, bool kZeros, bool kAccumulate>
 VERBATIM_INLINE void add_scaled_rows(const ScaledGroup& g) {
   const V scale = V::load(g.scales);
   V zero = V::set(0.0f);
   if constexpr (kZeros) zero = V::load(g.zeros);
   for (int64_t r = 0; r < g.rows; ++r) {
-    V product = V::load(g.products + r * g.products_stride);
-    if constexpr (kZeros) product = product - zero * V::set(g.group_sums[r * g.group_sums_stride]);
-    const V scaled = scale * product;
+    const V scaled = scaled_product<kZeros>(V::load(g.products + r * g.products_stride), scale, zero,
+                                            g.group_sums, r * g.group_sums_stride);
     float* const c = g.c + r * g.c_stride;
     if constexpr (kAccumulate) {
       (V::load(c) + scaled).store(c);

@@ -30,12 +30,9 @@ alignas(64) inline constexpr uint16_t kE2m1Words[32] = {
 #undef VERBATIM_E2M1_WORDS
 };
 
-/// The parts of a tile that types of tiles visit one after the other, of four pairs and 64 bytes of 4-bit
-/// codes each.
-inline constexpr int kTileParts = 4;
-
-/// Visits the four pairs of a part: calls pair.template operator()<index>(codes), where the low four bits of
-/// each word of `codes` are the codes of the tile's pair with that index.
+/// Visits the four pairs of one of a tile's four parts, whose 4-bit codes take 64 bytes: calls pair.template
+/// operator()<index>(codes), where the low four bits of each word of `codes` are the codes of the tile's pair
+/// with that index.
 template <int kPart, typename W, typename Pair>
 VERBATIM_INLINE void for_each_pair_of_part(const uint8_t* codes, Pair&& pair) {
   const W words = W::load(codes + kPart * 64);
@@ -85,14 +82,18 @@ struct TilePlace {
 /// sink.template operator()<pair>(words), pair after pair of the part, with the weights of two k in BF16.
 template <typename W, typename Tile>
 struct VisitedByPairs {
+  template <typename Sink>
+  VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
+    Tile::template visit_part<0>(p, at, sink);
+    Tile::template visit_part<1>(p, at, sink);
+    Tile::template visit_part<2>(p, at, sink);
+    Tile::template visit_part<3>(p, at, sink);
+  }
   VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
     const auto store = [&]<int kPair>(W words) __attribute__((always_inline)) {
       words.store(out + kPair * kBlockWords);
     };
-    Tile::template visit_part<0>(p, at, store);
-    Tile::template visit_part<1>(p, at, store);
-    Tile::template visit_part<2>(p, at, store);
-    Tile::template visit_part<3>(p, at, store);
+    visit(p, at, store);
   }
 };
 
