@@ -45,7 +45,7 @@ TEST_P(RegisterProduct, GivesTheBitsOfUnpackedPanels) {
     ThreadTeam team(2);
     LinearWorkspace workspace;
     for (const Reading reading : readings(GetParam())) {
-      for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 31}) {
+      for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 24, 31, 67}) {
         const std::vector<float> x = test::random_inputs(rows, kInputs, 2);
         const auto product = [&](const KernelTable& table) {
           const test::SelectedKernels selected(table);

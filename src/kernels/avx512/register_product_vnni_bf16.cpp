@@ -38,11 +38,13 @@ struct RowBlock {
   VERBATIM_INLINE const BFloat16* at(int64_t r, int64_t tile) const { return from[r] + tile * kInnerStep; }
 };
 
+/// The number of rows in a tile of activations.
+constexpr int64_t kRowTile = 16;
+
 /// Rows of activations in tiles (TileProduct::tiled). Rows beyond the last one are zeros, and their results
 /// are not stored.
 template <int kRows>
 struct TiledRowBlock {
-  static constexpr int64_t kTileRows = 16;
   const BFloat16* from;  ///< the first row's first input of the piece
   int64_t piece;         ///< the first tile of the piece
   int64_t first;
@@ -50,12 +52,12 @@ struct TiledRowBlock {
 
   TiledRowBlock(const TileProduct& p, int64_t row, int64_t first_tile, int64_t tiles)
       : piece(first_tile), first(row), count(p.rows - row < kRows ? p.rows - row : kRows) {
-    const int64_t row_tiles = (p.rows + kTileRows - 1) / kTileRows;
-    const int64_t before = first_tile * row_tiles + row / kTileRows * tiles;
-    from = p.tiled + (before * kTileRows + row % kTileRows) * kInnerStep;
+    const int64_t row_tiles = (p.rows + kRowTile - 1) / kRowTile;
+    const int64_t before = first_tile * row_tiles + row / kRowTile * tiles;
+    from = p.tiled + (before * kRowTile + row % kRowTile) * kInnerStep;
   }
   VERBATIM_INLINE const BFloat16* at(int64_t r, int64_t tile) const {
-    return from + ((tile - piece) * kTileRows + r) * kInnerStep;
+    return from + ((tile - piece) * kRowTile + r) * kInnerStep;
   }
 };
 
@@ -137,6 +139,9 @@ class Product {
     if (rows <= 6) return few_rows<6, 1>();
     static_assert(kFewRegisterRows == 8);
     if (rows <= kFewRegisterRows) return few_rows<8, 1>();
+    static_assert(kRowTile == 16);
+    if (rows <= 12) return few_tiled_rows<12>();
+    if (rows <= kRowTile) return few_tiled_rows<16>();
     many_rows();
   }
 
@@ -163,24 +168,22 @@ class Product {
   }
 
   /// What takes the pairs of a tile and multiplies them with a block of rows.
-  template <int kRows>
-  VERBATIM_INLINE static auto sink(int64_t tile, const RowBlock<kRows>& rows,
-                                   PanelSums<Scaling, kRows>& sums) {
+  template <typename Rows, typename Sums>
+  VERBATIM_INLINE static auto sink(int64_t tile, const Rows& rows, Sums& sums) {
     return [ tile, &rows, &sums ]<int kPair>(Words words) __attribute__((always_inline)) {
       sums.add(words, rows, tile, 2 * kPair);
     };
   }
 
-  template <int kPart, int kRows>
-  VERBATIM_INLINE void add_part(generic::TilePlace at, const RowBlock<kRows>& rows,
-                                PanelSums<Scaling, kRows>& sums) const {
+  template <int kPart, typename Rows, typename Sums>
+  VERBATIM_INLINE void add_part(generic::TilePlace at, const Rows& rows, Sums& sums) const {
     Tile::template visit_part<kPart>(p_.tiles.weights, at, sink(at.tile, rows, sums));
   }
 
   /// Unpacks a tile, to memory if it has escaped weights, and multiplies it with a block of rows.
-  template <int kRows>
-  VERBATIM_INLINE void add_tile(generic::TilePlace at, const RowBlock<kRows>& rows, uint64_t* escaped,
-                                PanelSums<Scaling, kRows>& sums) const {
+  template <typename Rows, typename Sums>
+  VERBATIM_INLINE void add_tile(generic::TilePlace at, const Rows& rows, uint64_t* escaped,
+                                Sums& sums) const {
     if (has_escaped(at.index)) {
       alignas(64) uint16_t words[generic::kTileWords];
       Tile::unpack(p_.tiles.weights, at, words);
@@ -196,10 +199,10 @@ class Product {
   /// All rows, at most kRows, with panels side by side, `apart` from each other. Where no weights are
   /// escaped, their tiles are taken in turns, part by part: a core that reads one place after the other
   /// mostly waits for memory, and what is added to a sum waits for what was added to it before.
-  template <int kRows, int... kPanel>
-  void side_by_side(int64_t panel, int64_t apart, std::integer_sequence<int, kPanel...>) const {
+  template <int kRows, typename Rows, int... kPanel>
+  void side_by_side(const Rows& rows, int64_t panel, int64_t apart,
+                    std::integer_sequence<int, kPanel...>) const {
     constexpr int kPanels = sizeof...(kPanel);
-    const RowBlock<kRows> rows(p_.tiles, 0);
     PanelSums<Scaling, kRows> sums[kPanels];
     uint64_t escaped[kPanels];
     (sums[kPanel].clear(), ...);
@@ -230,8 +233,19 @@ class Product {
     int64_t panel = p_.tiles.first_panel;
     constexpr std::make_integer_sequence<int, kPanels> kAll{};
     constexpr std::make_integer_sequence<int, 1> kOne{};
-    for (; panel < p_.tiles.first_panel + share; ++panel) side_by_side<kRows>(panel, share, kAll);
-    for (panel += share * (kPanels - 1); panel < end; ++panel) side_by_side<kRows>(panel, 0, kOne);
+    const RowBlock<kRows> rows(p_.tiles, 0);
+    for (; panel < p_.tiles.first_panel + share; ++panel) side_by_side<kRows>(rows, panel, share, kAll);
+    for (panel += share * (kPanels - 1); panel < end; ++panel) side_by_side<kRows>(rows, panel, 0, kOne);
+  }
+
+  /// Rows of one tile of activations: unpacking weights to memory would not pay for so few.
+  template <int kRows>
+  void few_tiled_rows() const {
+    const TiledRowBlock<kRows> rows(p_.tiles, 0, 0, tiles_);
+    const int64_t end = p_.tiles.first_panel + p_.tiles.panel_count;
+    for (int64_t panel = p_.tiles.first_panel; panel < end; ++panel) {
+      side_by_side<kRows>(rows, panel, 0, std::make_integer_sequence<int, 1>{});
+    }
   }
 
   /// A piece of kPanels panels beside each other: where it begins, and its tiles, unpacked to memory.
@@ -242,13 +256,30 @@ class Product {
     const uint16_t* words;  ///< [panels][kPiece] tiles
   };
 
-  /// Multiplies a piece with a block of rows, whose sums wait in `waiting`, [kRows][kManyPanels][16].
+  /// The tiles of the piece behind one that a block of rows prefetches: those whose index in the piece is
+  /// `first` or more by a multiple of `step`.
+  struct Prefetching {
+    int64_t first;
+    int64_t step;
+  };
+
+  /// The index of the first tile of the piece behind one, in the panel `j` of those side by side.
+  VERBATIM_INLINE int64_t behind(const Piece& piece, int64_t j) const {
+    if (piece.first + kPiece < tiles_) return (piece.panel + j) * tiles_ + piece.first + kPiece;
+    return (piece.panel + kManyPanels + j) * tiles_;
+  }
+
+  /// Multiplies a piece with a block of rows, whose sums wait in `waiting`, [kRows][kManyPanels][16]. The
+  /// next piece is prefetched meanwhile, a tile at a time: memory answers so many requests at once and no
+  /// more.
   template <int kRows, int kPanels>
-  void add_piece(const Piece& piece, int64_t row, float* waiting) const {
+  void add_piece(const Piece& piece, int64_t row, Prefetching prefetching, float* waiting) const {
     constexpr int64_t kStride = kManyPanels * kPanelWidth;
     const TiledRowBlock<kRows> rows(p_.tiles, row, piece.first, piece.count);
     PanelSums<Scaling, kRows> sums[kPanels];
+    int64_t next[kPanels];
     for (int j = 0; j < kPanels; ++j) {
+      next[j] = behind(piece, j);
       if (piece.first == 0) {
         sums[j].clear();
       } else {
@@ -256,10 +287,15 @@ class Product {
       }
     }
     for (int64_t tile = piece.first; tile < piece.first + piece.count; ++tile) {
+      const int64_t i = tile - piece.first;
+      if (i == prefetching.first) {
+        for (int j = 0; j < kPanels; ++j) Tile::prefetch(p_.tiles.weights, next[j] + i);
+        prefetching.first += prefetching.step;
+      }
       for (int j = 0; j < kPanels; ++j) sums[j].before(tile);
       for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
         for (int j = 0; j < kPanels; ++j) {
-          const int64_t at = j * kPiece + tile - piece.first;
+          const int64_t at = j * kPiece + i;
           const Words words =
               Words::load(piece.words + at * generic::kTileWords + pair * generic::kBlockWords);
           sums[j].add(words, rows, tile, 2 * pair);
@@ -270,32 +306,22 @@ class Product {
     for (int j = 0; j < kPanels; ++j) sums[j].store(kRows, waiting + j * kPanelWidth, kStride);
   }
 
-  /// Prefetches the share `part` of `parts` of the piece behind one, so that reading goes on meanwhile.
-  template <int kPanels>
-  VERBATIM_INLINE void prefetch_next(const Piece& piece, int64_t part, int64_t parts) const {
-    for (int64_t i = kPiece * part / parts; i < kPiece * (part + 1) / parts; ++i) {
-      for (int j = 0; j < kPanels; ++j) {
-        Tile::prefetch(p_.tiles.weights, (piece.panel + j) * tiles_ + piece.first + kPiece + i);
-      }
-    }
-  }
-
   template <int kPanels>
   void add_piece_to_all(const Piece& piece, int64_t first_row, int64_t end_row, float* waiting) const {
-    int64_t row = first_row;
-    const int64_t parts = (end_row - first_row) / 8;
-    const auto at = [&] { return waiting + (row - first_row) * kManyPanels * kPanelWidth; };
-    for (; row + 8 <= end_row; row += 8) {
-      prefetch_next<kPanels>(piece, (row - first_row) / 8, parts);
-      add_piece<8, kPanels>(piece, row, at());
-    }
-    const int64_t left = end_row - row;
-    if (left > 4) {
-      add_piece<8, kPanels>(piece, row, at());
-    } else if (left > 2) {
-      add_piece<4, kPanels>(piece, row, at());
-    } else if (left > 0) {
-      add_piece<2, kPanels>(piece, row, at());
+    constexpr int64_t kRows = 8;
+    const int64_t blocks = (end_row - first_row + kRows - 1) / kRows;
+    for (int64_t block = 0; block < blocks; ++block) {
+      const int64_t row = first_row + block * kRows;
+      const int64_t left = end_row - row;
+      const Prefetching prefetching{block, blocks};
+      float* const sums = waiting + block * kRows * kManyPanels * kPanelWidth;
+      if (left > 4) {
+        add_piece<kRows, kPanels>(piece, row, prefetching, sums);
+      } else if (left > 2) {
+        add_piece<4, kPanels>(piece, row, prefetching, sums);
+      } else {
+        add_piece<2, kPanels>(piece, row, prefetching, sums);
+      }
     }
   }
 
