@@ -168,10 +168,13 @@ Int8Rows to_int8(Matrix<const float> x, Reading reading, int64_t wide_inputs, Li
 
 void multiply_panels(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
                      LinearWorkspace& workspace, ThreadTeam& team) {
-  if (store.format == Format::kBf16 && kernels().tile_product != nullptr) {
+  const KernelTable& kernel = kernels();
+  const bool tiles =
+      kernel.tile_product != nullptr || (kernel.register_product != nullptr && x.rows > kFewPanelRows);
+  if (store.format == Format::kBf16 && tiles) {
     multiply_tiles(store, Reading::kBf16, x, y, workspace, team);
   } else if (store.format == Format::kBf16) {
-    share_panels(kernels().panels_bf16, to_bf16(x, workspace, team), store, Reading::kBf16, y, team);
+    share_panels(kernel.panels_bf16, to_bf16(x, workspace, team), store, Reading::kBf16, y, team);
   } else if (store.format == Format::kF16) {
     share_panels(kernels().panels_f16, x, store, Reading::kF16, y, team);
   } else {

@@ -172,6 +172,8 @@ VERBATIM_INLINE constexpr int64_t few_tile_rows(TileReading reading) {
 }
 /// The largest number of rows whose products with a panel stay in registers, as its tiles do.
 inline constexpr int64_t kFewRegisterRows = 8;
+/// The largest number of rows for which panels_bf16 reads panels in BF16 as fast as register_product does.
+inline constexpr int64_t kFewPanelRows = 4;
 /// The number of panels that a product of many rows works on at a time.
 inline constexpr int64_t kManyRowsPanels = 16;
 /// The number of tiles of k that a product of many rows works on at a time.
@@ -293,8 +295,9 @@ struct KernelTable {
   /// The product with tiles that are unpacked to BF16. Null on machine paths where unpacking tiles and then
   /// calling panels_bf16 is as good.
   void (*tile_product)(const TileProduct&);
-  /// The products with tiles that are unpacked in registers, for every reading but kTileBf16 and
-  /// kTileBsfpFullF16, scaled after them where the reading is one that is. TileProduct::scratch is not used.
+  /// The products with tiles that are unpacked in registers, for every reading but kTileBsfpFullF16, scaled
+  /// after them where the reading is one that is. TileProduct::scratch is not used. Tiles of kTileBf16 are
+  /// multiplied as they lie, which pays for more than kFewPanelRows rows.
   /// Null on machine paths that have none; tile_product and scaled_product are null where it is there.
   void (*register_product)(const ScaledProduct&);
   /// The product with tiles that are scaled after it. Null on machine paths where unpacking tiles and then

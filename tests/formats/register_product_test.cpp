@@ -12,8 +12,9 @@ namespace {
 class RegisterProduct : public testing::TestWithParam<Format> {};
 
 INSTANTIATE_TEST_SUITE_P(, RegisterProduct,
-                         testing::Values(Format::kMxfp4, Format::kBsfp, Format::kMxbf16, Format::kInt4,
-                                         Format::kInt4Asymmetric, Format::kInt8, Format::kQ8_0),
+                         testing::Values(Format::kBf16, Format::kMxfp4, Format::kBsfp, Format::kMxbf16,
+                                         Format::kInt4, Format::kInt4Asymmetric, Format::kInt8,
+                                         Format::kQ8_0),
                          [](const auto& info) {
                            std::string name(format_name(info.param));
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -1,5 +1,6 @@
 #include "kernels/avx512/register_product.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "kernels/avx512/words.h"
@@ -248,38 +249,56 @@ class Product {
     }
   }
 
-  /// A piece of kPanels panels beside each other: where it begins, and its tiles, unpacked to memory.
+  /// Whether the words of tiles are the matrix itself.
+  static constexpr bool kInPlace = std::is_same_v<Tile, generic::Bf16Tile<Words>>;
+
+  /// A piece of kPanels panels beside each other: where it begins, and the words of its tiles.
   struct Piece {
     int64_t panel;
     int64_t first;
     int64_t count;
-    const uint16_t* words;  ///< [panels][kPiece] tiles
+    const uint16_t* words;  ///< [panels][stride] tiles, of which `count` are the piece's
+    int64_t stride;
   };
 
-  /// The tiles of the piece behind one that a block of rows prefetches: those whose index in the piece is
-  /// `first` or more by a multiple of `step`.
-  struct Prefetching {
-    int64_t first;
-    int64_t step;
+  /// Prefetches the piece behind one while blocks of rows are multiplied, evenly: memory answers so many
+  /// requests at a time and no more.
+  template <int kPanels>
+  class Prefetching {
+   public:
+    Prefetching(const Product& product, const Piece& piece, int64_t blocks)
+        : product_(product), blocks_(blocks) {
+      const int64_t tiles = product.tiles_;
+      const bool in_panel = piece.first + kPiece < tiles;
+      const int64_t panel = in_panel ? piece.panel : piece.panel + kManyPanels;
+      for (int64_t j = 0; j < kPanels; ++j) {
+        next_[j] = (panel + j) * tiles + (in_panel ? piece.first + kPiece : 0);
+      }
+    }
+
+    /// Called for each tile of each block: asks for that tile's share of the kPanels · kPiece tiles.
+    VERBATIM_INLINE void step() {
+      for (waiting_ += kPanels; waiting_ >= blocks_; waiting_ -= blocks_) {
+        Tile::prefetch(product_.p_.tiles.weights, next_[asked_ % kPanels] + asked_ / kPanels);
+        ++asked_;
+      }
+    }
+
+   private:
+    const Product& product_;
+    int64_t blocks_;
+    int64_t next_[kPanels];
+    uint32_t asked_ = 0;
+    int64_t waiting_ = 0;
   };
 
-  /// The index of the first tile of the piece behind one, in the panel `j` of those side by side.
-  VERBATIM_INLINE int64_t behind(const Piece& piece, int64_t j) const {
-    if (piece.first + kPiece < tiles_) return (piece.panel + j) * tiles_ + piece.first + kPiece;
-    return (piece.panel + kManyPanels + j) * tiles_;
-  }
-
-  /// Multiplies a piece with a block of rows, whose sums wait in `waiting`, [kRows][kManyPanels][16]. The
-  /// next piece is prefetched meanwhile, a tile at a time: memory answers so many requests at once and no
-  /// more.
+  /// Multiplies a piece with a block of rows, whose sums wait in `waiting`, [kRows][kManyPanels][16].
   template <int kRows, int kPanels>
-  void add_piece(const Piece& piece, int64_t row, Prefetching prefetching, float* waiting) const {
+  void add_piece(const Piece& piece, int64_t row, Prefetching<kPanels>& prefetching, float* waiting) const {
     constexpr int64_t kStride = kManyPanels * kPanelWidth;
     const TiledRowBlock<kRows> rows(p_.tiles, row, piece.first, piece.count);
     PanelSums<Scaling, kRows> sums[kPanels];
-    int64_t next[kPanels];
     for (int j = 0; j < kPanels; ++j) {
-      next[j] = behind(piece, j);
       if (piece.first == 0) {
         sums[j].clear();
       } else {
@@ -288,14 +307,11 @@ class Product {
     }
     for (int64_t tile = piece.first; tile < piece.first + piece.count; ++tile) {
       const int64_t i = tile - piece.first;
-      if (i == prefetching.first) {
-        for (int j = 0; j < kPanels; ++j) Tile::prefetch(p_.tiles.weights, next[j] + i);
-        prefetching.first += prefetching.step;
-      }
+      prefetching.step();
       for (int j = 0; j < kPanels; ++j) sums[j].before(tile);
       for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
         for (int j = 0; j < kPanels; ++j) {
-          const int64_t at = j * kPiece + i;
+          const int64_t at = j * piece.stride + i;
           const Words words =
               Words::load(piece.words + at * generic::kTileWords + pair * generic::kBlockWords);
           sums[j].add(words, rows, tile, 2 * pair);
@@ -310,10 +326,10 @@ class Product {
   void add_piece_to_all(const Piece& piece, int64_t first_row, int64_t end_row, float* waiting) const {
     constexpr int64_t kRows = 8;
     const int64_t blocks = (end_row - first_row + kRows - 1) / kRows;
+    Prefetching<kPanels> prefetching(*this, piece, blocks);
     for (int64_t block = 0; block < blocks; ++block) {
       const int64_t row = first_row + block * kRows;
       const int64_t left = end_row - row;
-      const Prefetching prefetching{block, blocks};
       float* const sums = waiting + block * kRows * kManyPanels * kPanelWidth;
       if (left > 4) {
         add_piece<kRows, kPanels>(piece, row, prefetching, sums);
@@ -328,17 +344,22 @@ class Product {
   /// Panels beside each other, so that an activation that was loaded meets two of them, with some of the
   /// rows.
   void panels_by_rows(int64_t panel, int64_t panels, int64_t first_row, int64_t end_row) const {
-    alignas(64) uint16_t words[kManyPanels * kPiece * generic::kTileWords];
+    alignas(64) uint16_t unpacked[kInPlace ? 1 : kManyPanels * kPiece * generic::kTileWords];
     float* const waiting = p_.tiles.sums;
     uint64_t escaped[kManyPanels];
     for (int64_t j = 0; j < panels; ++j) escaped[j] = first_escaped(panel + j);
     for (int64_t first = 0; first < tiles_; first += kPiece) {
       const int64_t count = tiles_ - first < kPiece ? tiles_ - first : kPiece;
-      for (int64_t j = 0; j < panels; ++j) {
-        generic::unpack_tiles<Tile, kEscaped, true>(p_.tiles.weights, panel + j, first, count, &escaped[j],
-                                                    words + j * kPiece * generic::kTileWords);
+      Piece piece{panel, first, count, unpacked, kPiece};
+      if constexpr (kInPlace) {
+        piece.words = Tile::words(p_.tiles.weights, panel * tiles_ + first);
+        piece.stride = tiles_;
+      } else {
+        for (int64_t j = 0; j < panels; ++j) {
+          generic::unpack_tiles<Tile, kEscaped, true>(p_.tiles.weights, panel + j, first, count, &escaped[j],
+                                                      unpacked + j * kPiece * generic::kTileWords);
+        }
       }
-      const Piece piece{panel, first, count, words};
       if (panels == kManyPanels) {
         add_piece_to_all<kManyPanels>(piece, first_row, end_row, waiting);
       } else {
@@ -375,6 +396,8 @@ void multiply(const ScaledProduct& p) {
 void register_product(const ScaledProduct& p) {
   using namespace generic;
   switch (p.tiles.reading) {
+    case kTileBf16:
+      return multiply<Bf16Tile<Words>, Unscaled>(p);
     case kTileMxfp4:
       return multiply<Mxfp4Tile<Words>, Unscaled>(p);
     case kTileBsfpFull:
@@ -389,7 +412,6 @@ void register_product(const ScaledProduct& p) {
       return multiply<Int8Tile<Words>, Scaled<1>>(p);
     case kTileQ8_0:
       return multiply<Q8_0Tile<Words>, Scaled<1>>(p);
-    case kTileBf16:
     case kTileBsfpFullF16:
     case kTileReadings:
       break;  // never asked for

@@ -185,6 +185,9 @@ struct IntegerMicro {
   template <int kPanels>
   static void all_rows(const IntegerProduct& p, int64_t panel, int64_t apart) {
     int64_t row = 0;
+    if constexpr (V::kSums >= 16) {  // the sums of eight rows stay in registers
+      for (; row + 8 <= p.rows; row += 8) block<8, kPanels>(p, row, panel, apart);
+    }
     for (; row + 4 <= p.rows; row += 4) block<4, kPanels>(p, row, panel, apart);
     switch (p.rows - row) {
       case 3:

@@ -97,6 +97,26 @@ struct VisitedByPairs {
   }
 };
 
+/// Tiles that are BF16 as they lie.
+template <typename W>
+struct Bf16Tile : VisitedByPairs<W, Bf16Tile<W>> {
+  using Words = W;
+  VERBATIM_INLINE static const uint16_t* words(const TilePanels& p, int64_t index) {
+    return reinterpret_cast<const uint16_t*>(p.codes) + index * kTileWords;
+  }
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
+    prefetch_bytes<kTileWords * 2>(p.codes + index * kTileWords * 2);
+  }
+  template <int kPart, typename Sink>
+  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
+    const uint16_t* const from = words(p, at.index) + 4 * kPart * kBlockWords;
+    sink.template operator()<4 * kPart>(W::load(from));
+    sink.template operator()<4 * kPart + 1>(W::load(from + kBlockWords));
+    sink.template operator()<4 * kPart + 2>(W::load(from + 2 * kBlockWords));
+    sink.template operator()<4 * kPart + 3>(W::load(from + 3 * kBlockWords));
+  }
+};
+
 /// Unpacks MXFP4 to BF16. It is exact, because the scale is a power of two in a range where every weight is a
 /// normal BF16 number (formats/mxfp4.h).
 template <typename W>
