@@ -3,14 +3,15 @@
 namespace verbatim::agent {
 
 Json json_of(const ModelReply& reply) {
-  return {valid_utf8(reply.error), reply.cut, reply.prompt_tokens, reply.reply_tokens,
-          reply.structure_tokens};
+  return {valid_utf8(reply.error), reply.cut,          reply.prompt_tokens, reply.reply_tokens,
+          reply.structure_tokens,  reply.cached_tokens};
 }
 
 ModelReply reply_of(const Json& json) {
   return {.error = json.at(0).get<std::string>(),
           .cut = json.at(1).get<bool>(),
           .prompt_tokens = json.at(2).get<int64_t>(),
+          .cached_tokens = json.size() > 5 ? json.at(5).get<int64_t>() : 0,  // older recordings have none
           .reply_tokens = json.at(3).get<int64_t>(),
           .structure_tokens = json.at(4).get<int64_t>()};
 }
