@@ -239,5 +239,24 @@ TEST_F(Answering, SaysWhenItsOwnTimeWasTheShorterOne) {
   EXPECT_FALSE(answer.late);
 }
 
+TEST(AgentServices, RefuseFilesThatNameNoServersAlone) {
+  const test::TemporaryFolder folder;
+  const auto failure = [&](const std::string& text) -> std::string {
+    folder.write("wrong.json", text);
+    try {
+      start_agent_service({.servers = folder.path() / "wrong.json"});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_THAT(failure("{"), HasSubstr("it is no JSON"));
+  EXPECT_THAT(failure("{}"), HasSubstr("no server is named"));
+  EXPECT_THAT(failure(R"({"tools": [{"function": {"name": "a"}, "command": ["x"]}]})"),
+              HasSubstr("name `mcpServers` alone"));
+  EXPECT_THAT(failure(R"({"mcpServers": {"s": {"command": "/no/such/server"}}})"),
+              HasSubstr("cannot start /no/such/server"));
+}
+
 }  // namespace
 }  // namespace verbatim
