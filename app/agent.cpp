@@ -145,6 +145,7 @@ void tell_end(const Options& options, const std::string& question, const AgentAn
         {"requests", answer.requests},
         {"calls", answer.calls},
         {"prompt_tokens", answer.prompt_tokens},
+        {"cached_tokens", answer.cached_tokens},
         {"reply_tokens", answer.reply_tokens},
         {"structure_tokens", answer.structure_tokens}};
     write_out(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");

@@ -102,10 +102,13 @@ struct AgentAnswer {
   bool cancelled = false;
   bool too_long = false;  ///< the error is that the question leaves the model's context no room
   bool limited = false;   ///< the error is that a limit was met: of time, tokens, plans or the context
+  bool late = false;      ///< that limit is AgentQuestion::max_time, and not one of the service
+  bool no_tool = false;   ///< the error is that a tool has to be called, and none may be
   double seconds = 0;
   int64_t rounds = 0;
   int64_t requests = 0;  ///< to the model
   int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;  ///< part of prompt_tokens: those that the own engine remembered
   int64_t reply_tokens = 0;
   int64_t structure_tokens = 0;  ///< part of reply_tokens: those that the grammar alone drafted
   int64_t calls = 0;             ///< tasks for which a tool was called

@@ -10,6 +10,7 @@
 
 #include "verbatim/agent.h"
 #include "verbatim/engine.h"
+#include "verbatim/generate.h"
 #include "verbatim/model.h"
 #include "verbatim/recipe.h"
 
@@ -43,26 +44,35 @@ struct AgentQuestion {
   std::vector<AgentMessage> earlier = {};
   /// The tools that may be called, by their names in plans. Whoever asks has agreed to the calls of all.
   std::vector<std::string> tools = {};
-  bool must_call = false;  ///< the first plan has a call at least
+  bool must_call = false;  ///< the first plan has a call at least; without a tool there is an error
   const Model* model = nullptr;
   Engine* engine = nullptr;
   Recipe recipe = {};
   std::shared_ptr<void> owner = {};  ///< keeps model and engine until the question is answered
   int64_t context = 0;               ///< the most tokens of a prompt with its reply; 0: the model's context
+  int64_t max_prompt_tokens = 0;     ///< of the prompt of one request to the model; 0: the context
   double temperature = 0;
   uint64_t seed = 0;
   int64_t max_reply_tokens = 0;  ///< of one reply; 0: 8192
   int64_t max_calls = 0;         ///< of tools; 0: the service's limit
   bool one_call_at_a_time = false;
+  /// Where this is over before the service's time, AgentAnswer::late says so.
   std::chrono::milliseconds max_time = std::chrono::hours(24);
 };
 
-/// How a service tells of a question. Both are called on the service's thread, must not wait, and must not
-/// throw.
+/// How a service tells of a question. No hook may wait. `event` and `ended` are called on the service's
+/// thread; what `event` throws ends the question with that error, and the others must not throw.
 struct AgentQuestionHooks {
   std::function<void(const AgentEvent&)> event = {};
-  /// Called once, after the last event, when nothing of the question runs any more.
+  /// Called once, after the last event, when nothing of the question runs any more, but for a pass of the
+  /// model that was begun before the question was called off.
   std::function<void(const AgentAnswer&)> ended = {};
+  /// Called on any thread when tokens of a reply of the model's came: whether they are its first ones, and
+  /// how many seconds after it was asked for, or after the ones before.
+  std::function<void(int64_t count, bool first, double seconds)> tokens = {};
+  /// Called on any thread for each reply of the model's that has ended, also one that was called off, which
+  /// may be after `ended`.
+  std::function<void(const GenerateResult& result, int64_t prompt_tokens)> generated = {};
 };
 
 /// Answers questions side by side with the tools of servers that all of them share. The members may be called

@@ -62,10 +62,12 @@ AgentAnswer public_answer(const RunResult& result, int64_t calls) {
           .error = result.error,
           .too_long = result.too_long,
           .limited = result.limited,
+          .no_tool = result.no_tool,
           .seconds = in_seconds(result.time),
           .rounds = result.rounds,
           .requests = result.requests,
           .prompt_tokens = result.prompt_tokens,
+          .cached_tokens = result.cached_tokens,
           .reply_tokens = result.reply_tokens,
           .structure_tokens = result.structure_tokens,
           .calls = calls};

@@ -180,9 +180,9 @@ CriticalPath critical_path(Picture& picture) {
 
 std::string timeline(const Picture& picture) {
   const double scale = (kWidth - kLeft - 70) / std::max(picture.seconds, 1e-6);
-  std::string svg =
-      fmt::format("<svg width=\"{:.0f}\" height=\"{:.0f}\" role=\"img\" aria-label=\"timeline\">\n", kWidth,
-                  kRow * static_cast<double>(picture.bars.size()) + 8);
+  std::string svg = fmt::format(
+      "<svg viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" role=\"img\" aria-label=\"timeline\">\n",
+      kWidth, kRow * static_cast<double>(picture.bars.size()) + 8);
   double y = 4;
   for (const Bar& bar : picture.bars) {
     svg += fmt::format("<text x=\"0\" y=\"{:.0f}\">{}</text>", y + 14,
@@ -225,7 +225,8 @@ std::string graph(const Picture& picture) {
     height = std::max(height, place.second + 36);
   }
   std::string svg = fmt::format(
-      "<svg width=\"{:.0f}\" height=\"{:.0f}\" role=\"img\" aria-label=\"graph of calls\">\n", width, height);
+      "<svg viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" role=\"img\" aria-label=\"graph of calls\">\n",
+      width, height);
   for (const Bar& bar : picture.bars) {
     for (const int64_t input : bar.inputs) {
       if (places.count(input) == 0) continue;
@@ -255,7 +256,8 @@ std::string graph(const Picture& picture) {
 constexpr const char* kStyle =
     "body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 "
     "1rem;color:#222;background:#fff}"
-    "h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.6rem}svg{max-width:100%;overflow:visible}svg "
+    "h1{font-size:1.3rem}h2{font-size:1.05rem;margin-top:1.6rem}svg{max-width:100%;height:auto;overflow:"
+    "visible}svg "
     "text{font-size:12px;fill:#222}"
     "svg "
     ".time{fill:#666}rect{fill:#bbb}rect.model{fill:#c9b3e6}rect.done{fill:#a9d5b0}rect.failed,rect.late{"
@@ -264,12 +266,21 @@ constexpr const char* kStyle =
     "stroke:#999;stroke-width:1.4}"
     ".edge.critical{stroke:#1f5f2a;stroke-width:2.4}table{border-collapse:collapse;width:100%}"
     "td,th{border-bottom:1px solid #ddd;padding:.3rem "
-    ".5rem;text-align:left;vertical-align:top}td{overflow-wrap:anywhere}"
+    ".5rem;text-align:left;vertical-align:top}td{overflow-wrap:anywhere}td:first-child{overflow-wrap:normal}"
     ".calls td{overflow-wrap:normal}.calls td:first-child{min-width:14rem}.calls "
     "td:first-child,.calls td:last-child{overflow-wrap:anywhere}"
     "pre{white-space:pre-wrap;margin:0;font-size:12px}.answer{font-size:1.1rem;background:#f2f7f3;padding:."
     "6rem .8rem;border-radius:6px}"
-    ".bad{background:#fbeeee}";
+    ".bad{background:#fbeeee}"
+    // On a narrow screen the cells of a call stand below each other.
+    "@media(max-width:40rem){.calls tr:first-child{display:none}.calls tr{display:block;padding:.4rem "
+    "0;border-bottom:1px solid #ddd}.calls td{display:inline-block;border:0;padding:0 .6rem 0 0}"
+    ".calls td:first-child,.calls td:last-child{display:block;min-width:0}}"
+    ":root{color-scheme:light dark}@media(prefers-color-scheme:dark){body{color:#e6e6e6;background:#17191b}"
+    "svg text{fill:#e6e6e6}svg .time{fill:#aaa}rect{fill:#555}rect.model{fill:#5d4787}rect.done{fill:#2f6b3f}"
+    "rect.failed,rect.late{fill:#8a3b34}rect.skipped,rect.cancelled{fill:#444}"
+    "rect.critical,.edge.critical{stroke:#8fdda0}.edge{stroke:#888}td,th,.calls tr{border-color:#3c3f42}"
+    ".answer{background:#1f2b23}.bad{background:#3b2323}}";
 
 }  // namespace
 

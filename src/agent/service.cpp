@@ -8,6 +8,7 @@
 
 #include "agent/config/tool_servers.h"
 #include "agent/config/tools_file.h"
+#include "agent/guard.h"
 #include "agent/json.h"
 #include "agent/loop/real_loop.h"
 #include "agent/mcp/mcp_client.h"
@@ -36,7 +37,7 @@ class Service : public AgentService {
       end_servers(loop_, clients_);
       throw;
     }
-    thread_ = std::thread([this] { loop_.run(); });
+    thread_ = std::thread([this] { work(); });
   }
 
   ~Service() override {
@@ -79,12 +80,39 @@ class Service : public AgentService {
   /// A question that is being answered. The run goes first, and the engine's owner last.
   struct Open {
     std::shared_ptr<void> owner;
-    ToolSet tools;
     std::unique_ptr<Endpoint> endpoint;
+    std::unique_ptr<Guard> guard;
     std::unique_ptr<Run> run;
     std::function<void(const AgentAnswer&)> ended;
     bool cancelled = false;
+    bool own_time = false;  // the question's time is shorter than the service's
   };
+
+  static std::string unexpected(const std::string& what) {
+    return "the answer ended by a fault that nobody expected: " + what;
+  }
+
+  /// Works until the service ends. What a run throws ends that run; what is thrown outside of all, by what
+  /// runs share, ends those that there are, as it may have been meant for any, and the service goes on.
+  void work() {
+    for (;;) {
+      try {
+        loop_.run();
+        return;
+      } catch (const std::exception& error) {
+        end_all(error.what());
+      } catch (...) {
+        end_all("something was thrown that is no exception");
+      }
+      if (ending_ && questions_.empty()) return;
+    }
+  }
+
+  void end_all(const std::string& what) {
+    std::vector<int64_t> open;
+    for (const auto& [id, one] : questions_) open.push_back(id);
+    for (const int64_t id : open) end(id, {.error = unexpected(what)});
+  }
 
   void connect() {
     ToolSet functions;
@@ -129,41 +157,61 @@ class Service : public AgentService {
   }
 
   void begin(int64_t id, AgentQuestion question, AgentQuestionHooks hooks) {
-    auto one = std::make_unique<Open>();
-    one->owner = std::move(question.owner);
-    one->ended = std::move(hooks.ended);
+    Open& open = *questions_.emplace(id, std::make_unique<Open>()).first->second;
+    open.owner = std::move(question.owner);
+    open.ended = std::move(hooks.ended);
+    open.own_time = question.max_time < options_.max_time;
+    try {
+      set_up(id, open, question, hooks);
+      if (ending_) open.run->cancel();
+    } catch (const Error& error) {
+      end(id, {.error = error.what()});
+    } catch (const std::exception& error) {
+      end(id, {.error = unexpected(error.what())});
+    }
+  }
+
+  void set_up(int64_t id, Open& open, const AgentQuestion& question, AgentQuestionHooks& hooks) {
+    ToolSet tools;
     for (const std::string& name : question.tools) {
       const ToolEntry* const entry = tools_.find(name);
-      if (!entry || entry->policy == Policy::kDeny || one->tools.find(name)) continue;
+      if (!entry || entry->policy == Policy::kDeny || tools.find(name)) continue;
       ToolEntry allowed = *entry;
       allowed.policy = Policy::kAllow;
-      one->tools.add(std::move(allowed));
+      tools.add(std::move(allowed));
     }
-    one->endpoint =
-        engine_endpoint(loop_, *question.model, *question.engine, question.recipe, question.context);
+    open.endpoint = engine_endpoint(loop_, *question.model, *question.engine, question.recipe,
+                                    {.context = question.context,
+                                     .max_prompt_tokens = question.max_prompt_tokens,
+                                     .watch = {std::move(hooks.tokens), std::move(hooks.generated)}});
+    open.guard = std::make_unique<Guard>(loop_, *open.endpoint, tools, [this, id](const std::string& what) {
+      // The run is in the middle of something.
+      loop_.post([this, id, what] {
+        if (questions_.count(id) != 0) end(id, {.error = unexpected(what)});
+      });
+    });
     RunHooks run_hooks;
     if (hooks.event) {
       run_hooks.event = [event = std::move(hooks.event)](const RunEvent& told) { event(public_event(told)); };
     }
     run_hooks.ended = [this, id](const RunResult& result) { end(id, result); };
-    Open& open = *questions_.emplace(id, std::move(one)).first->second;
-    try {
-      open.run = std::make_unique<Run>(loop_, *open.endpoint, open.tools, run_options(question),
-                                       question.text, std::move(run_hooks));
-      if (ending_) open.run->cancel();
-    } catch (const std::exception& error) {
-      end(id, {.error = error.what()});
-    }
+    open.run = std::make_unique<Run>(open.guard->loop(), open.guard->endpoint(), open.guard->tools(),
+                                     run_options(question), question.text, std::move(run_hooks));
   }
 
   void end(int64_t id, const RunResult& result) {
     std::unique_ptr<Open> one = std::move(questions_.extract(id).mapped());
     AgentAnswer answer = public_answer(result, one->run ? calls_of(one->run->tasks()) : 0);
     answer.cancelled = one->cancelled || ending_;
+    answer.late = result.out_of_time && one->own_time;
     const auto ended = std::move(one->ended);
     one.reset();
     --open_;
-    if (ended) ended(answer);
+    try {
+      if (ended) ended(answer);
+    } catch (const std::exception&) {
+      // Nobody is left to be told.
+    }
     if (ending_ && questions_.empty()) loop_.stop();
   }
 

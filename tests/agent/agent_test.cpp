@@ -128,6 +128,10 @@ TEST_F(Asking, RefusesRecordingsThatAreNone) {
   EXPECT_THAT(failure(whole.substr(0, whole.find('\n') + 1) + "[5,\"timer\",77,null]\n"),
               HasSubstr("timer 77"));
   EXPECT_THAT(failure(whole.substr(0, whole.find('\n') + 1) + "[5]\n"), HasSubstr("not understood"));
+  for (const char* const number : {"2e110", "-9000000000000000000", "18000000000000000000"}) {
+    EXPECT_THAT(failure(whole.substr(0, whole.find('\n') + 1) + "[" + number + ",\"timer\",1,null]\n"),
+                HasSubstr("a number out of its range"));
+  }
   EXPECT_THAT(failure("{\"verbatim_agent_recording\":99}"), HasSubstr("of another version"));
 }
 

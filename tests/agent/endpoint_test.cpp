@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "agent/json.h"
 #include "agent/loop/simulated_loop.h"
 #include "agent/model/engine_endpoint.h"
@@ -10,6 +12,7 @@
 #include "agent/model/scripted_endpoint.h"
 #include "agent/small_server.h"
 #include "support/byte_model.h"
+#include "support/eventually.h"
 #include "verbatim/error.h"
 
 namespace verbatim::agent {
@@ -129,7 +132,58 @@ TEST(EngineEndpoint, HoldsRepliesToAStructure) {
         endpoint->start(request, {.piece = [](std::string_view) {}, .ended = [](const ModelReply&) {}});
     stream.reset();
   }
-  EXPECT_EQ(engine.stats().running, 0);
+  EXPECT_TRUE(test::eventually([&] { return engine.stats().running + engine.stats().waiting == 0; }));
+}
+
+TEST(EngineEndpoint, CountsARequestThatNobodyWaitsFor) {
+  const Model& model = test::byte_pair().target;
+  Engine engine(model, {.max_batch = 1, .threads = 1});
+  RealLoop loop;
+  std::atomic<int64_t> tokens = 0;
+  std::atomic<int64_t> ended = -1;
+  const auto endpoint =
+      engine_endpoint(loop, model, engine, load_recipe("plain"),
+                      {.watch = {.tokens = [&](int64_t count, bool, double) { tokens += count; },
+                                 .ended =
+                                     [&](const GenerateResult& result, int64_t prompt_tokens) {
+                                       EXPECT_GT(prompt_tokens, 0);
+                                       ended = result.stats.generated_tokens;
+                                     }}});
+  endpoint->start({.messages = {{"user", "c"}}, .max_tokens = 10'000},
+                  {.piece = [](std::string_view) {}, .ended = [](const ModelReply&) {}});
+  ASSERT_TRUE(test::eventually([&] { return ended >= 0; }));
+  EXPECT_EQ(tokens, ended);
+}
+
+TEST(EngineEndpoint, ReadsOfALongerConversationWhatIsNew) {
+  const Model& model = test::byte_pair().target;
+  Engine engine(model, {.max_batch = 1, .threads = 1});
+  RealLoop loop;
+  const auto endpoint = engine_endpoint(loop, model, engine, load_recipe("plain"));
+  std::vector<ModelMessage> messages = {{"system", "s"}, {"user", "a"}};
+  int64_t last = 0;
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto fresh = engine_endpoint(loop, model, engine, load_recipe("plain"));
+    const int64_t prompt = ask(loop, *endpoint, {.messages = messages, .max_tokens = 1}).end.prompt_tokens;
+    EXPECT_GT(prompt, last);
+    EXPECT_EQ(endpoint->room(messages), model.context() - prompt);
+    EXPECT_EQ(fresh->room(messages), endpoint->room(messages));
+    last = prompt;
+    messages.push_back({"assistant", "b"});
+    messages.push_back({"user", "c"});
+  }
+}
+
+TEST(EngineEndpoint, WritesNoConversationThatCannotFit) {
+  const Model& model = test::byte_pair().target;
+  Engine engine(model, {.max_batch = 1, .threads = 1});
+  RealLoop loop;
+  const auto endpoint = engine_endpoint(loop, model, engine, load_recipe("plain"));
+  EXPECT_EQ(endpoint->room({{"user", std::string(size_t{64} << 20, '\xFF')}}), 0);  // not even read
+  const std::vector<ModelMessage> many(static_cast<size_t>(model.context()) + 1, {"user", ""});
+  EXPECT_EQ(endpoint->room(many), 0);
+  const auto limited = engine_endpoint(loop, model, engine, load_recipe("plain"), {.max_prompt_tokens = 2});
+  EXPECT_THROW(limited->room({{"user", "a b c d"}}), PromptTooLong);
 }
 
 TEST(EngineEndpoint, TakesControlTokensWithinMessagesForText) {

@@ -112,6 +112,25 @@ TEST(JoinerGrammar, EndsWithinTheRoomThatThereIs) {
   EXPECT_GT(longest, 64);  // a larger room is made use of
 }
 
+TEST(TurnGrammar, EndsWithinTheRoomThatThereIs) {
+  const Model& model = test::byte_pair().target;
+  Engine engine(model, {.max_batch = 1, .threads = 1});
+  const std::vector<ToolDeclaration> all = tools();
+  int64_t longest = 0;
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    const int64_t room = 400 + 25 * static_cast<int64_t>(seed % 20);
+    Request request{.prompt = model.encode("a turn"), .options = {}, .recipe = load_recipe("plain")};
+    request.options.max_tokens = room;
+    request.options.sampling.temperature = 1;
+    request.options.sampling.seed = seed;
+    request.options.structure = turn_structure(all, {3, 12}, seed % 2 == 0, room);
+    const GenerateResult result = engine.generate(std::move(request));
+    ASSERT_EQ(result.stats.finish, FinishReason::kEndOfSequence) << room << "\n" << result.text;
+    longest = std::max(longest, std::ssize(result.text));
+  }
+  EXPECT_GT(longest, 200);  // the room is made use of
+}
+
 TEST(PlanGrammar, OfNoToolsIsTheEndAlone) {
   const Model& model = test::byte_pair().target;
   Engine engine(model, {.max_batch = 1, .threads = 1});

@@ -244,5 +244,18 @@ TEST(Replies, HeldToAGrammarDoWithoutAToolThatItCannotHold) {
   EXPECT_THAT(endpoint.requests[0].messages[0].content, Not(HasSubstr("bad(")));
 }
 
+TEST(Replies, AreNotAskedForWhereACallIsWantedAndThereIsNoTool) {
+  SimulatedLoop loop;
+  PieceEndpoint endpoint(loop, kWhole, {{"join()\n"}, {"Action: Finish(x)"}});
+  RunResult result;
+  const ToolSet none;
+  agent::Run run(loop, endpoint, none, {.must_call = true}, "Why?",
+                 {.ended = [&](const RunResult& end) { result = end; }});
+  loop.run();
+  EXPECT_EQ(result.error, "a tool has to be called, and there is none that may be");
+  EXPECT_TRUE(result.no_tool);
+  EXPECT_TRUE(endpoint.requests.empty());
+}
+
 }  // namespace
 }  // namespace verbatim::agent

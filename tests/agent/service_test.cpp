@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 
 #include "agent/json.h"
@@ -128,8 +129,74 @@ TEST_F(Answering, CallsNothingThatIsDeniedOrWasNotChosen) {
   asked.tools.push_back("no such tool");
   ASSERT_NE(service_->start(std::move(asked), outcome.hooks()), 0);
   const AgentAnswer answer = outcome.ended.get_future().get();
-  EXPECT_EQ(answer.error, "");
+  EXPECT_EQ(answer.error, "a tool has to be called, and there is none that may be");
+  EXPECT_TRUE(answer.no_tool);
   EXPECT_EQ(answer.calls, 0);
+}
+
+TEST_F(Answering, CountsThePromptsAndTokensOfItsRequests) {
+  Outcome outcome;
+  std::atomic<int64_t> tokens = 0;
+  std::atomic<int64_t> first = 0;
+  std::atomic<int64_t> prompts = 0;
+  std::atomic<int64_t> cached = 0;
+  std::atomic<int64_t> generated = 0;
+  AgentQuestionHooks hooks = outcome.hooks();
+  hooks.tokens = [&](int64_t count, bool begins, double seconds) {
+    tokens += count;
+    first += begins ? 1 : 0;
+    EXPECT_GE(seconds, 0);
+  };
+  hooks.generated = [&](const GenerateResult& result, int64_t prompt_tokens) {
+    prompts += prompt_tokens;
+    cached += prompt_tokens - result.stats.prompt_tokens;
+    generated += result.stats.generated_tokens;
+  };
+  ASSERT_NE(service_->start(question("lies"), std::move(hooks)), 0);
+  const AgentAnswer answer = outcome.ended.get_future().get();
+  EXPECT_EQ(answer.error, "");
+  EXPECT_GE(answer.requests, 2);
+  EXPECT_EQ(first, answer.requests);
+  EXPECT_EQ(tokens, answer.reply_tokens);
+  EXPECT_EQ(generated, answer.reply_tokens);
+  EXPECT_EQ(prompts, answer.prompt_tokens);
+  EXPECT_EQ(cached, answer.cached_tokens);
+  EXPECT_GT(answer.cached_tokens, 0);  // the joiner goes on where the planner was
+  EXPECT_LT(answer.cached_tokens, answer.prompt_tokens);
+}
+
+TEST_F(Answering, EndsAQuestionThatAnUnexpectedExceptionMetAndNoOther) {
+  Outcome hanging;
+  const int64_t number = service_->start(question("hangs"), hanging.hooks());
+  ASSERT_NE(number, 0);
+  hanging.started.get_future().wait();
+  for (const char* const when : {"asked", "replied", "task", "started", "settled", "answer"}) {
+    Outcome outcome;
+    AgentQuestionHooks hooks = outcome.hooks();
+    hooks.event = [when](const AgentEvent& event) {
+      if (event.kind == when) throw std::runtime_error("no such luck");
+    };
+    ASSERT_NE(service_->start(question("lies"), std::move(hooks)), 0);
+    EXPECT_EQ(outcome.ended.get_future().get().error,
+              "the answer ended by a fault that nobody expected: no such luck")
+        << when;
+  }
+  Outcome next;
+  ASSERT_NE(service_->start(question("lies"), next.hooks()), 0);
+  EXPECT_EQ(next.ended.get_future().get().error, "");
+  service_->cancel(number);
+  EXPECT_EQ(hanging.ended.get_future().get().error, "it was called off");
+}
+
+TEST_F(Answering, TakesNoPromptThatIsLongerThanItMayBe) {
+  Outcome outcome;
+  AgentQuestion asked = question("lies");
+  asked.max_prompt_tokens = 5;
+  ASSERT_NE(service_->start(std::move(asked), outcome.hooks()), 0);
+  const AgentAnswer answer = outcome.ended.get_future().get();
+  EXPECT_TRUE(answer.too_long);
+  EXPECT_THAT(answer.error,
+              ::testing::MatchesRegex("the prompt has [0-9]+ tokens; this server takes 5 at most"));
 }
 
 TEST_F(Answering, TellsOfAQuestionThatIsTooLong) {
@@ -157,7 +224,38 @@ TEST_F(Answering, KeepsToItsTime) {
   AgentQuestion asked = question("hangs");
   asked.max_time = std::chrono::milliseconds(1);
   ASSERT_NE(service_->start(std::move(asked), outcome.hooks()), 0);
-  EXPECT_THAT(outcome.ended.get_future().get().error, HasSubstr("the run took more than 0.001 s"));
+  const AgentAnswer answer = outcome.ended.get_future().get();
+  EXPECT_THAT(answer.error, HasSubstr("the run took more than 0.001 s"));
+  EXPECT_TRUE(answer.late);
+}
+
+TEST_F(Answering, SaysWhenItsOwnTimeWasTheShorterOne) {
+  const auto hasty = start_agent_service(
+      {.servers = folder_.path() / "servers.json", .max_time = std::chrono::milliseconds(1)});
+  Outcome outcome;
+  ASSERT_NE(hasty->start(question("hangs"), outcome.hooks()), 0);
+  const AgentAnswer answer = outcome.ended.get_future().get();
+  EXPECT_TRUE(answer.limited);
+  EXPECT_FALSE(answer.late);
+}
+
+TEST(AgentServices, RefuseFilesThatNameNoServersAlone) {
+  const test::TemporaryFolder folder;
+  const auto failure = [&](const std::string& text) -> std::string {
+    folder.write("wrong.json", text);
+    try {
+      start_agent_service({.servers = folder.path() / "wrong.json"});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_THAT(failure("{"), HasSubstr("it is no JSON"));
+  EXPECT_THAT(failure("{}"), HasSubstr("no server is named"));
+  EXPECT_THAT(failure(R"({"tools": [{"function": {"name": "a"}, "command": ["x"]}]})"),
+              HasSubstr("name `mcpServers` alone"));
+  EXPECT_THAT(failure(R"({"mcpServers": {"s": {"command": "/no/such/server"}}})"),
+              HasSubstr("cannot start /no/such/server"));
 }
 
 }  // namespace

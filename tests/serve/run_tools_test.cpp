@@ -1,5 +1,6 @@
 #ifdef VERBATIM_WITH_AGENT
 
+#include <array>
 #include <fstream>
 
 #include "agent/scripted_server.h"
@@ -21,7 +22,8 @@ const test::TemporaryFolder& folder() {
 
 /// Servers of tools that are scripts: `free` may be called, `asked` wants somebody's consent, and `half` lets
 /// nobody call one of its tools.
-std::shared_ptr<AgentService> tools(int64_t max_questions = 16) {
+std::shared_ptr<AgentService> tools(int64_t max_questions = 16,
+                                    std::chrono::milliseconds max_time = std::chrono::seconds(300)) {
   folder().write("server.sh", test::kScriptedServer);
   const auto server = [](const Json& settings, const Json& of_tools) {
     return Json{{"command", "sh"},
@@ -38,7 +40,8 @@ std::shared_ptr<AgentService> tools(int64_t max_questions = 16) {
                                         {{"asked", server(ask_first, none)},
                                          {"free", server(allow, none)},
                                          {"half", server(allow, {{"second", {{"policy", "deny"}}}})}}}}));
-  return start_agent_service({.servers = folder().path() / "servers.json", .max_questions = max_questions});
+  return start_agent_service(
+      {.servers = folder().path() / "servers.json", .max_questions = max_questions, .max_time = max_time});
 }
 
 /// A service with the whole context of the default model, for the tools' descriptions are part of a prompt.
@@ -76,8 +79,9 @@ std::vector<Json> items_of(const Json& response, const char* type) {
   return items;
 }
 
-/// A response without what differs from request to request.
+/// A response without what differs from request to request: what was remembered is up to those before.
 Json comparable(Json response) {
+  response["usage"].erase("input_tokens_details");
   for (const char* const field : {"id", "created_at", "verbatim"}) response.erase(field);
   for (Json& item : response["output"]) item.erase("id");
   return response;
@@ -115,6 +119,31 @@ TEST(RunTools, CallsToolsAndAnswers) {
   EXPECT_FALSE(response["output"].back()["content"][0]["text"].get<std::string>().empty());
   EXPECT_EQ(response["verbatim"]["calls"], calls.size());
   EXPECT_GT(response["usage"]["output_tokens"], 0);
+}
+
+/// The value of a metric of the default model, 0 if it is not there.
+double metric(const std::string& name) {
+  const std::string text = service().metrics();
+  const std::string line = "\n" + name + "{model=\"target\"} ";
+  const size_t at = text.find(line);
+  return at == std::string::npos ? 0 : std::stod(text.substr(at + line.size()));
+}
+
+TEST(RunTools, CountTheTokensOfAllTheirRequests) {
+  const auto values = [] {
+    return std::array{metric("verbatim_prompt_tokens_total"), metric("verbatim_cached_prompt_tokens_total"),
+                      metric("verbatim_generated_tokens_total"),
+                      metric("verbatim_time_to_first_token_seconds_count")};
+  };
+  const auto before = values();
+  const Json response = ask(service(), "/v1/responses", wanted())->json();
+  const auto after = values();
+  const Json& usage = response["usage"];
+  EXPECT_GT(usage["input_tokens_details"]["cached_tokens"], 0);
+  EXPECT_EQ(after[0] - before[0], usage["input_tokens"]);
+  EXPECT_EQ(after[1] - before[1], usage["input_tokens_details"]["cached_tokens"]);
+  EXPECT_EQ(after[2] - before[2], usage["output_tokens"]);
+  EXPECT_EQ(after[3] - before[3], response["verbatim"]["requests"]);
 }
 
 TEST(RunTools, WholeAndStreamedAnswersAreTheSame) {
@@ -281,6 +310,36 @@ TEST(RunTools, KeepToTheContextThatTheServerGivesTheModel) {
   EXPECT_EQ(answer->json()["error"]["code"], "context_length_exceeded");
 }
 
+TEST(RunTools, KeepToTheLimitOfPromptsWithTheErrorOfOtherRequests) {
+  ServerOptions options = options_with_tools();
+  options.max_prompt_tokens = 5;
+  Service small(options, [](std::string_view, const std::string&) {});
+  const auto pattern = ::testing::MatchesRegex("the prompt has [0-9]+ tokens; this server takes 5 at most");
+  for (const Json& request : {wanted(), Json{{"input", "a b c d e f g h i j k l"}}}) {
+    const auto answer = ask(small, "/v1/responses", request);
+    EXPECT_EQ(answer->status(), 400);
+    const Json error = answer->json()["error"];
+    EXPECT_EQ(error["code"], "context_length_exceeded");
+    EXPECT_EQ(error["param"], nullptr);
+    EXPECT_THAT(error["message"].get<std::string>(), pattern);
+  }
+}
+
+TEST(RunTools, EndWithTheShorterOfTheirTimeAndThatOfAllAnswers) {
+  ServerOptions options = options_with_tools();
+  options.tools = tools(16, std::chrono::milliseconds(100));
+  Service of_tools(options, [](std::string_view, const std::string&) {});
+  const auto own = ask(of_tools, "/v1/responses", wanted("free", "hangs"));
+  EXPECT_EQ(own->status(), 400);
+  EXPECT_EQ(own->json()["error"]["code"], "limit_reached");
+  EXPECT_THAT(own->json()["error"]["message"].get<std::string>(), HasSubstr("took more than 0.1 s"));
+
+  options.tools = tools(16, std::chrono::milliseconds(1000));
+  options.request_timeout = std::chrono::seconds(1);
+  Service of_all(options, [](std::string_view, const std::string&) {});
+  EXPECT_EQ(ask(of_all, "/v1/responses", wanted("free", "hangs"))->status(), 504);  // the same: that of all
+}
+
 TEST(RunTools, AreRefusedWhereTheyAreNotSwitchedOn) {
   ServerOptions options = test::server_options();
   options.tools = nullptr;
@@ -319,24 +378,6 @@ TEST(RunTools, AreAnsweredAsManyAtATimeAsTheLimitSays) {
   limited.reset();  // which calls off what hangs
   ASSERT_TRUE(first->wait());
   EXPECT_EQ(first->events().back()["type"], "response.failed");
-}
-
-TEST(AgentServices, RefuseFilesThatNameNoServersAlone) {
-  const auto failure = [](const std::string& text) -> std::string {
-    folder().write("wrong.json", text);
-    try {
-      start_agent_service({.servers = folder().path() / "wrong.json"});
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "none";
-  };
-  EXPECT_THAT(failure("{"), HasSubstr("it is no JSON"));
-  EXPECT_THAT(failure("{}"), HasSubstr("no server is named"));
-  EXPECT_THAT(failure(R"({"tools": [{"function": {"name": "a"}, "command": ["x"]}]})"),
-              HasSubstr("name `mcpServers` alone"));
-  EXPECT_THAT(failure(R"({"mcpServers": {"s": {"command": "/no/such/server"}}})"),
-              HasSubstr("cannot start /no/such/server"));
 }
 
 }  // namespace

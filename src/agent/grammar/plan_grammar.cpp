@@ -27,6 +27,12 @@ Ids latest(const std::set<int64_t>& known) {
   return ids;
 }
 
+/// How large values get, from the largest, which a room that is small makes smaller until there are enough
+/// calls.
+constexpr CallLimits kLimits[] = {{}, {50, 4}, {25, 2}, {12, 1}};
+constexpr int64_t kEnoughCalls = 4;
+constexpr int64_t kCharacterBytes = 4;  // at most
+
 constexpr char kEnd[] = "join()";
 constexpr int64_t kEndTokens = sizeof(kEnd);  // and the token that ends the reply
 
@@ -54,8 +60,7 @@ Structure plan_structure(const std::vector<ToolDeclaration>& tools, const std::s
                          int64_t first, int64_t most, std::optional<int64_t> room, size_t least) {
   Structure rest = Structure::text(kEnd);
   if (tools.empty() || most < 1) return rest;
-  constexpr CallLimits kLimits[] = {{}, {50, 4}, {25, 2}, {12, 1}};
-  const auto enough = static_cast<size_t>(std::min<int64_t>(most, 4));
+  const auto enough = static_cast<size_t>(std::min<int64_t>(most, kEnoughCalls));
   std::vector<Bounded> lines;
   for (const CallLimits& limits : kLimits) {
     lines = lines_of(tools, known, first, most, limits, room);
@@ -71,22 +76,39 @@ Structure plan_structure(const std::vector<ToolDeclaration>& tools, const std::s
 
 Structure joiner_structure(bool may_replan, std::optional<int64_t> room) {
   constexpr int64_t kMarks = 40;  // bytes of what stands around thought and answer, and the reply's end
-  constexpr int64_t kCharacterBytes = 4;
   const int64_t most = std::clamp<int64_t>((room.value_or(1 << 20) - kMarks) / (2 * kCharacterBytes), 3, 300);
   return Structure::regex(fmt::format("Thought: [^\\n]{{1,{0}}}\\nAction: {1}\\([^\\n]{{1,{0}}}\\)", most,
                                       may_replan ? "(Finish|Replan)" : "Finish"));
 }
 
 Structure turn_structure(const std::vector<ToolDeclaration>& tools, const std::set<int64_t>& known,
-                         bool parallel) {
-  const Structure thought = Structure::regex("Thought: [^\\n]{1,300}\\n");
-  const Structure answer = Structure::regex("Answer: [^\\n]{1,300}");
-  if (tools.empty()) return Structure::sequence({thought, answer});
-  const Structure action = Structure::sequence(
-      {Structure::text("Action: "), any_call(tools, latest(known)).structure, Structure::text("\n")});
-  constexpr int kMostCalls = 8;
+                         bool parallel, std::optional<int64_t> room) {
+  constexpr int64_t kMarks = 20;  // bytes of `Thought: `, `Answer: ` and a line feed, and the reply's end
+  constexpr int64_t kMostCharacters = 300;
+  constexpr int64_t kThoughtShare = 4;
+  const int64_t all = room.value_or(1 << 20) - kMarks;
+  const auto characters = [&](int64_t bytes) {
+    return std::clamp<int64_t>(bytes / kCharacterBytes, 3, kMostCharacters);
+  };
+  int64_t most_thought = characters(all / kThoughtShare);
+  const int64_t left = all - most_thought * kCharacterBytes;
+  const auto thought = [&] {
+    return Structure::regex(fmt::format("Thought: [^\\n]{{1,{}}}\\n", most_thought));
+  };
+  const Structure answer = Structure::regex(fmt::format("Answer: [^\\n]{{1,{}}}", characters(left)));
+  if (tools.empty()) return Structure::sequence({thought(), answer});
+  const int64_t most = parallel ? 8 : 1;
+  const int64_t enough = std::min<int64_t>(most, kEnoughCalls);
+  std::optional<Bounded> action;
+  for (const CallLimits& limits : kLimits) {
+    action = Bounded::sequence(
+        {Bounded::text("Action: "), any_call(tools, latest(known), limits), Bounded::text("\n")});
+    if (left / action->bytes >= enough) break;
+  }
+  const auto calls = static_cast<int>(std::clamp<int64_t>(left / action->bytes, 1, most));
+  if (action->bytes > left) most_thought = std::min(most_thought, characters(all - action->bytes));
   return Structure::sequence(
-      {thought, Structure::choice({Structure::repeat(action, 1, parallel ? kMostCalls : 1), answer})});
+      {thought(), Structure::choice({Structure::repeat(action->structure, 1, calls), answer})});
 }
 
 }  // namespace verbatim::agent

@@ -31,7 +31,10 @@ Structure plan_structure(const std::vector<ToolDeclaration>& tools, const std::s
 Structure joiner_structure(bool may_replan, std::optional<int64_t> room = std::nullopt);
 
 /// A turn of the other strategies: a thought, and calls (one, or for `parallel` up to eight) or the answer.
+/// With a `room` of tokens every turn ends within it as every plan does: thought and answer are shorter,
+/// calls fewer, and at last strings and lists shorter; a room of less than one short call and 64 tokens
+/// beside it is the exception.
 Structure turn_structure(const std::vector<ToolDeclaration>& tools, const std::set<int64_t>& known,
-                         bool parallel);
+                         bool parallel, std::optional<int64_t> room = std::nullopt);
 
 }  // namespace verbatim::agent

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/loop/loop.h"
+#include "verbatim/error.h"
 #include "verbatim/structure.h"
 
 namespace verbatim::agent {
@@ -17,6 +18,14 @@ namespace verbatim::agent {
 struct ModelMessage {
   std::string role;  ///< "system", "user" or "assistant"
   std::string content;
+
+  bool operator==(const ModelMessage&) const = default;
+};
+
+/// A conversation is longer than the endpoint takes.
+class PromptTooLong : public Error {
+ public:
+  explicit PromptTooLong(const std::string& message) : Error(ErrorKind::kBadInput, message) {}
 };
 
 struct ModelRequest {
@@ -33,6 +42,7 @@ struct ModelReply {
   std::string error = {};  ///< one line, if there is none
   bool cut = false;        ///< it reached max_tokens
   int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;  ///< part of prompt_tokens: those that were remembered
   int64_t reply_tokens = 0;
   int64_t structure_tokens = 0;  ///< part of reply_tokens: those that the structure alone drafted
 };
@@ -56,7 +66,9 @@ class Endpoint {
   virtual std::unique_ptr<ModelStream> start(ModelRequest request, ModelHooks hooks) = 0;
   /// Whether replies are held to ModelRequest::structure.
   virtual bool constrains() const { return false; }
-  /// The tokens that a reply to these messages can have at most, where the endpoint knows; 0: not one.
+  /// The tokens that a reply to these messages can have at most, where the endpoint knows; 0: not one. Throws
+  /// PromptTooLong for messages that it takes no reply to, with the reason, and Error(kBadInput) for what it
+  /// cannot write.
   virtual std::optional<int64_t> room(const std::vector<ModelMessage>& /*messages*/) const { return {}; }
 };
 

@@ -90,9 +90,9 @@ Value found(const std::map<int64_t, Value>& map, int64_t number, const char* kin
 }
 
 void apply(Past& past, Run& run, const Json& entry) {
-  past.now = Time(entry.at(0).get<int64_t>());
+  past.now = Time(whole_of(entry.at(0)));
   const auto kind = entry.at(1).get<std::string>();
-  const auto number = entry.at(2).get<int64_t>();
+  const auto number = whole_of(entry.at(2));
   const Json& value = entry.at(3);
   if (kind == "timer") {
     const auto work = found(past.timers, number, "timer");
@@ -140,7 +140,7 @@ RunResult replay(const std::string& text, std::string& question,
   try {
     const Json& head = lines[0];
     Past past;
-    past.now = Time(head.at("begin").get<int64_t>());
+    past.now = Time(whole_of(head.at("begin")));
     question = head.at("question").get<std::string>();
     PastLoop loop(past);
     PastEndpoint endpoint(past, head.at("constrains").get<bool>());

@@ -1,18 +1,43 @@
 #include "agent/record/run_json.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "verbatim/error.h"
+
 namespace verbatim::agent {
 
+namespace {
+
+int small_of(const Json& json) {
+  return static_cast<int>(std::clamp<int64_t>(whole_of(json), -1'000'000, 1'000'000));
+}
+
+}  // namespace
+
+int64_t whole_of(const Json& json) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  if (!json.is_number_integer() || json > kMost || json < -kMost) {
+    throw Error(ErrorKind::kBadInput,
+                fmt::format("the recording cannot be replayed: it has {}",
+                            json.is_number() ? "a number out of its range" : "no number where one belongs"));
+  }
+  return json.get<int64_t>();
+}
+
 Json json_of(const ModelReply& reply) {
-  return {valid_utf8(reply.error), reply.cut, reply.prompt_tokens, reply.reply_tokens,
-          reply.structure_tokens};
+  return {valid_utf8(reply.error), reply.cut,          reply.prompt_tokens, reply.reply_tokens,
+          reply.structure_tokens,  reply.cached_tokens};
 }
 
 ModelReply reply_of(const Json& json) {
   return {.error = json.at(0).get<std::string>(),
           .cut = json.at(1).get<bool>(),
-          .prompt_tokens = json.at(2).get<int64_t>(),
-          .reply_tokens = json.at(3).get<int64_t>(),
-          .structure_tokens = json.at(4).get<int64_t>()};
+          .prompt_tokens = whole_of(json.at(2)),
+          .cached_tokens = json.size() > 5 ? whole_of(json.at(5)) : 0,  // older recordings have none
+          .reply_tokens = whole_of(json.at(3)),
+          .structure_tokens = whole_of(json.at(4))};
 }
 
 Json json_of(const ToolResult& result) {
@@ -46,19 +71,19 @@ Json json_of(const RunOptions& options) {
 
 RunOptions options_of(const Json& json) {
   RunOptions options;
-  options.strategy = static_cast<RunStrategy>(std::clamp(json.at("strategy").get<int>(), 0, 3));
+  options.strategy = static_cast<RunStrategy>(std::clamp(small_of(json.at("strategy")), 0, 3));
   options.examples = json.at("examples").get<std::string>();
   options.streamed = json.at("streamed").get<bool>();
   options.shared_prompt = json.at("shared_prompt").get<bool>();
-  options.max_rounds = json.at("max_rounds").get<int64_t>();
-  options.max_corrections = json.at("max_corrections").get<int64_t>();
-  options.max_tokens = json.at("max_tokens").get<int64_t>();
-  options.max_reply_tokens = json.at("max_reply_tokens").get<int64_t>();
-  options.max_time = Duration(json.at("max_time").get<int64_t>());
-  options.executor.concurrency = json.at("concurrency").get<int>();
-  options.executor.stragglers = Duration(json.at("stragglers").get<int64_t>());
-  options.executor.cancel_grace = Duration(json.at("cancel_grace").get<int64_t>());
-  options.executor.calls = json.at("calls").get<int64_t>();
+  options.max_rounds = whole_of(json.at("max_rounds"));
+  options.max_corrections = whole_of(json.at("max_corrections"));
+  options.max_tokens = whole_of(json.at("max_tokens"));
+  options.max_reply_tokens = whole_of(json.at("max_reply_tokens"));
+  options.max_time = Duration(whole_of(json.at("max_time")));
+  options.executor.concurrency = small_of(json.at("concurrency"));
+  options.executor.stragglers = Duration(whole_of(json.at("stragglers")));
+  options.executor.cancel_grace = Duration(whole_of(json.at("cancel_grace")));
+  options.executor.calls = whole_of(json.at("calls"));
   return options;
 }
 
@@ -79,15 +104,15 @@ ToolEntry entry_of(const Json& json, ToolDeclaration& declaration) {
   declaration.description = json.at("description").get<std::string>();
   declaration.parameters = json.at("parameters");
   ToolEntry entry;
-  entry.policy = static_cast<Policy>(std::clamp(json.at("policy").get<int>(), 0, 2));
+  entry.policy = static_cast<Policy>(std::clamp(small_of(json.at("policy")), 0, 2));
   entry.idempotent = json.at("idempotent").get<bool>();
   const Json& limits = json.at("limits");
-  entry.limits = {.time = Duration(limits.at(0).get<int64_t>()),
-                  .retries = limits.at(1).get<int>(),
-                  .back_off = Duration(limits.at(2).get<int64_t>()),
-                  .output_bytes = limits.at(3).get<size_t>(),
-                  .concurrency = limits.at(4).get<int>(),
-                  .hedge_after = Duration(limits.at(5).get<int64_t>())};
+  entry.limits = {.time = Duration(whole_of(limits.at(0))),
+                  .retries = small_of(limits.at(1)),
+                  .back_off = Duration(whole_of(limits.at(2))),
+                  .output_bytes = static_cast<size_t>(whole_of(limits.at(3))),
+                  .concurrency = small_of(limits.at(4)),
+                  .hedge_after = Duration(whole_of(limits.at(5)))};
   return entry;
 }
 

@@ -11,6 +11,9 @@ inline constexpr int kRecordingVersion = 1;
 
 // Plain data as JSON and back. What is read must be of the right shape: Json::exception says otherwise.
 
+/// A whole number, none so large that a few of them would overflow. Throws Error(kBadInput) otherwise.
+int64_t whole_of(const Json& json);
+
 Json json_of(const ModelReply& reply);
 ModelReply reply_of(const Json& json);
 Json json_of(const ToolResult& result);

@@ -48,10 +48,14 @@ Run::Run(Loop& loop, Endpoint& endpoint, const ToolSet& tools, RunOptions option
   joiner_messages_ = {{"system", joiner_prompt()}, {"user", question_}};
   limit_timer_ = loop_.after(options_.max_time, [this] {
     limit_timer_ = 0;
+    result_.out_of_time = !over_;
     run_out(fmt::format("the run took more than {:.3g} s", in_seconds(options_.max_time)));
   });
   try {
-    if (options_.strategy == RunStrategy::kCompiler) {
+    if (options_.must_call && tools_.empty()) {
+      result_.no_tool = true;
+      finish({}, "a tool has to be called, and there is none that may be");
+    } else if (options_.strategy == RunStrategy::kCompiler) {
       plan();
     } else {
       turn();
@@ -70,46 +74,6 @@ void Run::forget_timers() {
   loop_.forget(limit_timer_);
   loop_.forget(end_timer_);
   loop_.forget(stop_timer_);
-}
-
-void Run::tell(RunEvent::Kind kind, std::string text) {
-  if (!hooks_.event) return;
-  hooks_.event(
-      {.kind = kind, .time = loop_.now() - begin_, .round = result_.rounds, .text = std::move(text)});
-}
-
-void Run::on_task_event(TaskEvent event, const Task& task, const std::string& detail) {
-  if (!hooks_.event) return;
-  RunEvent told{
-      .time = loop_.now() - begin_, .round = result_.rounds, .task = task.plan.id, .tool = task.plan.tool};
-  told.state = task_state_name(task.state);
-  told.text = detail;
-  switch (event) {
-    case TaskEvent::kAdded:
-      told.kind = RunEvent::Kind::kTask;
-      told.text = written(task.plan);
-      told.inputs.assign(task.plan.inputs.begin(), task.plan.inputs.end());
-      break;
-    case TaskEvent::kAsked:
-    case TaskEvent::kStarted:
-      told.kind = event == TaskEvent::kAsked ? RunEvent::Kind::kApproval : RunEvent::Kind::kStarted;
-      told.text = dump(task.arguments);
-      break;
-    case TaskEvent::kProgress:
-      told.kind = RunEvent::Kind::kProgress;
-      break;
-    case TaskEvent::kRetry:
-      told.kind = RunEvent::Kind::kRetry;
-      break;
-    case TaskEvent::kHedged:
-      told.kind = RunEvent::Kind::kHedged;
-      break;
-    case TaskEvent::kSettled:
-      told.kind = RunEvent::Kind::kSettled;
-      told.text = observation(task);
-      break;
-  }
-  hooks_.event(told);
 }
 
 std::set<int64_t> Run::known() const {
@@ -141,15 +105,18 @@ void Run::ask(Asking what, const char* name) {
     if (endpoint_.constrains()) {
       const std::optional<int64_t> room = endpoint_.room(request.messages);
       if (room && *room <= 0) {
-        const bool first = result_.requests == 1;
-        (first ? result_.too_long : result_.limited) = true;
-        throw Error(ErrorKind::kBadInput,
-                    fmt::format("{} leaves no room in the model's context",
-                                first ? "the question with the tools' descriptions" : "what the tools said"));
+        throw PromptTooLong(fmt::format(
+            "{} leaves no room in the model's context",
+            result_.requests == 1 ? "the question with the tools' descriptions" : "what the tools said"));
       }
       request.structure = structure_of(what, std::min(room.value_or(most_tokens_), most_tokens_));
     }
-  } catch (const Error& error) {  // a tool's schema allows nothing
+  } catch (const PromptTooLong& error) {
+    (result_.requests == 1 ? result_.too_long : result_.limited) = true;
+    finish({}, error.what());
+    return;
+  } catch (
+      const Error& error) {  // a tool's schema allows nothing, or the model's template refuses the prompt
     finish({}, error.what());
     return;
   }
@@ -171,7 +138,7 @@ Structure Run::structure_of(Asking what, int64_t room) const {
                           must_call ? 1 : 0);
   }
   if (what == Asking::kJoin) return joiner_structure(result_.rounds < options_.max_rounds, room);
-  return turn_structure(tools_, known(), options_.strategy == RunStrategy::kParallel);
+  return turn_structure(tools_, known(), options_.strategy == RunStrategy::kParallel, room);
 }
 
 /// Takes a piece of the reply. What follows the reply's end in the same piece is passed over, so that the
@@ -205,6 +172,8 @@ void Run::take_part(std::string_view part) {
     return;
   }
   // What a model says after the plan's end, or ReAct's after its call, is of no use, so it is not waited for.
+  // A grammar lets nothing follow, and a reply that ends by itself is counted exactly.
+  if (endpoint_.constrains()) return;
   const bool ended = asking_ == Asking::kTurn
                          ? parser_->tasks() > 0 && options_.strategy != RunStrategy::kParallel
                          : parser_->joined();
@@ -222,6 +191,7 @@ void Run::account(ModelReply reply) {
     reply.reply_tokens = ScriptedEndpoint::tokens_of(reply_);
   }
   result_.prompt_tokens += reply.prompt_tokens;
+  result_.cached_tokens += reply.cached_tokens;
   result_.reply_tokens += reply.reply_tokens;
   result_.structure_tokens += reply.structure_tokens;
   if (!hooks_.event) return;
@@ -238,10 +208,14 @@ void Run::replied(const ModelReply& reply) {
   heard_ = true;
   account(reply);
   // The stream may be the caller of this; it is dropped by a call of its own.
-  end_timer_ = loop_.after(Duration(0), [this, error = reply.error, cut = reply.cut] {
+  // A plan that has ended lacks nothing, whatever its reply ended by.
+  const bool whole = asking_ == Asking::kPlan && parser_->joined();
+  end_timer_ = loop_.after(Duration(0), [this, whole, error = reply.error, cut = reply.cut] {
     end_timer_ = 0;
     stream_.reset();
-    if (!error.empty()) {
+    if (whole) {
+      plan_ended();
+    } else if (!error.empty()) {
       finish({}, error);
     } else if (cut && most_tokens_ < options_.max_reply_tokens) {
       run_out(fmt::format("the run has used its {} tokens", options_.max_tokens));

@@ -76,12 +76,15 @@ struct RunEvent {
 /// The outcome of a run.
 struct RunResult {
   std::string answer = {};
-  std::string error = {};  ///< why there is no answer
-  bool too_long = false;   ///< the error is that the question leaves the model's context no room
-  bool limited = false;    ///< the error is that the run met a limit that it was given
+  std::string error = {};    ///< why there is no answer
+  bool too_long = false;     ///< the error is that the question leaves the model's context no room
+  bool limited = false;      ///< the error is that the run met a limit that it was given
+  bool out_of_time = false;  ///< that limit is RunOptions::max_time
+  bool no_tool = false;      ///< the error is that a tool has to be called, and there is none
   int64_t rounds = 0;
   int64_t requests = 0;  ///< to the model
   int64_t prompt_tokens = 0;
+  int64_t cached_tokens = 0;  ///< part of prompt_tokens: those that the endpoint says it remembered
   int64_t reply_tokens = 0;
   int64_t structure_tokens = 0;
   Time time{0};  ///< from beginning to end

@@ -16,7 +16,7 @@ using Words = U16x32;
 /// How the products of a reading are scaled: not at all, or group by group.
 struct Unscaled {
   static constexpr int64_t kGroupTiles = 0;
-  static constexpr bool kZeros = false;
+  [[maybe_unused]] static constexpr bool kZeros = false;
 };
 template <int64_t kTiles, bool kWithZeros = false>
 struct Scaled {

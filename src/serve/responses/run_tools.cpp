@@ -39,40 +39,49 @@ void run_tools(const Context& context, const std::shared_ptr<Call>& call,
     throw HttpError(400, "tool_choice must not be \"required\" where no tool may be called", "tool_choice",
                     "invalid_value");
   }
-  context.with_model(call, request->model,
-                     [&context, call, request, service,
-                      tools = std::move(tools)](const std::shared_ptr<LoadedModel>& model) {
-                       ResponseAnswer answer{.call = call,
-                                             .request = request,
-                                             .model = model,
-                                             .recipe = model->recipe_for(request->extension),
-                                             .options = {},
-                                             .store = &context.stored_responses};
-                       answer.options.sampling = read_sampling(request->fields, model->model);
-                       AgentQuestion question = question_of(*request, tools);
-                       question.model = &model->model;
-                       question.engine = &model->engine;
-                       question.recipe = answer.recipe;
-                       question.owner = model;
-                       question.context = model->capacity();
-                       question.temperature = answer.options.sampling.temperature;
-                       question.seed = answer.options.sampling.seed;
-                       question.max_time = std::chrono::duration_cast<std::chrono::milliseconds>(
-                           call->deadline() - std::chrono::steady_clock::now());
-                       const auto writer = std::make_shared<RunWriter>(std::move(answer), tools);
-                       const int64_t number = service->start(
-                           std::move(question),
-                           {.event = [writer](const AgentEvent& event) { writer->take(event); },
-                            .ended = [writer](const AgentAnswer& ended) { writer->end(ended); }});
-                       if (number == 0)
-                         throw HttpError(429, "too many answers with tools are under way: try again later",
-                                         {}, "queue_full");
-                       // The call ends on the service's thread, which must not be the last to let go of the
-                       // service.
-                       call->on_cancel([weak = std::weak_ptr<AgentService>(service), number] {
-                         if (const std::shared_ptr<AgentService> own = weak.lock()) own->cancel(number);
-                       });
-                     });
+  context.with_model(
+      call, request->model,
+      [&context, call, request, service,
+       tools = std::move(tools)](const std::shared_ptr<LoadedModel>& model) {
+        ResponseAnswer answer{.call = call,
+                              .request = request,
+                              .model = model,
+                              .recipe = model->recipe_for(request->extension),
+                              .options = {},
+                              .store = &context.stored_responses};
+        answer.options.sampling = read_sampling(request->fields, model->model);
+        AgentQuestion question = question_of(*request, tools);
+        question.model = &model->model;
+        question.engine = &model->engine;
+        question.recipe = answer.recipe;
+        question.owner = model;
+        question.context = model->capacity();
+        question.max_prompt_tokens = context.options.max_prompt_tokens;
+        question.temperature = answer.options.sampling.temperature;
+        question.seed = answer.options.sampling.seed;
+        question.max_time = std::chrono::duration_cast<std::chrono::milliseconds>(
+            call->deadline() - std::chrono::steady_clock::now());
+        const bool plain = question.recipe.plain();
+        const std::shared_ptr<ModelCounts> counts = model->counts;
+        const auto writer = std::make_shared<RunWriter>(std::move(answer), tools);
+        const int64_t number = service->start(
+            std::move(question),
+            {.event = [writer](const AgentEvent& event) { writer->take(event); },
+             .ended = [writer](const AgentAnswer& ended) { writer->end(ended); },
+             .tokens = [counts](int64_t count, bool first,
+                                double seconds) { counts->took_tokens(count, first, seconds); },
+             .generated = [counts, plain](
+                              const GenerateResult& result,
+                              int64_t prompt_tokens) { counts->ended(result, prompt_tokens, plain); }});
+        if (number == 0)
+          throw HttpError(429, "too many answers with tools are under way: try again later", {},
+                          "queue_full");
+        // The call ends on the service's thread, which must not be the last to let go of the
+        // service.
+        call->on_cancel([weak = std::weak_ptr<AgentService>(service), number] {
+          if (const std::shared_ptr<AgentService> own = weak.lock()) own->cancel(number);
+        });
+      });
 }
 
 }  // namespace verbatim::serve

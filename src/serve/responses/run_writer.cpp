@@ -8,11 +8,13 @@ namespace {
 
 /// What a run failed by, as an answer without a stream has it.
 HttpError error_of_run(const Call& call, const AgentAnswer& ended) {
+  // Of the time of all answers and that of answers with tools the shorter one has ended it.
   if (call.cancelled()) return {503, "the answer was cut off: the server is ending"};
-  if (std::chrono::steady_clock::now() >= call.deadline()) {
+  if (ended.late) {
     return {504, "the answer was not complete within the time that this server allows"};
   }
-  if (ended.too_long) return {400, "input: " + ended.error, "input", "context_length_exceeded"};
+  if (ended.too_long) return {400, ended.error, {}, "context_length_exceeded"};
+  if (ended.no_tool) return {400, ended.error, "tool_choice", "invalid_value"};
   // As the same request would meet it again, it is not to be sent again.
   if (ended.limited) return {400, ended.error, {}, "limit_reached"};
   return {500, ended.error};
@@ -144,7 +146,7 @@ void RunWriter::write_message(const std::string& text) {
 void RunWriter::complete(const AgentAnswer& ended) {
   response_["status"] = "completed";
   response_["usage"] = {{"input_tokens", ended.prompt_tokens},
-                        {"input_tokens_details", {{"cached_tokens", 0}}},
+                        {"input_tokens_details", {{"cached_tokens", ended.cached_tokens}}},
                         {"output_tokens", ended.reply_tokens},
                         {"output_tokens_details", {{"reasoning_tokens", 0}}},
                         {"total_tokens", ended.prompt_tokens + ended.reply_tokens}};
