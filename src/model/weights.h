@@ -182,6 +182,11 @@ int64_t rows_in_file(const WeightPart& part);
 /// checkpoint and to the spec. Throws Error(kBadInput) unless every tensor is there in the right shape.
 MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec);
 
+/// Makes a function that reads the sensitivities of a matrix's weights, in the engine's order. It refers to
+/// the file and to the spec. Empty if the matrix is the output matrix and the file has none of it, whose
+/// weights are alike then. Throws Error(kBadInput) unless every other tensor is there in the right shape.
+MatrixRows sensitivity_rows(const ModelConfig& config, const SensitivityFile& file, const MatrixSpec& spec);
+
 /// Packs one matrix. Adds the names of its tensors that hold NaN or infinity to `not_finite`. Throws
 /// Error(kBadInput) unless every tensor is there in the right shape, and of a type that the formats can hold.
 LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, const LoadOptions& options,
