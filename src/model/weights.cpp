@@ -594,6 +594,10 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
   pack_options.formats = chosen_formats(tensors, spec, checkpoint, options);
   pack_options.element = tensors.all_are(DType::kF16) ? Element::kF16 : Element::kBf16;
   pack_options.sparse = options.sparse;
+  if (const auto found = options.outlier_magnitudes.find(spec.name);
+      found != options.outlier_magnitudes.end()) {
+    pack_options.sparse.magnitude = found->second;
+  }
   const std::optional<Format> int4 = options.transform ? std::nullopt : tensors.int4_format();
   pack_options.codes_of_int4 = int4.has_value();
   if (tensors.all_have_codes() && !options.transform) {

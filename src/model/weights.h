@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -154,6 +155,9 @@ struct LoadOptions {
   /// `mxfp4` too.
   bool draft = false;
   SparseFractions sparse;  ///< for `squeeze3` and `squeeze4`: the size of the sparse part
+  /// For `squeeze3` and `squeeze4`: the magnitudes above which weights are kept apart, by the name of the
+  /// matrix, in place of sparse.outliers (outlier_magnitudes()). Empty: that share of every matrix.
+  std::map<std::string, float> outlier_magnitudes = {};
   const SensitivityFile* sensitivities = nullptr;  ///< for `squeeze3` and `squeeze4`; or null
   /// Changes the weights of an output column before they are packed, as a quantizer without a format of its
   /// own would, for comparisons. Called from several threads and more than once for a column; must not throw.
