@@ -24,6 +24,7 @@ struct Options {
   PerplexityOptions perplexity;
   std::string sensitivities;
   QualityExperiments experiments;
+  std::string outliers_across = "matrix";
   bool json = false;
 };
 
@@ -86,6 +87,7 @@ void print_json(const Options& options, const PerplexityResult& result) {
   if (made.dense_only) object["dense_only"] = true;
   if (made.sparse_sensitive != usual.sparse_sensitive) object["sparse_sensitive"] = made.sparse_sensitive;
   if (made.sparse_outliers != usual.sparse_outliers) object["sparse_outliers"] = made.sparse_outliers;
+  if (made.outliers_across_model) object["outliers_across"] = "model";
   if (made.round_to_bits > 0) object["rounded_to_bits"] = made.round_to_bits;
   write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
@@ -113,11 +115,17 @@ void eval_perplexity(Options& options) {
     options.perplexity.cache =
         from_command_line([&] { return parse_cache(options.common.cache, "--cache"); });
   }
+  if (options.outliers_across != "matrix" && options.outliers_across != "model") {
+    fail(ErrorKind::kUsage, "--outliers-across: there is no \"{}\"; known are matrix and model",
+         shown_name(options.outliers_across));
+  }
+  options.experiments.outliers_across_model = options.outliers_across == "model";
   const QualityExperiments& made = options.experiments;
   const QualityExperiments usual;
-  if (made.dense_only &&
-      (made.sparse_sensitive != usual.sparse_sensitive || made.sparse_outliers != usual.sparse_outliers)) {
-    fail(ErrorKind::kUsage, "--dense-only leaves the part out that --sensitive and --outliers are about");
+  if (made.dense_only && (made.sparse_sensitive != usual.sparse_sensitive ||
+                          made.sparse_outliers != usual.sparse_outliers || made.outliers_across_model)) {
+    fail(ErrorKind::kUsage,
+         "--dense-only leaves the part out that --sensitive, --outliers and --outliers-across are about");
   }
   needed_formats(options.perplexity);  // wrong names are worth saying before anything is read
   const std::string text = read_text(options.file);
@@ -187,6 +195,12 @@ void add_eval_perplexity(Command eval) {
       .add_option("--outliers", options->experiments.sparse_outliers,
                   "Share of the largest of the other weights in it")
       .range(0.0, 0.045)
+      .show_default()
+      .group(packing);
+  command
+      .add_option("--outliers-across", options->outliers_across,
+                  "matrix: each has that share; model: the whole has it")
+      .type_name("WHAT")
       .show_default()
       .group(packing);
   command

@@ -6,10 +6,12 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "inspect_sparse.h"
 #include "interrupt.h"
 #include "memory_units.h"
 #include "model_options.h"
 #include "progress.h"
+#include "section.h"
 #include "text_io.h"
 #include "verbatim/verbatim.h"
 
@@ -23,6 +25,7 @@ struct Options {
   CommonOptions common;
   bool tensors = false;
   bool verify = false;
+  std::string sensitivities;
   bool json = false;
 };
 
@@ -36,21 +39,6 @@ std::string grouped(int64_t number) {
 std::string bytes_text(int64_t bytes) {
   return human_bytes(static_cast<double>(bytes));
 }
-
-/// Lines of a name and a value, the values one below the other, under a heading.
-class Section {
- public:
-  Section(std::string& out, const char* heading) : out_(out) {
-    out_ += fmt::format("{}{}\n", out_.empty() ? "" : "\n", heading);
-  }
-  template <typename... Args>
-  void line(const char* name, fmt::format_string<Args...> format, Args&&... args) {
-    out_ += fmt::format("  {:<18}{}\n", name, fmt::format(format, std::forward<Args>(args)...));
-  }
-
- private:
-  std::string& out_;
-};
 
 /// Whether this machine's bytes are those of every other, and what it takes.
 std::string portable_text(const MachineReport& machine) {
@@ -169,6 +157,7 @@ void add_packed_sections(std::string& out, const PackedReport& report, bool each
   for (const std::string& warning : report.warnings) section.line("warning", "{}", one_line(warning));
   section.line("checksums", "{}",
                report.verified ? "all planes are as they were written" : "not compared: --verify does that");
+  add_sparse_sections(out, report.sparse, each);
   if (!each) return;
   size_t longest = 0;
   for (const PlaneReport& plane : report.planes) longest = std::max(longest, plane.name.size());
@@ -293,6 +282,7 @@ ordered_json packed_json(const PackedReport& report) {
           {"formats", std::move(formats)},
           {"embedding", {{"dtype", report.embedding_type}, {"bytes", report.embedding_bytes}}},
           {"vectors", {{"count", report.vectors}, {"bytes", report.vector_bytes}}},
+          {"sparse", sparse_json(report.sparse)},
           {"vocabulary_files", std::move(files)},
           {"warnings", report.warnings},
           {"verified", report.verified}};
@@ -340,10 +330,11 @@ void print_json(const ModelReport& report, const MachineReport& machine, bool te
 }
 
 /// The report of a model whose planes are compared with their checksums. Ctrl-C ends that and the program.
-ModelReport verify_model(const std::string& path) {
+ModelReport verify_model(const std::string& path, const std::string& sensitivities) {
   const InterruptGuard guard;
   ModelReport report = inspect_model(
       path, {.verify = true,
+             .sensitivities = sensitivities,
              .progress = [](double fraction) { show_progress("comparing the checksums", fraction); },
              .cancelled = interrupted});
   end_progress();
@@ -353,7 +344,8 @@ ModelReport verify_model(const std::string& path) {
 
 void inspect(const Options& options) {
   const std::string& path = options.common.model;
-  const ModelReport report = options.verify ? verify_model(path) : inspect_model(path);
+  const ModelReport report = options.verify ? verify_model(path, options.sensitivities)
+                                            : inspect_model(path, {.sensitivities = options.sensitivities});
   const MachineReport machine = describe_machine();
   options.json ? print_json(report, machine, options.tensors) : print_text(report, machine, options.tensors);
 }
@@ -367,6 +359,11 @@ void add_inspect(Command program) {
   add_model(command, options->common);
   command.add_flag("--tensors", options->tensors, "List every tensor, or every plane of a .vbt file");
   command.add_flag("--verify", options->verify, "Compare all of a .vbt file with its checksums");
+  command
+      .add_option("--sensitivities", options->sensitivities,
+                  "A .safetensors file of sensitivities: say how much of them the sparse parts of\n"
+                  "squeeze3 and squeeze4 hold")
+      .type_name("FILE");
   add_portable(command);
   command.add_flag("--json", options->json, "Print one JSON object");
   command.footer(

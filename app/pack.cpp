@@ -24,6 +24,7 @@ struct Options {
   std::string sensitivities;
   double sensitive = PackOptions().sparse_sensitive;
   double outliers = PackOptions().sparse_outliers;
+  std::string outliers_across = "matrix";
   int32_t threads = 0;
 };
 
@@ -41,15 +42,22 @@ void check_formats(const std::vector<std::string>& names) {
   }
 }
 
-/// Refuses shares of a sparse part where no format has one.
+/// Refuses shares of a sparse part, and sensitivities, where no format has one.
 void check_shares(const Options& options) {
+  if (options.outliers_across != "matrix" && options.outliers_across != "model") {
+    fail(ErrorKind::kUsage, "--outliers-across: there is no \"{}\"; known are matrix and model",
+         shown_name(options.outliers_across));
+  }
   const PackOptions usual;
-  const bool changed =
-      options.sensitive != usual.sparse_sensitive || options.outliers != usual.sparse_outliers;
+  const bool changed = options.sensitive != usual.sparse_sensitive ||
+                       options.outliers != usual.sparse_outliers || options.outliers_across == "model" ||
+                       !options.sensitivities.empty();
   const auto sparse = [](const std::string& format) { return format.starts_with("squeeze"); };
   if (changed && std::none_of(options.formats.begin(), options.formats.end(), sparse)) {
     fail(ErrorKind::kUsage,
-         "--sensitive and --outliers are about squeeze3 and squeeze4: name one of these in --formats");
+         "--sensitivities, --sensitive, --outliers and --outliers-across are about squeeze3 and squeeze4: "
+         "name "
+         "one of these in --formats");
   }
 }
 
@@ -63,6 +71,7 @@ void run_pack(const Options& options) {
                   .sensitivities = options.sensitivities,
                   .sparse_sensitive = options.sensitive,
                   .sparse_outliers = options.outliers,
+                  .outliers_across_model = options.outliers_across == "model",
                   .threads = options.threads,
                   .progress = [](double fraction) { show_progress("packing the model", fraction); },
                   .cancelled = interrupted});
@@ -101,6 +110,11 @@ void add_pack(Command program) {
       .add_option("--outliers", options->outliers,
                   "Share of a matrix, the largest of its other weights, that they keep in BF16")
       .range(0.0, 0.045)
+      .show_default();
+  command
+      .add_option("--outliers-across", options->outliers_across,
+                  "matrix: each has that share; model: the whole has it, the longest tails most")
+      .type_name("WHAT")
       .show_default();
   command.add_option("--threads", options->threads, "Threads to pack with; without it one per core")
       .range(1, 4096);

@@ -49,6 +49,28 @@ struct StoredFormatReport {
   double bits_per_weight() const;
 };
 
+/// What a matrix in `squeeze3` or `squeeze4` keeps apart from its tables: its sparse part (docs/formats.md).
+struct SparsePartReport {
+  std::string matrix;        ///< its name: "layers.3.down"
+  std::string format;        ///< the name of the format
+  int64_t weights = 0;       ///< the weights of the matrix, without padding
+  int64_t bytes = 0;         ///< the size of all of its planes
+  int64_t entries = 0;       ///< the weights that are kept apart
+  int64_t columns = 0;       ///< the output columns of the matrix
+  int64_t most_entries = 0;  ///< the entries of the column that has most
+  int64_t fullest_entries =
+      0;  ///< the entries of those hundredth of the columns, at least one, that have most
+  /// The number of columns by their number of entries: none, 1, 2 and 3, 4 to 7, and so on by doubling.
+  std::vector<int64_t> columns_by_entries;
+  /// The sum of the sensitivities of all weights of the matrix, and of those that are kept apart; nothing
+  /// without a file that has them.
+  std::optional<double> sensitivity;
+  std::optional<double> sparse_sensitivity;
+
+  /// The stored bits per weight.
+  double bits_per_weight() const;
+};
+
 /// A file of the vocabulary inside a packed file.
 struct StoredFileReport {
   std::string name;  ///< it may hold any bytes
@@ -61,6 +83,7 @@ struct PackedReport {
   std::string source;                       ///< the file format that was packed; it may hold any bytes
   std::string quantization;                 ///< "none", "rtn", "awq", "atom" or "quarot"
   std::vector<StoredFormatReport> formats;  ///< in the order of the file
+  std::vector<SparsePartReport> sparse;     ///< the sparse parts, in the order of the file
   std::string embedding_type;               ///< the element type of the embedding
   int64_t embedding_bytes = 0;
   int64_t vectors = 0;  ///< the number of vectors, all of them in F32
@@ -144,6 +167,9 @@ struct ModelReport {
 struct InspectOptions {
   /// Compares the planes of a packed file with their checksums, which reads all of it.
   bool verify = false;
+  /// A file of sensitivities, as PackOptions::sensitivities: how much of them is in the sparse parts of a
+  /// packed file; empty: none.
+  std::filesystem::path sensitivities = {};
   /// Called now and then while planes are compared with the fraction done, from 0 to 1.
   std::function<void(double)> progress = {};
   /// Asked now and then while planes are compared; true ends that, and PackedReport::verified stays false.
@@ -151,10 +177,12 @@ struct InspectOptions {
 };
 
 /// Describes a directory in Hugging Face layout, a .gguf file or a packed .vbt file. It is opened and checked
-/// as Model::load() does, but its weights are neither read nor packed.
+/// as Model::load() does, but its weights are neither read nor packed; of sparse parts the places of the
+/// weights are read.
 ///
-/// Throws Error(kBadInput) when something is wrong with the files, a checksum among it, and Error(kUsage)
-/// when a model is to be verified that is not packed.
+/// Throws Error(kBadInput) when something is wrong with the files, a checksum among it, or when sensitivities
+/// are another model's, and Error(kUsage) when a model is to be verified that is not packed, or sensitivities
+/// are given where there is no sparse part.
 ModelReport inspect_model(const std::filesystem::path& path, const InspectOptions& options = {});
 
 }  // namespace verbatim

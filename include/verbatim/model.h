@@ -23,6 +23,8 @@ struct QualityExperiments {
   /// The shares of a matrix's weights in that part: the most sensitive ones, and the largest of the others.
   double sparse_sensitive = 0.0005;
   double sparse_outliers = 0.004;
+  /// Whether that share of the largest is one of the whole model, as in PackOptions.
+  bool outliers_across_model = false;
   /// Rounds the weights of every output column to this many bits (1 to 16), uniformly, before they are
   /// packed; 0 leaves them as they are.
   int32_t round_to_bits = 0;

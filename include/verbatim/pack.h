@@ -23,6 +23,11 @@ struct PackOptions {
   /// For `squeeze3` and `squeeze4`: the share of a matrix's weights, the largest ones but the most sensitive,
   /// that the sparse part keeps. Without sensitivities it keeps the largest, as many as both shares make.
   double sparse_outliers = 0.004;
+  /// For `squeeze3` and `squeeze4`: whether the share of the largest weights is one of the whole model, not
+  /// of each matrix. Then a weight is kept apart if it lies farther outside the quartiles of its matrix,
+  /// measured by their distance, than a number that is the same for all matrices; one with longer tails keeps
+  /// more.
+  bool outliers_across_model = false;
   /// Threads to pack with; 0 takes one for every core that this process may use. Changes no byte of the file.
   int32_t threads = 0;
   /// Called now and then with the fraction done, from 0 to 1, on the calling thread.
@@ -45,8 +50,8 @@ struct PackReport {
 ///
 /// Throws Error(kBadInput) when the model is malformed or is packed already, when sensitivities are another
 /// model's, when there is no format of a name or a format cannot hold the weights, and when no file can be
-/// made there; Error(kUsage) when a format is asked for twice or a share is not between 0 and 1;
-/// Error(kMachine) when writing fails.
+/// made there; Error(kUsage) when a format is asked for twice, or a share is not between 0 and 1 or no format
+/// has a sparse part; Error(kMachine) when writing fails.
 std::optional<PackReport> pack_model(const std::filesystem::path& model, const std::filesystem::path& file,
                                      const PackOptions& options = {});
 

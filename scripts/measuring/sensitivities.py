@@ -4,6 +4,8 @@ The texts are those of docs/test-data.md and Debian's standard library of Python
 (docs/sensitivities.md).
 """
 
+import hashlib
+import json
 import os
 import pathlib
 
@@ -41,14 +43,26 @@ def python_text():
     return path
 
 
+def digest_of(paths, *words):
+    """A name for what files, and folders of files, and words are."""
+    digest = hashlib.sha256()
+    for path in (ROOT / path for path in paths):
+        for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+            digest.update(hashlib.sha256(file.read_bytes()).digest() if file.is_file() else b"")
+    return hashlib.sha256(digest.digest() + json.dumps(words).encode()).hexdigest()[:12]
+
+
 def fisher(m, text, samples):
-    """The file of sensitivities by so many sequences of a text."""
+    """The file of sensitivities by so many sequences of a text. One that was made before is taken if the trainer, the model
+    and the text are still the same, which its name tells."""
     if not (ROOT / "build" / "verbatim-train").exists():
         raise Absent("build/verbatim-train is not built: cmake --preset release -DVERBATIM_TRAINING=ON (docs/sensitivities.md)")
     source = {"wikitext2": lambda: public_text("wikitext2_valid"), "python": python_text}[text]()
-    path = WORK / f"fisher-{text}-{samples}.safetensors"
+    options = ["--samples", str(samples), "--output-matrix"]
+    digest = digest_of(["build/verbatim-train", "build/verbatim-gradients.so", m.model(), source], *options)
+    path = WORK / f"fisher-{text}-{samples}-{digest}.safetensors"
     if not (ROOT / path).exists():
-        m.command(["build/verbatim-train", "sensitivities", m.model(), source, "-o", path, "--samples", str(samples), "--output-matrix"])
+        m.command(["build/verbatim-train", "sensitivities", m.model(), source, "-o", path, *options])
     return path
 
 
@@ -79,14 +93,15 @@ def samples(m):
     return 10 if m.quick else 100
 
 
-@measurement("squeeze3 and squeeze4 with and without sensitivities, by the text that these are of")
+@measurement("squeeze3 and squeeze4 with and without sensitivities, by the text that these are of, and rounding beside them")
 def sensitivities(m):
     conditions(m)
+    for format_, reading in (("int4", "int4-w4a16"), ("int4-asymmetric", "int4-asymmetric-w4a16")):
+        for text in TEXTS:
+            judge(m, {"reading": format_, "split": "0 %", "of": "none"}, text, reading)
     for reading in ("squeeze3", "squeeze4"):
         for text in TEXTS:
             for split, sensitive, outliers in SPLITS:
-                if reading == "squeeze4" and split != "0 %":
-                    continue
                 for source in ("none", "wikitext2", "python") if reading == "squeeze3" else ("none", *OWN[text]):
                     given = None if source == "none" else fisher(m, source, samples(m))
                     judge(m, {"reading": reading, "split": split, "of": source}, text, reading, *squeezed(sensitive, outliers, given))
@@ -103,7 +118,7 @@ def sensitivity_samples(m):
 @measurement("squeeze3 by the share of the most sensitive weights that it keeps apart")
 def sensitive_shares(m):
     conditions(m)
-    for share in (0, 0.0005) if m.quick else (0, 0.0002, 0.0005):
+    for share in (0, 0.0005) if m.quick else (0, 0.0001, 0.0002, 0.0005, 0.001, 0.002):
         for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
             judge(m, {"share": share}, text, "squeeze3", *squeezed(share, 0, fisher(m, source, samples(m))))
 

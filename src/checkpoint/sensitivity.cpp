@@ -28,11 +28,16 @@ void check_values(const TensorView& view, const std::string& name, const std::st
   }
 }
 
-/// Whether every number is 0.
-bool all_zero(const std::map<std::string, TensorView>& tensors) {
-  return std::ranges::all_of(tensors, [](const auto& tensor) {
-    return std::ranges::all_of(tensor.second.data, [](std::byte byte) { return byte == std::byte{0}; });
-  });
+/// Whether every number of a tensor is 0, or −0.
+bool all_zero(const TensorView& tensor) {
+  const size_t size = tensor.dtype == DType::kF32                                   ? 4
+                      : tensor.dtype == DType::kF16 || tensor.dtype == DType::kBF16 ? 2
+                                                                                    : 1;
+  for (size_t i = 0; i < tensor.data.size(); ++i) {
+    const bool has_sign = size > 1 && i % size == size - 1;
+    if ((tensor.data[i] & (has_sign ? std::byte{0x7f} : std::byte{0xff})) != std::byte{0}) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -60,7 +65,8 @@ SensitivityFile open_sensitivities(const std::filesystem::path& path) {
   result.path = path;
   result.file = std::make_shared<const MemoryMap>(path);
   result.tensors = parse_safetensors(result.file->bytes(), path.string());
-  if (!result.tensors.empty() && all_zero(result.tensors)) {
+  if (!result.tensors.empty() &&
+      std::ranges::all_of(result.tensors, [](const auto& tensor) { return all_zero(tensor.second); })) {
     bad_input(
         "{}: every sensitivity is 0, so that no weight is more sensitive than another; make the file anew",
         path.string());

@@ -44,22 +44,6 @@ std::string names_of(const std::vector<Format>& formats) {
       container.path.string(), format_name(*wanted), there, more, format_name(*wanted));
 }
 
-PackedMatrix map_store(const Container& container, const StoredMatrix& matrix, const StoredFormat& store) {
-  PackedMatrix packed;
-  packed.format = store.format;
-  packed.element = store.element;
-  packed.own = store.own;
-  packed.columns = round_up(matrix.columns, kPanelWidth);
-  packed.k = round_up(matrix.k, kInnerStep);
-  for (const StoredPlane& plane : store.planes) packed.planes.emplace_back(container.plane(plane));
-  try {
-    operations(store.format).validate(packed);
-  } catch (const Error& error) {
-    throw Error(error.kind(), fmt::format("{}: {}: {}", container.path.string(), matrix.name, error.what()));
-  }
-  return packed;
-}
-
 /// Checks the order of a matrix's inputs: it must name no input that the model does not have, since inputs
 /// are read by it.
 void check_order(const Container& container, const std::string& name, std::span<const float> order,
@@ -104,6 +88,22 @@ Checkpoint checkpoint_of(const Container& container) {
 
 Checkpoint open_without_weights(const std::filesystem::path& path) {
   return is_packed(path) ? checkpoint_of(open_container(path)) : open_checkpoint(path);
+}
+
+PackedMatrix map_store(const Container& container, const StoredMatrix& matrix, const StoredFormat& store) {
+  PackedMatrix packed;
+  packed.format = store.format;
+  packed.element = store.element;
+  packed.own = store.own;
+  packed.columns = round_up(matrix.columns, kPanelWidth);
+  packed.k = round_up(matrix.k, kInnerStep);
+  for (const StoredPlane& plane : store.planes) packed.planes.emplace_back(container.plane(plane));
+  try {
+    operations(store.format).validate(packed);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}: {}", container.path.string(), matrix.name, error.what()));
+  }
+  return packed;
 }
 
 DecoderWeights load_weights(const Container& container, const std::vector<std::optional<Format>>& formats) {

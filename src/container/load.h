@@ -17,6 +17,9 @@ Checkpoint checkpoint_of(const Container& container);
 /// the tensors of another model stay where they are mapped.
 Checkpoint open_without_weights(const std::filesystem::path& path);
 
+/// A store of a matrix, where it lies in the file. Throws Error(kBadInput) when a plane is malformed.
+PackedMatrix map_store(const Container& container, const StoredMatrix& matrix, const StoredFormat& store);
+
 /// The weights, where they lie in the file: only vectors are copied. `formats` are the stores to take, in
 /// that order; nullopt is whichever store is exact, and none at all means every store. Every offset inside
 /// the planes is checked, so that no kernel reads outside them whatever the file holds. Throws

@@ -5,6 +5,7 @@
 #include "container/load.h"
 #include "engine/model_data.h"
 #include "formats/round_to_nearest.h"
+#include "model/outlier_magnitudes.h"
 #include "model/sensitivity_origin.h"
 #include "speculation/stores.h"
 #include "verbatim/verbatim.h"
@@ -52,6 +53,9 @@ DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, T
     sensitivities = open_sensitivities(options.sensitivities);
     require_same_model(checkpoint, *sensitivities);
     load.sensitivities = &*sensitivities;
+  }
+  if (options.experiments.outliers_across_model) {
+    load.outlier_magnitudes = outlier_magnitudes(checkpoint, load, {}, team);
   }
   return pack_weights(checkpoint, load, team, not_finite);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "formats/squeeze.h"
 
 namespace verbatim {
 
@@ -11,10 +12,6 @@ namespace {
 
 /// The step between the panels that are sampled for the magnitudes of a matrix's weights.
 constexpr int64_t kSampledPanels = 4;
-
-bool is_squeezed(Format format) {
-  return format == Format::kSqueeze3 || format == Format::kSqueeze4;
-}
 
 bool has(const PackLinearOptions& options, bool (*property)(Format)) {
   return std::any_of(options.formats.begin(), options.formats.end(), property);
@@ -119,7 +116,7 @@ MatrixStatistics look_through(int64_t columns, int64_t k, const MatrixRows& rows
       for (size_t i = 0; i < kMagnitudeBins; ++i) statistics.magnitudes[i] += part[i];
     }
   }
-  if (has(options, is_squeezed)) {
+  if (has(options, has_sparse_part)) {
     const SparseThresholds thresholds =
         sparse_thresholds(columns, k, rows, options.sensitivities, options.sparse, team);
     statistics.high_sensitivity = thresholds.sensitivity;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,8 @@ namespace verbatim {
 struct SparseFractions {
   double sensitive = 0.0005;  ///< the share of the most sensitive weights
   double outliers = 0.004;    ///< the share of the largest of the other weights
+  /// In place of the share of the largest: weights whose magnitude is above this one are kept apart.
+  std::optional<float> magnitude = {};
 };
 
 /// The thresholds of the sparse part: a weight belongs to it if it is above either.

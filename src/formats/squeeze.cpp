@@ -177,6 +177,11 @@ const FormatOperations& operations_of() {
 
 }  // namespace
 
+std::span<const uint16_t> sparse_inputs(const PackedMatrix& matrix, int64_t column) {
+  const uint32_t* const starts = matrix.plane(2).as<uint32_t>() + column;
+  return {matrix.plane(3).as<uint16_t>() + starts[0], starts[1] - starts[0]};
+}
+
 const FormatOperations& squeeze3_operations() {
   return operations_of<Format::kSqueeze3>();
 }

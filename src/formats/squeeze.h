@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "formats/packed_matrix.h"
 
 namespace verbatim {
@@ -32,5 +34,12 @@ inline int64_t squeeze_groups(const PackedMatrix& matrix) {
   const int64_t group = squeeze_group(matrix.format);
   return (matrix.k + group - 1) / group;
 }
+
+/// Whether a format has a sparse part.
+inline constexpr bool has_sparse_part(Format format) {
+  return format == Format::kSqueeze3 || format == Format::kSqueeze4;
+}
+/// The inputs of the weights that the sparse part of a matrix holds of an output column.
+std::span<const uint16_t> sparse_inputs(const PackedMatrix& matrix, int64_t column);
 
 }  // namespace verbatim

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <map>
+#include <filesystem>
+#include <span>
 #include <string>
 
 #include "checkpoint/sensitivity.h"
@@ -21,6 +22,10 @@ inline constexpr const char* kWeightSketch = "weights";    ///< weight_sketch() 
 /// Checks that sensitivities belong to a model, as far as their file says whose they are. Throws
 /// Error(kBadInput) if they are those of a model with other weights.
 void require_same_model(const Checkpoint& checkpoint, const SensitivityFile& sensitivities);
+
+/// The same for a model of which there is a sketch, at `model`.
+void require_same_model(const std::filesystem::path& model, std::span<const float> sketch,
+                        const SensitivityFile& sensitivities);
 
 /// The sketch of a model's weights as text.
 std::string sketch_text(const Checkpoint& checkpoint);

@@ -9,15 +9,22 @@
 namespace verbatim {
 
 std::vector<float> weight_sketch(const Checkpoint& checkpoint) {
+  return weight_sketch(checkpoint.config,
+                       [&](const MatrixSpec& matrix, int64_t column, std::span<float> row) {
+                         matrix_rows(checkpoint, matrix)(column, row);
+                       });
+}
+
+std::vector<float> weight_sketch(const ModelConfig& config, const ReadColumn& read) {
   constexpr uint32_t kWeights = 256;
-  const std::vector<MatrixSpec> specs = matrix_specs(checkpoint.config);
+  const std::vector<MatrixSpec> specs = matrix_specs(config);
   std::vector<float> sketch;
   std::vector<float> row;
   for (uint32_t i = 0; i < kWeights; ++i) {
     const auto words = philox({i, 0, 0, 0}, {0, 0});
     const MatrixSpec& spec = specs[words[0] % specs.size()];
     row.resize(static_cast<size_t>(spec.k));
-    matrix_rows(checkpoint, spec)(words[1] % spec.columns(), row);
+    read(spec, words[1] % spec.columns(), row);
     sketch.push_back(finite_or_zero(row[words[2] % row.size()]));
   }
   return sketch;

@@ -571,24 +571,33 @@ MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec) {
              int64_t column, std::span<float> row) { tensors.read(column, head, true, row); };
 }
 
+MatrixRows sensitivity_rows(const ModelConfig& config, const SensitivityFile& file, const MatrixSpec& spec) {
+  if (spec.name == "head" && !file.has(spec.parts.front().tensor)) return {};
+  StackedTensors tensors;
+  for (const WeightPart& part : spec.parts) {
+    const int64_t shape[] = {rows_in_file(part), spec.k};
+    tensors.add(&part, file.tensor(part.tensor, shape));
+  }
+  // A file of sensitivities is in the order of Hugging Face models.
+  return [tensors, head = head_sizes(config), reorder = hugging_face_interleaves(config.architecture)](
+             int64_t column, std::span<float> row) { tensors.read(column, head, reorder, row); };
+}
+
 LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, const LoadOptions& options,
                          ThreadTeam& team, std::vector<std::string>& not_finite) {
   const HeadSizes head = head_sizes(checkpoint.config);
   const StackedTensors tensors = stacked(checkpoint, spec);
-  StackedTensors sensitivities;
-  // A file need not have those of the output matrix, whose weights are alike then.
-  const bool sensitive = options.sensitivities != nullptr &&
-                         (spec.name != "head" || options.sensitivities->has(spec.parts.front().tensor));
-  if (sensitive) {
-    for (const WeightPart& part : spec.parts) {
-      const int64_t shape[] = {rows_in_file(part), spec.k};
-      sensitivities.add(&part, options.sensitivities->tensor(part.tensor, shape));
-    }
-  }
   PackLinearOptions pack_options;
+  if (options.sensitivities != nullptr) {
+    pack_options.sensitivities = sensitivity_rows(checkpoint.config, *options.sensitivities, spec);
+  }
   pack_options.formats = chosen_formats(tensors, spec, checkpoint, options);
   pack_options.element = tensors.all_are(DType::kF16) ? Element::kF16 : Element::kBf16;
   pack_options.sparse = options.sparse;
+  if (const auto found = options.outlier_magnitudes.find(spec.name);
+      found != options.outlier_magnitudes.end()) {
+    pack_options.sparse.magnitude = found->second;
+  }
   const std::optional<Format> int4 = options.transform ? std::nullopt : tensors.int4_format();
   pack_options.codes_of_int4 = int4.has_value();
   if (tensors.all_have_codes() && !options.transform) {
@@ -603,13 +612,6 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
         tensors.read_blocks(column, head, blocks);
       };
     }
-  }
-  if (sensitive) {
-    // A file of sensitivities is in the order of Hugging Face models.
-    const bool reorder = hugging_face_interleaves(checkpoint.config.architecture);
-    pack_options.sensitivities = [&sensitivities, head, reorder](int64_t column, std::span<float> row) {
-      sensitivities.read(column, head, reorder, row);
-    };
   }
   const auto read = [&](int64_t column, std::span<float> row) {
     tensors.read(column, head, true, row);

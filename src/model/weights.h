@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -154,6 +155,9 @@ struct LoadOptions {
   /// `mxfp4` too.
   bool draft = false;
   SparseFractions sparse;  ///< for `squeeze3` and `squeeze4`: the size of the sparse part
+  /// For `squeeze3` and `squeeze4`: the magnitudes above which weights are kept apart, by the name of the
+  /// matrix, in place of sparse.outliers (outlier_magnitudes()). Empty: that share of every matrix.
+  std::map<std::string, float> outlier_magnitudes = {};
   const SensitivityFile* sensitivities = nullptr;  ///< for `squeeze3` and `squeeze4`; or null
   /// Changes the weights of an output column before they are packed, as a quantizer without a format of its
   /// own would, for comparisons. Called from several threads and more than once for a column; must not throw.
@@ -181,6 +185,11 @@ int64_t rows_in_file(const WeightPart& part);
 /// Makes a function that reads the rows of a matrix as floats, in the engine's order. It refers to the
 /// checkpoint and to the spec. Throws Error(kBadInput) unless every tensor is there in the right shape.
 MatrixRows matrix_rows(const Checkpoint& checkpoint, const MatrixSpec& spec);
+
+/// Makes a function that reads the sensitivities of a matrix's weights, in the engine's order. It refers to
+/// the file and to the spec. Empty if the matrix is the output matrix and the file has none of it, whose
+/// weights are alike then. Throws Error(kBadInput) unless every other tensor is there in the right shape.
+MatrixRows sensitivity_rows(const ModelConfig& config, const SensitivityFile& file, const MatrixSpec& spec);
 
 /// Packs one matrix. Adds the names of its tensors that hold NaN or infinity to `not_finite`. Throws
 /// Error(kBadInput) unless every tensor is there in the right shape, and of a type that the formats can hold.

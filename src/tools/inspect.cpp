@@ -5,6 +5,7 @@
 #include "text/chat_format.h"
 #include "text/tokenizer.h"
 #include "tools/inspect_packed.h"
+#include "tools/inspect_sparse.h"
 #include "tools/memory_estimate.h"
 
 namespace verbatim {
@@ -112,6 +113,7 @@ ModelReport inspect_packed(const std::filesystem::path& path, const InspectOptio
   const Container container = open_container(path);
   ModelReport report = report_checkpoint(checkpoint_of(container));
   report.packed = report_packed(container);
+  report.packed->sparse = report_sparse_parts(container, options.sensitivities);
   report.parameters = parameters_of(container.header);
   report.memory = estimate_memory(container);
   if (!options.verify) return report;
@@ -131,6 +133,12 @@ ModelReport inspect_model(const std::filesystem::path& path, const InspectOption
   if (is_packed(path)) return inspect_packed(path, options);
   if (options.verify) {
     fail(ErrorKind::kUsage, "only .vbt files have checksums to verify; {} is none", path.string());
+  }
+  if (!options.sensitivities.empty()) {
+    fail(ErrorKind::kUsage,
+         "sensitivities were given, but only .vbt files in squeeze3 or squeeze4 have sparse parts that hold "
+         "some of them; {} is none",
+         path.string());
   }
   return inspect_checkpoint(path);
 }

@@ -55,6 +55,7 @@ PackedReport report_packed(const Container& container) {
                       .source = header.source,
                       .quantization = std::string(scheme_name(header.config.quantization)),
                       .formats = stored_formats(header),
+                      .sparse = {},
                       .embedding_type = dtype_name(header.embedding_type),
                       .embedding_bytes = static_cast<int64_t>(header.embedding.bytes),
                       .vectors = std::ssize(header.vectors),

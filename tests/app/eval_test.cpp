@@ -101,6 +101,9 @@ TEST(EvalPerplexity, RefusesBadInputInOneLine) {
   expect_refused(eval(model, text, {"--stride", "1024"}), 1, {"stride of 1024"});
   expect_refused(eval(model, text, {"--dense-only", "--outliers", "0.01"}), 2,
                  {"--dense-only", "--outliers"});
+  expect_refused(eval(model, text, {"--dense-only", "--outliers-across", "model"}), 2,
+                 {"--dense-only", "--outliers-across"});
+  expect_refused(eval(model, text, {"--outliers-across", "layer"}), 2, {"\"layer\"", "matrix and model"});
   expect_refused(eval(model, text, {"--reading", "loud"}), 1, {"--reading: unknown reading \"loud\""});
   expect_refused(eval(model, text, {"--compare-with", "loud"}), 1, {"--compare-with: unknown reading"});
   expect_refused(eval(model, text, {"--formats", "loud"}), 1, {"unknown format \"loud\""});

@@ -133,6 +133,38 @@ TEST(Inspect, NamesTheLayersThatAreUnlikeTheOthers) {
   EXPECT_THAT(shown(8), HasSubstr("except in layers 3, 7\n"));
 }
 
+TEST(Inspect, ShowsTheSparsePartsOfAPackedFile) {
+  const test::TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "model");
+  std::vector<test::NamedTensor> tensors = test::tiny_tensors({});
+  std::erase_if(tensors, [](const test::NamedTensor& tensor) { return tensor.shape.size() != 2; });
+  for (test::NamedTensor& tensor : tensors) {
+    for (float& value : tensor.values) value *= value;
+  }
+  const std::string given = folder.write("fisher.safetensors", test::safetensors_file(tensors, DType::kF32));
+  const std::string file = folder.path() / "model.vbt";
+  ASSERT_EQ(run_program({"pack", folder.path() / "model", "-o", file, "--formats", "squeeze3",
+                         "--sensitivities", given})
+                .exit_code,
+            0);
+  const RunResult text = run_program({"inspect", file, "--tensors", "--sensitivities", given});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  for (const char* part : {"sparse part of squeeze3", "kept apart", "columns have",
+                           "% of the sensitivity of all weights", "layers.1.down"}) {
+    EXPECT_THAT(text.out, HasSubstr(part));
+  }
+  const json sparse = inspect_json(file, {"--sensitivities", given})["packed"]["sparse"]["squeeze3"];
+  EXPECT_GT(sparse["entries"], 0);
+  EXPECT_GT(sparse["sensitivity_share"], 0.0);
+  for (const json& matrix : sparse["matrices"]) {
+    // Of even noise from -a to a, where a is the matrix's own, the largest squares are three times the mean.
+    const double apart = matrix["entries"].get<double>() / matrix["weights"].get<double>();
+    EXPECT_NEAR(matrix["sensitivity_share"].get<double>() / apart, 3.0, 0.1) << matrix["name"];
+  }
+  EXPECT_EQ(inspect_json(file)["packed"]["sparse"]["squeeze3"]["sensitivity_share"], nullptr);
+  EXPECT_EQ(run_program({"inspect", folder.path() / "model", "--sensitivities", given}).exit_code, 2);
+}
+
 TEST(Inspect, HonoursTheForcedMachinePath) {
   RunOptions options;
   options.environment = {{"VERBATIM_ISA", "scalar"}};

@@ -263,7 +263,15 @@ TEST(PackCommand, RefusesBadInputInOneLine) {
   expect_refused({"pack", model, "-o", folder.write("there.vbt", "x")}, 1, {"there.vbt exists already"});
   expect_refused({"pack", model, "-o", folder.path() / "no" / "where.vbt"}, 1, {"does not exist"});
   expect_refused({"pack", model, "-o", "/proc/new.vbt"}, 3, {"cannot write /proc/new.vbt"});
-  expect_refused({"pack", model, "-o", file, "--sensitivities", folder.path() / "no"}, 1, {"cannot open"});
+  expect_refused(
+      {"pack", model, "-o", file, "--formats", "squeeze3", "--sensitivities", folder.path() / "no"}, 1,
+      {"cannot open"});
+  expect_refused({"pack", model, "-o", file, "--sensitivities", folder.path() / "no"}, 2,
+                 {"--sensitivities", "squeeze3"});
+  expect_refused({"pack", model, "-o", file, "--outliers-across", "model"}, 2,
+                 {"--outliers-across", "squeeze3"});
+  expect_refused({"pack", model, "-o", file, "--formats", "squeeze3", "--outliers-across", "layer"}, 2,
+                 {"\"layer\"", "matrix and model"});
   expect_refused({"pack", model, "-o", file, "--outliers", "0.01"}, 2,
                  {"--outliers", "squeeze3", "--formats"});
   expect_refused({"pack", model}, 2, {"--output is required"});

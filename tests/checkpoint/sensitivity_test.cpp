@@ -82,6 +82,18 @@ TEST(Sensitivity, RefusesAFileOfZeros) {
   write_and_open(folder, {{"a.weight", {2, 2}, zeros}, {"b.weight", {4}, {0.0f, 0.0f, 0.0f, 1e-30f}}});
 }
 
+TEST(Sensitivity, RefusesAFileOfZerosOfEitherSign) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    const TemporaryFolder folder;
+    expect_bad_input(
+        [&] {
+          write_and_open(folder, {{"a.weight", {3}, {0.0f, -0.0f, -0.0f}}}, dtype);
+        },
+        {"fisher.safetensors", "every sensitivity is 0"});
+    write_and_open(folder, {{"a.weight", {3}, {0.0f, -0.0f, 2.0f}}}, dtype);
+  }
+}
+
 TEST(Sensitivity, RefusesFilesThatAreNone) {
   const TemporaryFolder folder;
   expect_bad_input([&] { open_sensitivities(folder.path()); }, {"is a folder", ".safetensors"});

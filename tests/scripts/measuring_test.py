@@ -99,5 +99,22 @@ class Numbers(unittest.TestCase):
             {"changed": "SFU of 8 lanes", "speedup": 2.254, "draft_time": 0.289, "verify_time": 1.008}])
 
 
+class Sensitivities(unittest.TestCase):
+    def test_a_file_kept_is_of_the_same_trainer_model_text_and_options(self):
+        with tempfile.TemporaryDirectory() as folder:
+            model, text = pathlib.Path(folder) / "model", pathlib.Path(folder) / "text"
+            model.mkdir()
+            (model / "weights").write_bytes(b"1")
+            text.write_bytes(b"once")
+            names = [sensitivities.digest_of([model, text], "10")]
+            self.assertEqual(sensitivities.digest_of([model, text], "10"), names[0])
+            names.append(sensitivities.digest_of([model, text], "20"))
+            (model / "weights").write_bytes(b"2")
+            names.append(sensitivities.digest_of([model, text], "10"))
+            text.write_bytes(b"twice")
+            names.append(sensitivities.digest_of([model, text], "10"))
+            self.assertEqual(len(set(names)), 4)
+
+
 if __name__ == "__main__":
     unittest.main()

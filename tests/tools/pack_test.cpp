@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "checkpoint/bad_input.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
+#include "verbatim/inspect.h"
 #include "verbatim/model.h"
 
 namespace verbatim {
@@ -66,6 +68,50 @@ TEST(PackModel, KeepsApartTheSharesOfWeightsThatItIsTold) {
     }
   }
   EXPECT_TRUE(fs::is_empty(folder.path())) << "a failure leaves no file behind";
+}
+
+TEST(PackModel, KeepsAShareOfTheWholeModelApart) {
+  const test::TemporaryFolder folder;
+  const auto packed = [&](const char* name, bool across, int32_t threads) {
+    const fs::path file = folder.path() / name;
+    EXPECT_TRUE(pack_model(test::draft_model(), file,
+                           {.formats = {"squeeze3"},
+                            .sparse_outliers = 0.02,
+                            .outliers_across_model = across,
+                            .threads = threads}));
+    return file;
+  };
+  const auto shares = [](const fs::path& file) {
+    std::vector<double> shares;
+    for (const SparsePartReport& part : inspect_model(file).packed->sparse) {
+      shares.push_back(static_cast<double>(part.entries) / static_cast<double>(part.weights));
+    }
+    return shares;
+  };
+  const fs::path model = packed("model.vbt", true, 2);
+  EXPECT_EQ(test::read_file(model), test::read_file(packed("one.vbt", true, 1)));
+  const std::vector<double> across = shares(model);
+  const std::vector<double> each = shares(packed("each.vbt", false, 2));
+  const auto spread = [](const std::vector<double>& of) {
+    return *std::max_element(of.begin(), of.end()) - *std::min_element(of.begin(), of.end());
+  };
+  EXPECT_GT(spread(across), 2 * spread(each)) << "matrices with longer tails keep more";
+}
+
+TEST(PackModel, RefusesSharesOfASparsePartWhereNoFormatHasOne) {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder.path() / "x.vbt";
+  for (const PackOptions& options :
+       {PackOptions{.formats = {"int4"}, .sparse_sensitive = 0.01}, PackOptions{.sparse_outliers = 0.01},
+        PackOptions{.outliers_across_model = true}, PackOptions{.sensitivities = folder.path() / "f"}}) {
+    try {
+      pack_model(test::draft_model(), file, options);
+      FAIL() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      EXPECT_THAT(error.what(), HasSubstr("squeeze3 and squeeze4"));
+    }
+  }
 }
 
 TEST(PackModel, LeavesNoFileBehindWhenItIsCancelledOrFails) {
