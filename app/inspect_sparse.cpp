@@ -69,7 +69,8 @@ std::string histogram_text(const std::vector<int64_t>& columns) {
     if (columns[i] == 0) continue;
     const int64_t first = i == 0 ? 0 : int64_t{1} << (i - 1);
     const int64_t last = i == 0 ? 0 : 2 * first - 1;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", columns[i], text.empty() ? "columns have " : "have ");
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", columns[i],
+                        text.empty() ? "columns have " : "have ");
     text += i == 0 ? "none" : first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
   }
   return text;
@@ -101,10 +102,10 @@ void add_sparse_sections(std::string& out, const std::vector<SparsePartReport>& 
     for (const SparsePartReport* const part : sum.matrices) longest = std::max(longest, part->matrix.size());
     out += '\n';
     for (const SparsePartReport* const part : sum.matrices) {
-      out += fmt::format("  {:<{}} {:>6.2f} bits, {:>6.3f} % apart, {:>5.1f} % of it in a hundredth of the columns",
-                         part->matrix, longest, part->bits_per_weight(),
-                         100 * part_of(part->entries, part->weights),
-                         100 * part_of(part->fullest_entries, part->entries));
+      out += fmt::format(
+          "  {:<{}} {:>6.2f} bits, {:>6.3f} % apart, {:>5.1f} % of it in a hundredth of the columns",
+          part->matrix, longest, part->bits_per_weight(), 100 * part_of(part->entries, part->weights),
+          100 * part_of(part->fullest_entries, part->entries));
       if (part->sensitivity) {
         out += fmt::format(", {:>5.2f} % of the sensitivity",
                            100 * part_of(*part->sparse_sensitivity, *part->sensitivity));

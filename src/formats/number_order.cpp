@@ -68,7 +68,8 @@ float number_with_larger(std::span<const NumberTable> tables, int64_t count, Thr
     histogram.lower_bits |= std::bit_cast<uint32_t>(number) & 0xffffu;
   });
   const uint32_t upper_half = find_bucket(upper, count);
-  if (upper.lower_bits == 0) return number_of(upper_half << 16 | (upper_half < 0x8000u ? 0xffffu : 0u));  // BF16
+  if (upper.lower_bits == 0)
+    return number_of(upper_half << 16 | (upper_half < 0x8000u ? 0xffffu : 0u));  // BF16
   const Histogram lower = histogram_of(tables, team, [&](Histogram& histogram, float number) {
     const uint32_t key = order_key(number);
     if (key >> 16 == upper_half) ++histogram.counts[key & 0xffffu];

@@ -8,7 +8,8 @@ namespace verbatim {
 
 /// The range outside of which weights of a matrix are outliers, as the authors of SqueezeLLM choose it: with
 /// the quartiles q1 and q3 of the matrix's weights, weights whose magnitude is above
-/// max(|q1 − r·(q3 − q1)|, |q3 + r·(q3 − q1)|), where r is not negative and may be the same for a whole model.
+/// max(|q1 − r·(q3 − q1)|, |q3 + r·(q3 − q1)|), where r is not negative and may be the same for a whole
+/// model.
 struct OutlierRange {
   float lower_quartile = 0;
   float upper_quartile = 0;

@@ -61,9 +61,8 @@ std::map<std::string, float> outlier_magnitudes(const Checkpoint& checkpoint, co
     }
     outliers += share * static_cast<double>(spec.columns()) * static_cast<double>(spec.k);
     matrix.range = outlier_range(spec.columns(), spec.k, matrix.weights, team);
-    ratios.push_back({spec.columns(), spec.k, [&matrix](int64_t column, std::span<float> row) {
-                        read_ratios(matrix, column, row);
-                      }});
+    ratios.push_back({spec.columns(), spec.k,
+                      [&matrix](int64_t column, std::span<float> row) { read_ratios(matrix, column, row); }});
     for (const auto& file : checkpoint.files) file->release();
   }
   const float ratio = number_with_larger(ratios, static_cast<int64_t>(outliers), team);

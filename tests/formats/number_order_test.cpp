@@ -29,7 +29,8 @@ void expect_as_by_sorting(const std::vector<float>& first, const std::vector<flo
   all.insert(all.end(), second.begin(), second.end());
   for (const int threads : {1, 3}) {
     ThreadTeam team(threads);
-    for (const int64_t count : {int64_t{0}, int64_t{1}, int64_t{17}, std::ssize(all) / 2, std::ssize(all) - 1}) {
+    for (const int64_t count :
+         {int64_t{0}, int64_t{1}, int64_t{17}, std::ssize(all) / 2, std::ssize(all) - 1}) {
       EXPECT_EQ(number_with_larger(tables, count, team), by_sorting(all, count)) << count;
     }
     EXPECT_EQ(number_with_larger(tables, std::ssize(all), team), 0.0f);

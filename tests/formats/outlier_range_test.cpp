@@ -22,9 +22,12 @@ TEST(OutlierRange, HasTheQuartilesOfTheWeights) {
   for (float& w : weights) w = 0.3f + 2.0f * w;
   weights[7] = NAN;
   ThreadTeam team(2);
-  const OutlierRange range = outlier_range(20, 100, [&](int64_t column, std::span<float> row) {
-    std::copy_n(weights.begin() + column * 100, 100, row.begin());
-  }, team);
+  const OutlierRange range = outlier_range(
+      20, 100,
+      [&](int64_t column, std::span<float> row) {
+        std::copy_n(weights.begin() + column * 100, 100, row.begin());
+      },
+      team);
   weights[7] = 0.0f;
   std::sort(weights.begin(), weights.end());
   EXPECT_EQ(range.lower_quartile, weights[499]);
@@ -32,8 +35,8 @@ TEST(OutlierRange, HasTheQuartilesOfTheWeights) {
 }
 
 TEST(OutlierRange, IsThatOfTheAuthorsForQuartilesOfAnySign) {
-  for (const OutlierRange& range : {OutlierRange{-1.0f, 1.5f}, OutlierRange{-2.0f, 0.5f}, OutlierRange{0.5f, 2.0f},
-                                    OutlierRange{-3.0f, -0.25f}}) {
+  for (const OutlierRange& range : {OutlierRange{-1.0f, 1.5f}, OutlierRange{-2.0f, 0.5f},
+                                    OutlierRange{0.5f, 2.0f}, OutlierRange{-3.0f, -0.25f}}) {
     for (const float r : {0.0f, 0.25f, 1.0f, 3.0f, 17.5f}) {
       const double expected = threshold(range, r);
       EXPECT_NEAR(range.magnitude(r), expected, 1e-5 * expected);

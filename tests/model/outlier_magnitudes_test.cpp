@@ -60,7 +60,8 @@ TEST_F(OutlierMagnitudes, DoNotDependOnTheTeam) {
   options.sparse = {.sensitive = 0.0005, .outliers = 0.004};
   ThreadTeam one(1);
   ThreadTeam three(3);
-  EXPECT_EQ(outlier_magnitudes(checkpoint_, options, {}, one), outlier_magnitudes(checkpoint_, options, {}, three));
+  EXPECT_EQ(outlier_magnitudes(checkpoint_, options, {}, one),
+            outlier_magnitudes(checkpoint_, options, {}, three));
 }
 
 TEST_F(OutlierMagnitudes, KeepNothingApartForAShareOfNothing) {
@@ -68,7 +69,9 @@ TEST_F(OutlierMagnitudes, KeepNothingApartForAShareOfNothing) {
   options.sparse = {.sensitive = 0.0, .outliers = 0.0};
   ThreadTeam team(1);
   EXPECT_EQ(count(outlier_magnitudes(checkpoint_, options, {}, team)).first, 0);
-  EXPECT_TRUE(outlier_magnitudes(checkpoint_, options, [] { return true; }, team).empty());
+  EXPECT_TRUE(outlier_magnitudes(
+                  checkpoint_, options, [] { return true; }, team)
+                  .empty());
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ class InspectSparse : public ::testing::Test {
     for (test::NamedTensor& tensor : test::tiny_tensors(options_)) {
       if (tensor.shape.size() != 2) continue;
       std::fill(tensor.values.begin(), tensor.values.end(), 1.0f);
-      if (tensor.name == "model.layers.0.mlp.down_proj.weight") std::fill_n(tensor.values.begin(), 8, 1000.0f);
+      if (tensor.name == "model.layers.0.mlp.down_proj.weight")
+        std::fill_n(tensor.values.begin(), 8, 1000.0f);
       tensors.push_back(std::move(tensor));
     }
     return tensors;
@@ -123,10 +124,12 @@ TEST_F(InspectSparse, IsOfPackedFilesInFormatsThatHaveOne) {
 TEST_F(InspectSparse, RefusesSensitivitiesOfOtherSizes) {
   const fs::path file = pack("small.vbt", {.formats = {"squeeze3"}});
   const fs::path other = folder_.path() / "other";
-  const fs::path wrong = folder_.write(
-      "wrong.safetensors", test::safetensors_file({{"model.layers.0.self_attn.q_proj.weight", {2, 2}, {1, 1, 1, 1}}},
-                                                  DType::kF32));
-  expect_bad_input([&] { inspect_model(file, {.sensitivities = wrong}); }, {"wrong.safetensors", "same model"});
+  const fs::path wrong =
+      folder_.write("wrong.safetensors",
+                    test::safetensors_file({{"model.layers.0.self_attn.q_proj.weight", {2, 2}, {1, 1, 1, 1}}},
+                                           DType::kF32));
+  expect_bad_input([&] { inspect_model(file, {.sensitivities = wrong}); },
+                   {"wrong.safetensors", "same model"});
   expect_bad_input([&] { inspect_model(file, {.sensitivities = other}); }, {"other"});
 }
 
