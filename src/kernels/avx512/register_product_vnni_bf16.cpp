@@ -3,127 +3,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/avx512/words.h"
-#include "kernels/generic/scaled.h"
+#include "kernels/avx512/panel_sums.h"
 #include "kernels/generic/tiles.h"
 
 namespace verbatim::avx512 {
 
 namespace {
-
-using Words = U16x32;
-
-/// How the products of a reading are scaled: not at all, or group by group.
-struct Unscaled {
-  static constexpr int64_t kGroupTiles = 0;
-  [[maybe_unused]] static constexpr bool kZeros = false;
-};
-template <int64_t kTiles, bool kWithZeros = false>
-struct Scaled {
-  static constexpr int64_t kGroupTiles = kTiles;
-  static constexpr bool kZeros = kWithZeros;
-};
-
-/// Rows of activations, as they lie in a matrix. Rows beyond the last one are the last once more, and their
-/// results are not stored.
-template <int kRows>
-struct RowBlock {
-  const BFloat16* from[kRows];
-  int64_t first;
-  int64_t count;
-
-  RowBlock(const TileProduct& p, int64_t row)
-      : first(row), count(p.rows - row < kRows ? p.rows - row : kRows) {
-    for (int64_t r = 0; r < kRows; ++r) from[r] = p.a + (row + (r < count ? r : count - 1)) * p.a_stride;
-  }
-  VERBATIM_INLINE const BFloat16* at(int64_t r, int64_t tile) const { return from[r] + tile * kInnerStep; }
-};
-
-/// The number of rows in a tile of activations.
-constexpr int64_t kRowTile = 16;
-
-/// Rows of activations in tiles (TileProduct::tiled). Rows beyond the last one are zeros, and their results
-/// are not stored.
-template <int kRows>
-struct TiledRowBlock {
-  const BFloat16* from;  ///< the first row's first input of the piece
-  int64_t piece;         ///< the first tile of the piece
-  int64_t first;
-  int64_t count;
-
-  TiledRowBlock(const TileProduct& p, int64_t row, int64_t first_tile, int64_t tiles)
-      : piece(first_tile), first(row), count(p.rows - row < kRows ? p.rows - row : kRows) {
-    const int64_t row_tiles = (p.rows + kRowTile - 1) / kRowTile;
-    const int64_t before = first_tile * row_tiles + row / kRowTile * tiles;
-    from = p.tiled + (before * kRowTile + row % kRowTile) * kInnerStep;
-  }
-  VERBATIM_INLINE const BFloat16* at(int64_t r, int64_t tile) const {
-    return from + ((tile - piece) * kRowTile + r) * kInnerStep;
-  }
-};
-
-/// The sums of a block of rows with a panel. The order of the operations is that of
-/// DotProductAdding for unpacked panels, pair after pair, and of generic::scaled_product() after it.
-template <typename Scaling, int kRows>
-struct PanelSums {
-  static constexpr bool kScaled = Scaling::kGroupTiles != 0;
-  __m512 sums[kRows];
-  __m512 products[kScaled ? kRows : 1];
-
-  VERBATIM_INLINE __m512& open(int r) {
-    if constexpr (kScaled) return products[r];
-    return sums[r];
-  }
-  VERBATIM_INLINE void clear() {
-    for (__m512& sum : sums) sum = _mm512_setzero_ps();
-  }
-  VERBATIM_INLINE void load(const float* c, int64_t stride) {
-    for (int r = 0; r < kRows; ++r) sums[r] = _mm512_loadu_ps(c + r * stride);
-  }
-  VERBATIM_INLINE void store(int64_t count, float* c, int64_t stride) const {
-    for (int r = 0; r < kRows; ++r) {
-      if (r < count) _mm512_storeu_ps(c + r * stride, sums[r]);
-    }
-  }
-
-  VERBATIM_INLINE void before(int64_t tile) {
-    if constexpr (kScaled) {
-      if (Scaling::kGroupTiles > 1 && tile % Scaling::kGroupTiles != 0) return;
-      for (__m512& product : products) product = _mm512_setzero_ps();
-    }
-  }
-  /// Adds the product with a pair of inputs of a tile.
-  template <typename Rows>
-  VERBATIM_INLINE void add(Words words, const Rows& rows, int64_t tile, int64_t input) {
-    for (int r = 0; r < kRows; ++r) {
-      int32_t pair;
-      __builtin_memcpy(&pair, rows.at(r, tile) + input, sizeof pair);
-      open(r) = _mm512_dpbf16_ps(open(r), reinterpret_cast<__m512bh>(words.lanes),
-                                 reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair)));
-    }
-  }
-  /// Scales the products of a group behind its last tile.
-  template <typename Rows>
-  VERBATIM_INLINE void after(const ScaledProduct& p, int64_t panel, int64_t tile, const Rows& rows) {
-    if constexpr (kScaled) {
-      constexpr int64_t kTiles = Scaling::kGroupTiles;
-      const int64_t tiles = p.tiles.weights.tiles;
-      if (kTiles > 1 && tile % kTiles != kTiles - 1 && tile + 1 != tiles) return;
-      const int64_t groups = (tiles + kTiles - 1) / kTiles;
-      const int64_t group = tile / kTiles;
-      const int64_t index = (panel * groups + group) * kPanelWidth;
-      const F32x16 scale = F32x16::load(reinterpret_cast<const Float16*>(p.tiles.weights.scales) + index);
-      F32x16 zero = F32x16::set(0.0f);
-      if constexpr (Scaling::kZeros) zero = F32x16::load(p.zeros + index);
-      for (int r = 0; r < kRows; ++r) {
-        const int64_t row = rows.first + (r < rows.count ? r : rows.count - 1);
-        const F32x16 scaled = generic::scaled_product<Scaling::kZeros>(F32x16{products[r]}, scale, zero,
-                                                                       p.group_sums, row * groups + group);
-        sums[r] = group == 0 ? scaled.lanes : (F32x16{sums[r]} + scaled).lanes;
-      }
-    }
-  }
-};
 
 /// Products of all rows with panels of a reading.
 template <typename Tile, typename Scaling, bool kEscaped>
@@ -136,13 +21,17 @@ class Product {
     if (rows == 0) return;
     if (rows == 1) return few_rows<1, (kEscaped ? 1 : 4)>();
     if (rows == 2) return few_rows<2, (kEscaped ? 1 : 4)>();
-    if (rows <= 4) return few_rows<4, (kEscaped ? 1 : 2)>();
-    if (rows <= 6) return few_rows<6, 1>();
+    if (rows <= 4) return few_rows<4, 2>();
+    // Where products are scaled, each row takes two registers for each panel.
+    constexpr int kPanels = Scaling::kGroupTiles == 0 ? 2 : 1;
+    if (rows <= 6) return few_rows<6, kPanels>();
     static_assert(kFewRegisterRows == 8);
-    if (rows <= kFewRegisterRows) return few_rows<8, 1>();
+    if (rows <= kFewRegisterRows) return few_rows<8, kPanels>();
     static_assert(kRowTile == 16);
-    if (rows <= 12) return few_tiled_rows<12>();
-    if (rows <= kRowTile) return few_tiled_rows<16>();
+    if constexpr (!kThroughMemory) {
+      if (rows <= 12) return few_tiled_rows<12>();
+      if (rows <= kRowTile) return few_tiled_rows<16>();
+    }
     many_rows();
   }
 
@@ -181,76 +70,111 @@ class Product {
     Tile::template visit_part<kPart>(p_.tiles.weights, at, sink(at.tile, rows, sums));
   }
 
-  /// Unpacks a tile, to memory if it has escaped weights, and multiplies it with a block of rows.
-  template <typename Rows, typename Sums>
-  VERBATIM_INLINE void add_tile(generic::TilePlace at, const Rows& rows, uint64_t* escaped,
-                                Sums& sums) const {
-    if (has_escaped(at.index)) {
-      alignas(64) uint16_t words[generic::kTileWords];
-      Tile::unpack(p_.tiles.weights, at, words);
-      generic::apply_tile_escaped_weights(p_.tiles.weights.escaped, at.index, escaped, words);
-      for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
-        sums.add(Words::load(words + pair * generic::kBlockWords), rows, at.tile, 2 * pair);
+  /// Whether the words of tiles are the matrix itself.
+  static constexpr bool kInPlace = std::is_same_v<Tile, generic::Bf16Tile<Words>>;
+  /// Whether the words of tiles come from memory for few rows, too: because they are there, or because
+  /// escaped weights have been written over them.
+  static constexpr bool kThroughMemory = kInPlace || kEscaped;
+
+  /// All rows, at most kRows, with kPanels panels, `apart` from each other, whose words come from memory. A
+  /// tile is unpacked while the one before it is multiplied, because words that were just written over in
+  /// part cannot be loaded until the writes are done.
+  template <int kPanels, int kRows, typename Rows>
+  void through_memory(const Rows& rows, int64_t panel, int64_t apart) const {
+    alignas(64) uint16_t unpacked[2][kPanels][kInPlace ? 1 : generic::kTileWords];
+    PanelSums<Scaling, kRows> sums[kPanels];
+    uint64_t escaped[kPanels];
+    const uint16_t* words[kPanels];
+    for (int j = 0; j < kPanels; ++j) {
+      sums[j].clear();
+      escaped[j] = first_escaped(panel + j * apart);
+    }
+    const auto unpack = [&](int64_t tile) __attribute__((always_inline)) {
+      for (int j = 0; j < kPanels; ++j) {
+        const generic::TilePlace at{panel + j * apart, tile, (panel + j * apart) * tiles_ + tile};
+        if constexpr (!kInPlace) {
+          Tile::prefetch(p_.tiles.weights, at.index + generic::kPrefetchTiles);
+          uint16_t* const out = unpacked[tile % 2][j];
+          Tile::unpack(p_.tiles.weights, at, out);
+          if (has_escaped(at.index)) {
+            generic::apply_tile_escaped_weights(p_.tiles.weights.escaped, at.index, &escaped[j], out);
+          }
+        }
       }
-    } else {
-      Tile::visit(p_.tiles.weights, at, sink(at.tile, rows, sums));
+    };
+    unpack(0);
+    for (int64_t tile = 0; tile < tiles_; ++tile) {
+      if (tile + 1 < tiles_) unpack(tile + 1);
+      for (int j = 0; j < kPanels; ++j) {
+        words[j] = unpacked[tile % 2][j];
+        if constexpr (kInPlace) words[j] = Tile::words(p_.tiles.weights, (panel + j * apart) * tiles_ + tile);
+      }
+      for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
+        for (int j = 0; j < kPanels; ++j) {
+          if constexpr (kInPlace) {
+            __builtin_prefetch(words[j] + pair * generic::kBlockWords +
+                               generic::kPrefetchTiles * generic::kTileWords);
+          }
+          sums[j].add(Words::load(words[j] + pair * generic::kBlockWords), rows, tile, 2 * pair);
+        }
+      }
+    }
+    for (int j = 0; j < kPanels; ++j) {
+      sums[j].store(rows.count, result(0, panel + j * apart), p_.tiles.c_stride);
     }
   }
 
-  /// All rows, at most kRows, with panels side by side, `apart` from each other. Where no weights are
-  /// escaped, their tiles are taken in turns, part by part: a core that reads one place after the other
-  /// mostly waits for memory, and what is added to a sum waits for what was added to it before.
+  /// All rows, at most kRows, with panels side by side, `apart` from each other, whose tiles are unpacked in
+  /// registers. They are taken in turns, part by part: a core that reads one place after the other mostly
+  /// waits for memory, and what is added to a sum waits for what was added to it before.
   template <int kRows, typename Rows, int... kPanel>
   void side_by_side(const Rows& rows, int64_t panel, int64_t apart,
                     std::integer_sequence<int, kPanel...>) const {
     constexpr int kPanels = sizeof...(kPanel);
     PanelSums<Scaling, kRows> sums[kPanels];
-    uint64_t escaped[kPanels];
     (sums[kPanel].clear(), ...);
-    ((escaped[kPanel] = first_escaped(panel + kPanel * apart)), ...);
     for (int64_t tile = 0; tile < tiles_; ++tile) {
       const auto place = [&](int64_t j) {
         return generic::TilePlace{panel + j * apart, tile, (panel + j * apart) * tiles_ + tile};
       };
       (Tile::prefetch(p_.tiles.weights, place(kPanel).index + generic::kPrefetchTiles), ...);
       (sums[kPanel].before(tile), ...);
-      if constexpr (kEscaped) {
-        (add_tile(place(kPanel), rows, &escaped[kPanel], sums[kPanel]), ...);
-      } else {
-        (add_part<0>(place(kPanel), rows, sums[kPanel]), ...);
-        (add_part<1>(place(kPanel), rows, sums[kPanel]), ...);
-        (add_part<2>(place(kPanel), rows, sums[kPanel]), ...);
-        (add_part<3>(place(kPanel), rows, sums[kPanel]), ...);
-      }
+      (add_part<0>(place(kPanel), rows, sums[kPanel]), ...);
+      (add_part<1>(place(kPanel), rows, sums[kPanel]), ...);
+      (add_part<2>(place(kPanel), rows, sums[kPanel]), ...);
+      (add_part<3>(place(kPanel), rows, sums[kPanel]), ...);
       (sums[kPanel].after(p_, panel + kPanel * apart, tile, rows), ...);
     }
     (sums[kPanel].store(rows.count, result(0, panel + kPanel * apart), p_.tiles.c_stride), ...);
   }
 
-  template <int kRows, int kPanels>
-  void few_rows() const {
+  /// All panels, kPanels of them at a time, far apart.
+  template <int kPanels, int kRows, typename Rows>
+  void all_panels(const Rows& rows) const {
+    const auto multiply = [&]<int kCount>(int64_t panel, int64_t apart) {
+      if constexpr (kThroughMemory) {
+        through_memory<kCount, kRows>(rows, panel, apart);
+      } else {
+        side_by_side<kRows>(rows, panel, apart, std::make_integer_sequence<int, kCount>{});
+      }
+    };
     const int64_t end = p_.tiles.first_panel + p_.tiles.panel_count;
     const int64_t share = p_.tiles.panel_count / kPanels;
     int64_t panel = p_.tiles.first_panel;
-    constexpr std::make_integer_sequence<int, kPanels> kAll{};
-    constexpr std::make_integer_sequence<int, 1> kOne{};
-    const RowBlock<kRows> rows(p_.tiles, 0);
-    for (; panel < p_.tiles.first_panel + share; ++panel) side_by_side<kRows>(rows, panel, share, kAll);
-    for (panel += share * (kPanels - 1); panel < end; ++panel) side_by_side<kRows>(rows, panel, 0, kOne);
+    for (; panel < p_.tiles.first_panel + share; ++panel) multiply.template operator()<kPanels>(panel, share);
+    for (panel += share * (kPanels - 1); panel < end; ++panel) multiply.template operator()<1>(panel, 0);
   }
 
-  /// Rows of one tile of activations: unpacking weights to memory would not pay for so few.
+  template <int kRows, int kPanels>
+  void few_rows() const {
+    all_panels<kPanels, kRows>(RowBlock<kRows>(p_.tiles, 0));
+  }
+
+  /// Rows of one tile of activations: unpacking a piece of weights to memory would not pay for so few.
   template <int kRows>
   void few_tiled_rows() const {
-    const TiledRowBlock<kRows> rows(p_.tiles, 0, 0, tiles_);
-    const int64_t end = p_.tiles.first_panel + p_.tiles.panel_count;
-    for (int64_t panel = p_.tiles.first_panel; panel < end; ++panel) {
-      side_by_side<kRows>(rows, panel, 0, std::make_integer_sequence<int, 1>{});
-    }
+    all_panels<1, kRows>(TiledRowBlock<kRows>(p_.tiles, 0, 0, tiles_));
   }
-
-  /// Whether the words of tiles are the matrix itself.
-  static constexpr bool kInPlace = std::is_same_v<Tile, generic::Bf16Tile<Words>>;
 
   /// A piece of kPanels panels beside each other: where it begins, and the words of its tiles.
   struct Piece {
