@@ -101,7 +101,8 @@ TEST_F(InspectSparse, FindsSensitivitiesOfTensorsThatPackingHasCut) {
   const fs::path file = folder_.write("of-fused.safetensors", test::safetensors_file(tensors, DType::kF32));
   const fs::path packed = folder_.path() / "fused.vbt";
   ASSERT_TRUE(pack_model(folder_.path() / "fused", packed, {.formats = {"squeeze4"}, .sensitivities = file}));
-  for (const SparsePartReport& sparse : inspect_model(packed, {.sensitivities = file}).packed->sparse) {
+  const ModelReport report = inspect_model(packed, {.sensitivities = file});
+  for (const SparsePartReport& sparse : report.packed->sparse) {
     ASSERT_TRUE(sparse.sensitivity) << sparse.matrix;
     EXPECT_DOUBLE_EQ(*sparse.sensitivity, 2.0 * static_cast<double>(sparse.weights)) << sparse.matrix;
     EXPECT_DOUBLE_EQ(*sparse.sparse_sensitivity, 2.0 * static_cast<double>(sparse.entries)) << sparse.matrix;

@@ -83,7 +83,8 @@ TEST(PackModel, KeepsAShareOfTheWholeModelApart) {
   };
   const auto shares = [](const fs::path& file) {
     std::vector<double> shares;
-    for (const SparsePartReport& part : inspect_model(file).packed->sparse) {
+    const ModelReport report = inspect_model(file);
+    for (const SparsePartReport& part : report.packed->sparse) {
       shares.push_back(static_cast<double>(part.entries) / static_cast<double>(part.weights));
     }
     return shares;
