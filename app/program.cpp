@@ -36,7 +36,8 @@ const Program kProgram = {
     .description = "Verbatim runs language models faster without changing a byte of what they say.",
     .footer =
         "MODEL is a directory in Hugging Face layout, a .gguf or a .vbt file.\n"
-        "VERBATIM_ISA=scalar|avx2|avx512|amx|neon forces a lower instruction set than the machine's best.\n"
+        "VERBATIM_ISA=scalar|avx2|avx512|amx|neon forces a lower instruction set than the machine's best;\n"
+        "avx2-plain, avx512-plain and neon-plain are these without their dot products.\n"
         "VERBATIM_PORTABLE=1 computes so that every machine gives the same bytes, as --portable does.\n"
         "`verbatim COMMAND --help` shows a command's options and examples.\n"
         "\n"

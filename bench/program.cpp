@@ -28,7 +28,8 @@ const Program kProgram = {
     .name = "verbatim-bench",
     .description = "Measures the parts of Verbatim: products, passes, caches, drafts.",
     .footer =
-        "VERBATIM_ISA=scalar|avx2|avx512|amx|neon forces a lower instruction set than the machine's best.\n"
+        "VERBATIM_ISA=scalar|avx2|avx512|amx|neon forces a lower instruction set than the machine's best;\n"
+        "avx2-plain, avx512-plain and neon-plain are these without their dot products.\n"
         "VERBATIM_PORTABLE=1 computes so that every machine gives the same bytes, as --portable does.\n"
         "`verbatim-bench COMMAND --help` shows a command's options and examples. `verbatim bench` tells "
         "which recipe\n"

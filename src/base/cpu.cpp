@@ -74,7 +74,10 @@ CpuFeatures detect() {
   features.avx512_vnni = features.avx512 && bit(c, 11);
   const bool byte_permutations = bit(c, 1) && bit(c, 6);
   const bool amx_bits = bit(d, 22) && bit(d, 24) && bit(d, 25);
-  if (__get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) features.avx512_bf16 = features.avx512 && bit(a, 5);
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) {
+    features.avx_vnni = features.avx2 && bit(a, 4);
+    features.avx512_bf16 = features.avx512 && bit(a, 5);
+  }
   features.amx = amx_bits && tiles && byte_permutations && features.avx512_vnni && features.avx512_bf16 &&
                  request_amx_permission();
   return features;
@@ -103,6 +106,23 @@ CpuFeatures detect() {
 }
 
 #endif
+
+/// What the environment variable VERBATIM_ISA says.
+struct ForcedIsa {
+  std::string_view name;  ///< empty: nothing
+  bool plain = false;     ///< whether "-plain" stood behind the name
+};
+
+ForcedIsa forced_isa() {
+  constexpr std::string_view kPlain = "-plain";
+  const char* const text = std::getenv("VERBATIM_ISA");
+  ForcedIsa forced{text == nullptr ? "" : text};
+  if (forced.name.ends_with(kPlain) && forced.name.size() > kPlain.size()) {
+    forced.name.remove_suffix(kPlain.size());
+    forced.plain = true;
+  }
+  return forced;
+}
 
 constexpr Isa kAllIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAmx, Isa::kNeon};
 
@@ -157,14 +177,30 @@ Isa parse_isa(std::string_view name) {
   for (const Isa isa : kAllIsas) {
     if (name == isa_name(isa)) return isa;
   }
-  fail(ErrorKind::kUsage, "VERBATIM_ISA is \"{}\"; it can be scalar, avx2, avx512, amx or neon", name);
+  fail(ErrorKind::kUsage,
+       "VERBATIM_ISA is \"{}\"; it can be scalar, avx2, avx512, amx or neon, and avx2-plain, avx512-plain or "
+       "neon-plain for these without dot products",
+       name);
+}
+
+CpuFeatures preferred_features() {
+  return forced_isa().plain ? without_dot_products(cpu_features()) : cpu_features();
+}
+
+CpuFeatures without_dot_products(CpuFeatures features) {
+  features.avx_vnni = features.avx512_vnni = features.avx512_bf16 = features.amx = false;
+  features.neon_dotprod = features.neon_bf16_i8mm = false;
+  return features;
 }
 
 Isa preferred_isa() {
   const CpuFeatures& features = cpu_features();
-  const char* forced = std::getenv("VERBATIM_ISA");
-  if (forced == nullptr || *forced == '\0') return available_isas(features).back();
+  const auto [forced, plain] = forced_isa();
+  if (forced.empty()) return available_isas(features).back();
   const Isa isa = parse_isa(forced);
+  if (plain && (isa == Isa::kScalar || isa == Isa::kAmx)) {
+    fail(ErrorKind::kUsage, "VERBATIM_ISA is \"{0}-plain\"; {0} has no kernels without dot products", forced);
+  }
   if (!supports(features, isa)) {
     fail(ErrorKind::kMachine, "VERBATIM_ISA asks for {}, which this machine lacks; its best is {}", forced,
          isa_name(available_isas(features).back()));

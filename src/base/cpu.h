@@ -13,6 +13,7 @@ enum class Isa { kScalar, kAvx2, kAvx512, kAmx, kNeon };
 /// The instruction sets that the processor and the operating system allow this process to use.
 struct CpuFeatures {
   bool avx2 = false;         ///< AVX2, FMA and F16C
+  bool avx_vnni = false;     ///< AVX2's int8 dot products
   bool avx512 = false;       ///< AVX-512 F, BW, DQ, VL
   bool avx512_vnni = false;  ///< int8 dot products
   bool avx512_bf16 = false;  ///< bf16 dot products
@@ -42,8 +43,15 @@ std::string_view isa_name(Isa isa);
 Isa parse_isa(std::string_view name);
 
 /// The machine path to use: the one named in the environment variable VERBATIM_ISA if that is set, else the
-/// highest that is available. Throws Error(kUsage) if the name is unknown and Error(kMachine) if this machine
-/// lacks the path.
+/// highest that is available. The name may be that of AVX2, AVX-512 or NEON with "-plain" behind it. Throws
+/// Error(kUsage) if the name is unknown and Error(kMachine) if this machine lacks the path.
 Isa preferred_isa();
+
+/// The features to choose the kernels of preferred_isa() by: cpu_features(), but without dot products where
+/// the path that VERBATIM_ISA names has "-plain" behind it.
+CpuFeatures preferred_features();
+
+/// The features without the dot products of AVX2, AVX-512 and NEON, and so without AMX.
+CpuFeatures without_dot_products(CpuFeatures features);
 
 }  // namespace verbatim

@@ -22,7 +22,7 @@ const KernelTable& select_first(const KernelTable& table) {
 }
 
 [[gnu::noinline]] const KernelTable& select_preferred() {
-  const CpuFeatures& features = cpu_features();
+  const CpuFeatures features = preferred_features();
   const Isa isa = preferred_isa();
   return select_first(portable_wanted() ? portable_kernel_table(isa, features) : kernel_table(isa, features));
 }
@@ -47,7 +47,7 @@ bool portable_wanted() {
 }
 
 void use_portable_kernels() {
-  const KernelTable& used = select_first(portable_kernel_table(preferred_isa(), cpu_features()));
+  const KernelTable& used = select_first(portable_kernel_table(preferred_isa(), preferred_features()));
   if (std::string_view(used.rounding) == kPortableRounding) return;
   fail(ErrorKind::kUsage,
        "the kernels \"{}\" have been used already, which are not portable: choose portable ones before "
@@ -64,7 +64,7 @@ const KernelTable& kernel_table(Isa isa, const CpuFeatures& features) {
     case Isa::kScalar:
       break;
     case Isa::kAvx2:
-      return avx2::table();
+      return features.avx_vnni ? avx2::vnni_table() : avx2::table();
     case Isa::kAvx512:
       return features.avx512_vnni && features.avx512_bf16 ? avx512::vnni_bf16_table() : avx512::table();
     case Isa::kAmx:

@@ -11,8 +11,9 @@ namespace scalar {
 const KernelTable& table();
 }
 namespace avx2 {
-const KernelTable& table();
-}
+const KernelTable& table();       // AVX2, FMA and F16C alone
+const KernelTable& vnni_table();  // with AVX-VNNI's int8 dot products
+}  // namespace avx2
 namespace avx512 {
 const KernelTable& table();            // AVX-512 F, BW, DQ and VL alone
 const KernelTable& vnni_bf16_table();  // with the int8 and bf16 dot products

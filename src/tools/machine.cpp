@@ -18,7 +18,7 @@ MachineReport describe_machine() {
   }
   report.kernels = kernels().name;
   report.portable = std::string_view(kernels().rounding) == kPortableRounding;
-  report.portable_kernels = portable_kernel_table(preferred_isa(), features).name;
+  report.portable_kernels = portable_kernel_table(preferred_isa(), preferred_features()).name;
   ThreadChoice choice = choose_threads(describe_processors());
   report.threads = choice.threads;
   report.threads_reason = std::move(choice.reason);

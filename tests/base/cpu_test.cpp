@@ -69,6 +69,7 @@ TEST(Isa, DependsOnTheFeatures) {
 TEST(Cpu, FeaturesImplyTheLesserOnes) {
   const CpuFeatures& features = cpu_features();
   EXPECT_FALSE(features.model_name.empty());
+  EXPECT_LE(features.avx_vnni, features.avx2);
   EXPECT_LE(features.avx512, features.avx2);
   EXPECT_LE(features.avx512_vnni, features.avx512);
   EXPECT_LE(features.avx512_bf16, features.avx512);
@@ -87,6 +88,23 @@ TEST(PreferredIsa, IsTheHighestUnlessForced) {
 TEST(PreferredIsa, RefusesWhatIsUnknown) {
   const ForcedIsa forced("avx1024");
   EXPECT_THROW(preferred_isa(), Error);
+}
+
+TEST(PreferredIsa, LeavesDotProductsOutWherePlainStandsBehindItsName) {
+  if (!cpu_features().avx2) GTEST_SKIP() << "this machine lacks AVX2";
+  const ForcedIsa forced("avx2-plain");
+  EXPECT_EQ(preferred_isa(), Isa::kAvx2);
+  EXPECT_FALSE(preferred_features().avx_vnni);
+  EXPECT_TRUE(preferred_features().avx2);
+  const ForcedIsa with("avx2");
+  EXPECT_EQ(preferred_features().avx_vnni, cpu_features().avx_vnni);
+}
+
+TEST(PreferredIsa, RefusesPlainPathsThatThereAreNot) {
+  for (const char* name : {"scalar-plain", "-plain", "avx2-plain-plain", "avx1024-plain"}) {
+    const ForcedIsa forced(name);
+    EXPECT_THROW(preferred_isa(), Error) << name;
+  }
 }
 
 TEST(PreferredIsa, RefusesWhatTheMachineLacks) {
