@@ -32,6 +32,9 @@ struct VnniDot : DotBase {
     *high = {merged(_mm256_srli_epi16(lower.first, 4), upper.first),
              merged(_mm256_srli_epi16(lower.second, 4), upper.second)};
   }
+  VERBATIM_INLINE static Bytes shift_bytes(const Bytes& bytes, const Sum& shifts) {
+    return {_mm256_sllv_epi32(bytes.first, shifts.first), _mm256_sllv_epi32(bytes.second, shifts.second)};
+  }
   VERBATIM_INLINE static Partial open(const Sum& sum) { return sum; }
   VERBATIM_INLINE static Sum close(const Sum&, const Partial& partial) { return partial; }
   VERBATIM_INLINE static Partial add(const Partial& sum, const Bytes& weights, const int8_t* quad) {

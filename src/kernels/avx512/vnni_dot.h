@@ -22,6 +22,9 @@ struct VnniDot : DotBase {
     *low = _mm512_ternarylogic_epi64(mask, lower, _mm512_slli_epi16(upper, 4), kSelect);
     *high = _mm512_ternarylogic_epi64(mask, _mm512_srli_epi16(lower, 4), upper, kSelect);
   }
+  VERBATIM_INLINE static Bytes shift_bytes(Bytes bytes, Sum shifts) {
+    return _mm512_sllv_epi32(bytes, shifts);
+  }
   VERBATIM_INLINE static Partial open(Sum sum) { return sum; }
   VERBATIM_INLINE static Sum close(Sum, Partial partial) { return partial; }
   VERBATIM_INLINE static Partial add(Partial sum, Bytes weights, const int8_t* quad) {

@@ -59,6 +59,8 @@ VERBATIM_INLINE V integer_scales(const uint8_t* scales) {
 ///   Dot::Sum: 16 integer sums; open(sum) makes a Partial that takes add()s of four quads, close() ends it;
 ///   BSFP's weights want a partial for every quad, and so do those that need all eight bits, with add_int8()
 ///   start(value), subtract_product(sum, bytes, value), to_float(sum)
+///   shift_bytes(bytes, shifts), where kWholeBytes: the four bytes of each column shifted left by its bits, or
+///   zeros where these are 32 or more; the bytes stay below 256
 ///   add_shifted(sum, shifted, shifts): sum + (shifted << shifts, or nothing where that is 32 or more)
 template <typename V, typename Dot, int kKind>
 struct IntegerMicro {
@@ -103,45 +105,96 @@ struct IntegerMicro {
     }
   };
 
+  /// Whether the weights of a level are shifted before they are multiplied, rather than their products after
+  /// that. They are at most 24 then, and 192 shifted by SharedExponents::kStep: still a byte, which a dot
+  /// product takes where it takes whole bytes.
+  static constexpr bool kShiftsWeights = kKind == kIntegerMxfp4 && Dot::kWholeBytes && Dot::kE2m1Offset > 0;
+  static_assert(24 << SharedExponents::kStep < 256);
+
+  /// Whether a partial sum takes one quad: the weights of BSFP are up to 128.
+  static constexpr bool kQuadByQuad = kKind == kIntegerBsfp && !Dot::kWholeBytes;
+
+  /// The place of `count` tiles whose products are scaled together.
+  struct Place {
+    int64_t row;
+    int64_t tile;
+    int64_t count;
+    const uint8_t* codes;
+    const uint8_t* scales;
+    const uint8_t* zeros;
+    Fetch fetch;
+  };
+
   VERBATIM_INLINE static void add_quad(typename Dot::Sum& dot,
                                        [[maybe_unused]] typename Dot::Partial& partial,
                                        const typename Dot::Bytes& weights, const int8_t* quad) {
-    if constexpr (kKind == kIntegerBsfp) {
+    if constexpr (kQuadByQuad) {
       dot = Dot::close(dot, Dot::add(Dot::open(dot), weights, quad));
     } else {
       partial = Dot::add(partial, weights, quad);
     }
   }
 
-  template <int kRows>
-  VERBATIM_INLINE static void dot_nibbles(const uint8_t* codes, const Fetch& fetch, const int8_t* a,
-                                          int64_t a_stride, typename Dot::Sum (&dots)[kRows]) {
-    for (int half = 0; half < 2; ++half) {
-      typename Dot::Partial partial[kRows];
-      for (int r = 0; r < kRows; ++r) partial[r] = Dot::open(dots[r]);
-      for (int block = 2 * half; block < 2 * half + 2; ++block) {
-        fetch.line(block);
-        const auto packed = Dot::load(codes + block * 64);
-        const auto low = low_weights(packed);
-        const auto high = high_weights(packed);
+  /// Multiplies rows with the tile `index` behind each of kTogether places, which are in panels of their own:
+  /// an activation that was loaded and spread meets all of them. With kShifted the weights of panel j are
+  /// shifted by the bits of shifts[j].
+  template <int kRows, bool kShifted = false, int kTogether>
+  VERBATIM_INLINE static void dot_nibbles(
+      const Place (&at)[kTogether], int64_t index, const int8_t* a, int64_t a_stride,
+      typename Dot::Sum (&dots)[kTogether * kRows],
+      [[maybe_unused]] const typename Dot::Sum (&shifts)[kTogether] = {}) {
+    const uint8_t* codes[kTogether];
+    Fetch fetch[kTogether];
+    for (int j = 0; j < kTogether; ++j) {
+      codes[j] = at[j].codes + index * kBytes;
+      fetch[j] = at[j].fetch.tile(index);
+    }
+    constexpr int kPartials = Dot::kWholeBytes ? 1 : 2;
+    constexpr int kBlocks = 4 / kPartials;
+    for (int part = 0; part < kPartials; ++part) {
+      typename Dot::Partial partial[kTogether * kRows];
+      for (int j = 0; j < kTogether; ++j) {
+        for (int r = 0; r < kRows; ++r) partial[j * kRows + r] = Dot::open(dots[j * kRows + r]);
+      }
+      for (int block = kBlocks * part; block < kBlocks * part + kBlocks; ++block) {
+        typename Dot::Bytes low[kTogether];
+        typename Dot::Bytes high[kTogether];
+        for (int j = 0; j < kTogether; ++j) {
+          fetch[j].line(block);
+          const auto packed = Dot::load(codes[j] + block * 64);
+          low[j] = low_weights(packed);
+          high[j] = high_weights(packed);
+          if constexpr (kShifted) {
+            low[j] = Dot::shift_bytes(low[j], shifts[j]);
+            high[j] = Dot::shift_bytes(high[j], shifts[j]);
+          }
+        }
         for (int r = 0; r < kRows; ++r) {
-          add_quad(dots[r], partial[r], low, a + r * a_stride + block * 8);
-          add_quad(dots[r], partial[r], high, a + r * a_stride + block * 8 + 4);
+          const int8_t* const quads = a + r * a_stride + block * 8;
+          for (int j = 0; j < kTogether; ++j) add_quad(dots[j * kRows + r], partial[j * kRows + r], low[j], quads);
+          for (int j = 0; j < kTogether; ++j) add_quad(dots[j * kRows + r], partial[j * kRows + r], high[j], quads + 4);
         }
       }
-      for (int r = 0; kKind != kIntegerBsfp && r < kRows; ++r) dots[r] = Dot::close(dots[r], partial[r]);
+      for (int j = 0; !kQuadByQuad && j < kTogether; ++j) {
+        for (int r = 0; r < kRows; ++r) dots[j * kRows + r] = Dot::close(dots[j * kRows + r], partial[j * kRows + r]);
+      }
     }
   }
 
-  template <int kRows>
-  VERBATIM_INLINE static void dot_bytes(const uint8_t* codes, const int8_t* a, int64_t a_stride,
-                                        typename Dot::Sum (&dots)[kRows]) {
+  template <int kRows, int kTogether>
+  VERBATIM_INLINE static void dot_bytes(const Place (&at)[kTogether], const int8_t* a, int64_t a_stride,
+                                        typename Dot::Sum (&dots)[kTogether * kRows]) {
     for (int quad = 0; quad < 8; ++quad) {
-      __builtin_prefetch(codes + kCodePrefetchBytes + quad * 64);
-      const auto weights = Dot::int8(codes + quad * 64);
+      typename Dot::Bytes weights[kTogether];
+      for (int j = 0; j < kTogether; ++j) {
+        __builtin_prefetch(at[j].codes + kCodePrefetchBytes + quad * 64);
+        weights[j] = Dot::int8(at[j].codes + quad * 64);
+      }
       for (int r = 0; r < kRows; ++r) {
-        dots[r] =
-            Dot::close(dots[r], Dot::add_int8(Dot::open(dots[r]), weights, a + r * a_stride + quad * 4));
+        for (int j = 0; j < kTogether; ++j) {
+          dots[j * kRows + r] = Dot::close(dots[j * kRows + r], Dot::add_int8(Dot::open(dots[j * kRows + r]), weights[j],
+                                                            a + r * a_stride + quad * 4));
+        }
       }
     }
   }
@@ -163,16 +216,23 @@ struct IntegerMicro {
     for (int64_t t = 0; t < tiles; t += kDotTiles) {
       const int64_t group = t / kScaleTiles;
       const int64_t count = t + kDotTiles < tiles ? kDotTiles : tiles - t;
-      for (int j = 0; j < kPanels; ++j) {
+      const auto place = [&](int j) __attribute__((always_inline)) {
         const uint8_t* const group_scales =
             scales + (j * apart * groups + group) * integer_scale_bytes(kKind);
         const uint8_t* const group_zeros = zeros + (j * apart * groups + group) * kPanelWidth;
         __builtin_prefetch(group_scales + kScalePrefetchBytes);
         const Fetch fetch{codes + t * kBytes + kCodePrefetchBytes + j * kDotTiles * kBytes / kPanels,
                           apart * tiles * kBytes, kPanels};
-        add_tiles<kRows>(
-            p, {row, t, count, codes + (j * apart * tiles + t) * kBytes, group_scales, group_zeros, fetch},
-            sums[j]);
+        return Place{row,         t,    count, codes + (j * apart * tiles + t) * kBytes, group_scales,
+                     group_zeros, fetch};
+      };
+      constexpr int kTogether = kPanels > 1 ? panels_together(kRows) : 1;
+      for (int j = 0; j < kPanels; j += kTogether) {
+        if constexpr (kTogether == 2) {
+          add_tiles<kRows, 2>(p, {place(j), place(j + 1)}, sums + j);
+        } else {
+          add_tiles<kRows, 1>(p, {place(j)}, sums + j);
+        }
       }
     }
     for (int j = 0; j < kPanels; ++j) {
@@ -180,6 +240,9 @@ struct IntegerMicro {
       for (int r = 0; r < kRows; ++r) sums[j][r].store(c + r * p.c_stride);
     }
   }
+
+  /// The number of panels whose sums stay in registers together.
+  static constexpr int panels_together(int rows) { return V::kSums >= 16 && rows == 8 ? 2 : 1; }
 
   /// Multiplies all rows with the panels `panel`, `panel` + apart, ...
   template <int kPanels>
@@ -215,17 +278,6 @@ struct IntegerMicro {
                                         : kKind == kIntegerInt8                           ? Dot::kInt8Offset
                                                                                           : 0;
 
-  /// The place of `count` tiles whose products are scaled together.
-  struct Place {
-    int64_t row;
-    int64_t tile;
-    int64_t count;
-    const uint8_t* codes;
-    const uint8_t* scales;
-    const uint8_t* zeros;
-    Fetch fetch;
-  };
-
   VERBATIM_INLINE static int32_t activation_sum(const IntegerProduct& p, int64_t row, const Place& at) {
     const int32_t* const sums = p.a->sums + row * (p.a->k / kInnerStep) + at.tile;
     int32_t sum = *sums;
@@ -235,72 +287,113 @@ struct IntegerMicro {
     return sum;
   }
 
-  /// Adds the scaled products of the rows with the tiles to `sums`.
+  /// The sums of some panels with the rows of a block.
   template <int kRows>
-  VERBATIM_INLINE static void add_tiles(const IntegerProduct& p, const Place& at, V (&sums)[kRows]) {
+  using PanelSums = V (*)[kRows];
+
+  /// Adds the scaled products of the rows with the tiles to `sums`, panel by panel.
+  template <int kRows, int kTogether>
+  VERBATIM_INLINE static void add_tiles(const IntegerProduct& p, const Place (&at)[kTogether],
+                                        PanelSums<kRows> sums) {
     if constexpr (kKind == kIntegerMxfp4) {
-      SharedExponents level(at.scales, at.count);
-      add_level<kRows>(p, at, level, sums);
-      while (level.more) {
-        level.advance();
-        add_level<kRows>(p, at, level, sums);
+      SharedExponents levels[kTogether];
+      for (int j = 0; j < kTogether; ++j) levels[j] = SharedExponents(at[j].scales, at[j].count);
+      add_level<kRows, kTogether>(p, at, levels, sums);
+      for (int j = 0; j < kTogether; ++j) {
+        while (levels[j].more) {
+          levels[j].advance();
+          add_level<kRows, 1>(p, {at[j]}, {levels[j]}, sums + j);
+        }
       }
     } else {
-      const int8_t* const a = p.a->codes + at.row * p.a->stride + at.tile * kInnerStep;
-      typename Dot::Sum dots[kRows];
-      for (int r = 0; r < kRows; ++r) dots[r] = Dot::start(-kSumOffset * activation_sum(p, at.row + r, at));
+      const int64_t row = at[0].row;
+      const int8_t* const a = p.a->codes + row * p.a->stride + at[0].tile * kInnerStep;
+      typename Dot::Sum dots[kTogether * kRows];
+      for (int r = 0; r < kRows; ++r) {
+        const auto start = Dot::start(-kSumOffset * activation_sum(p, row + r, at[0]));
+        for (int j = 0; j < kTogether; ++j) dots[j * kRows + r] = start;
+      }
       if constexpr (kKind == kIntegerInt8) {
-        dot_bytes<kRows>(at.codes, a, p.a->stride, dots);
+        dot_bytes<kRows, kTogether>(at, a, p.a->stride, dots);
       } else {
-        for (int64_t i = 0; i < at.count; ++i) {
-          dot_nibbles<kRows>(at.codes + i * kBytes, at.fetch.tile(i), a + i * kInnerStep, p.a->stride, dots);
+        for (int64_t i = 0; i < at[0].count; ++i) {
+          dot_nibbles<kRows>(at, i, a + i * kInnerStep, p.a->stride, dots);
         }
       }
       if constexpr (kKind == kIntegerInt4Asymmetric) {
         for (int r = 0; r < kRows; ++r) {
-          dots[r] = Dot::subtract_product(dots[r], at.zeros, activation_sum(p, at.row + r, at));
+          const int32_t sum = activation_sum(p, row + r, at[0]);
+          for (int j = 0; j < kTogether; ++j)
+            dots[j * kRows + r] = Dot::subtract_product(dots[j * kRows + r], at[j].zeros, sum);
         }
       }
       if constexpr (kKind == kIntegerUpper) {
         // An upper half u stands for the middle of its codes, 16 u + 7.5, of which this is twice the sum.
         for (int r = 0; r < kRows; ++r) {
-          const auto middles = Dot::start(15 * activation_sum(p, at.row + r, at));
-          dots[r] = Dot::template add_shifted<5>(middles, dots[r]);
+          const auto middles = Dot::start(15 * activation_sum(p, row + r, at[0]));
+          for (int j = 0; j < kTogether; ++j)
+            dots[j * kRows + r] = Dot::template add_shifted<5>(middles, dots[j * kRows + r]);
         }
       }
-      add_scaled<kRows>(p, at, integer_scales<V, kKind>(at.scales), dots, sums);
+      V scales[kTogether];
+      for (int j = 0; j < kTogether; ++j) scales[j] = integer_scales<V, kKind>(at[j].scales);
+      add_scaled<kRows, kTogether>(p, at[0], scales, dots, sums);
     }
   }
 
   /// Adds the scaled products of the rows with the tiles to `sums`, for columns whose scale belongs to a
   /// level.
-  template <int kRows>
-  VERBATIM_INLINE static void add_level(const IntegerProduct& p, const Place& at,
-                                        const SharedExponents& level, V (&sums)[kRows]) {
-    const int8_t* const a = p.a->codes + at.row * p.a->stride + at.tile * kInnerStep;
-    typename Dot::Sum totals[kRows];
-    for (int r = 0; r < kRows; ++r) totals[r] = Dot::start(0);
-    for (int64_t i = 0; i < at.count; ++i) {
-      typename Dot::Sum dots[kRows];
-      for (int r = 0; r < kRows; ++r) {
-        dots[r] = Dot::start(-kSumOffset * p.a->sums[(at.row + r) * (p.a->k / kInnerStep) + at.tile + i]);
+  template <int kRows, int kTogether>
+  VERBATIM_INLINE static void add_level(const IntegerProduct& p, const Place (&at)[kTogether],
+                                        const SharedExponents (&levels)[kTogether], PanelSums<kRows> sums) {
+    const int64_t row = at[0].row;
+    const int8_t* const a = p.a->codes + row * p.a->stride + at[0].tile * kInnerStep;
+    typename Dot::Sum totals[kTogether * kRows];
+    for (auto& total : totals) total = Dot::start(0);
+    for (int64_t i = 0; i < at[0].count; ++i) {
+      const auto shifts_of = [&](int j) { return reinterpret_cast<const uint8_t*>(&levels[j].shifts[i]); };
+      const auto start = [&](int r) {
+        return Dot::start(-kSumOffset * p.a->sums[(row + r) * (p.a->k / kInnerStep) + at[0].tile + i]);
+      };
+      if constexpr (kShiftsWeights) {
+        typename Dot::Sum shifts[kTogether];
+        for (int j = 0; j < kTogether; ++j) shifts[j] = Dot::unsigned_bytes(shifts_of(j));
+        for (int r = 0; r < kRows; ++r) {
+          for (int j = 0; j < kTogether; ++j)
+            totals[j * kRows + r] = Dot::add_shifted(totals[j * kRows + r], start(r), shifts_of(j));
+        }
+        dot_nibbles<kRows, true>(at, i, a + i * kInnerStep, p.a->stride, totals, shifts);
+      } else {
+        typename Dot::Sum dots[kTogether * kRows];
+        for (int r = 0; r < kRows; ++r) {
+          for (int j = 0; j < kTogether; ++j) dots[j * kRows + r] = start(r);
+        }
+        dot_nibbles<kRows>(at, i, a + i * kInnerStep, p.a->stride, dots);
+        for (int j = 0; j < kTogether; ++j) {
+          for (int r = 0; r < kRows; ++r)
+            totals[j * kRows + r] = Dot::add_shifted(totals[j * kRows + r], dots[j * kRows + r], shifts_of(j));
+        }
       }
-      dot_nibbles<kRows>(at.codes + i * kBytes, at.fetch.tile(i), a + i * kInnerStep, p.a->stride, dots);
-      for (int r = 0; r < kRows; ++r)
-        totals[r] = Dot::add_shifted(totals[r], dots[r], reinterpret_cast<const uint8_t*>(&level.shifts[i]));
     }
-    add_scaled<kRows>(p, at, V::from_exponents(reinterpret_cast<const uint8_t*>(&level.step)), totals, sums);
+    V scales[kTogether];
+    for (int j = 0; j < kTogether; ++j)
+      scales[j] = V::from_exponents(reinterpret_cast<const uint8_t*>(&levels[j].step));
+    add_scaled<kRows, kTogether>(p, at[0], scales, totals, sums);
   }
 
-  template <int kRows>
-  VERBATIM_INLINE static void add_scaled(const IntegerProduct& p, const Place& at, const V& weight_scale,
-                                         const typename Dot::Sum (&dots)[kRows], V (&sums)[kRows]) {
+  template <int kRows, int kTogether>
+  VERBATIM_INLINE static void add_scaled(const IntegerProduct& p, const Place& at,
+                                         const V (&weight_scales)[kTogether],
+                                         const typename Dot::Sum (&dots)[kTogether * kRows],
+                                         PanelSums<kRows> sums) {
     for (int r = 0; r < kRows; ++r) {
-      // The product of the two scales alone may be subnormal, and slow, for tiny activations; hence this
-      // order.
-      const V scaled = Dot::to_float(dots[r]) * weight_scale;
-      const float row_scale = p.a->scales[(at.row + r) * (p.a->k / kInnerStep) + at.tile];
-      sums[r] = sums[r] + scaled * V::set(row_scale);
+      const V row_scale = V::set(p.a->scales[(at.row + r) * (p.a->k / kInnerStep) + at.tile]);
+      for (int j = 0; j < kTogether; ++j) {
+        // The product of the two scales alone may be subnormal, and slow, for tiny activations; hence this
+        // order.
+        const V scaled = Dot::to_float(dots[j * kRows + r]) * weight_scales[j];
+        sums[j][r] = sums[j][r] + scaled * row_scale;
+      }
     }
   }
 };
