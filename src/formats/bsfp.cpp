@@ -205,6 +205,12 @@ void validate(const PackedMatrix& matrix) {
   check_plane(matrix, 1, scale_bytes(matrix));
   check_plane(matrix, 2, tile_count(matrix) * static_cast<size_t>(layout_of(matrix.element).rest_bytes));
   check_plane(matrix, 3, kTableWords * sizeof(uint16_t));
+  if (matrix.element == Element::kBf16) {
+    // A byte of the weight completes an entry, so kernels take the upper bytes alone.
+    const uint16_t* const table = matrix.plane(3).as<uint16_t>();
+    if (std::any_of(table, table + kTableWords, [](uint16_t entry) { return (entry & 0xff) != 0; }))
+      bad_input("the table of a matrix in bsfp has entries with bits below the upper seven of the exponent");
+  }
   validate_escaped_weights(matrix, kEscaped);
 }
 

@@ -97,6 +97,38 @@ struct U16x32 {
     return {look_up(table, 0, _mm256_and_si256(index.low, mask)),
             look_up(table, 0, _mm256_and_si256(index.high, mask))};
   }
+  /// look_up16() of the low nibbles of the lower bytes and of those of the upper bytes: two byte shuffles have
+  /// both.
+  VERBATIM_INLINE static void look_up16_two(const Table& table, const U16x32& codes, U16x32* first,
+                                            U16x32* second) {
+    const auto look = [&](__m256i packed, __m256i* one, __m256i* other) {
+      const __m256i index = _mm256_and_si256(packed, _mm256_set1_epi8(15));
+      const __m256i lower = _mm256_shuffle_epi8(table.lower[0], index);
+      const __m256i upper = _mm256_shuffle_epi8(table.upper[0], index);
+      const __m256i low_bytes = _mm256_set1_epi16(0x00ff);
+      *one = _mm256_or_si256(_mm256_and_si256(lower, low_bytes), _mm256_slli_epi16(upper, 8));
+      *other = _mm256_or_si256(_mm256_srli_epi16(lower, 8), _mm256_andnot_si256(low_bytes, upper));
+    };
+    look(codes.low, &first->low, &second->low);
+    look(codes.high, &first->high, &second->high);
+  }
+  /// The same from a table of thirty-two whose lower bytes are zero: the lowest two bits of `flags` choose the
+  /// halves of the table for the lower and for the upper bytes of `codes`.
+  VERBATIM_INLINE static void look_up_upper_two(const Table& table, const U16x32& codes, const U16x32& flags,
+                                                U16x32* first, U16x32* second) {
+    const auto look = [&](__m256i packed, __m256i choices, __m256i* one, __m256i* other) {
+      const __m256i index = _mm256_and_si256(packed, _mm256_set1_epi8(15));
+      // Times 2^7 + 2^14, the first flag is the topmost bit of the lower byte, the second that of the upper.
+      const __m256i both = _mm256_mullo_epi16(_mm256_and_si256(choices, _mm256_set1_epi16(3)),
+                                              _mm256_set1_epi16((1 << 7) + (1 << 14)));
+      const __m256i upper = _mm256_blendv_epi8(_mm256_shuffle_epi8(table.upper[0], index),
+                                               _mm256_shuffle_epi8(table.upper[1], index), both);
+      *one = _mm256_slli_epi16(upper, 8);
+      *other = _mm256_andnot_si256(_mm256_set1_epi16(0x00ff), upper);
+    };
+    look(codes.low, flags.low, &first->low, &second->low);
+    look(codes.high, flags.high, &first->high, &second->high);
+  }
   /// A byte of each lane of 32 bits as a float, less 128: put below the exponent of 2^23 it is added to that,
   /// and subtracting is exact.
   template <int kByte>

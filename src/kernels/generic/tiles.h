@@ -42,6 +42,34 @@ VERBATIM_INLINE void for_each_pair_of_part(const uint8_t* codes, Pair&& pair) {
   pair.template operator()<4 * kPart + 3>(words.template nibbles<12>());
 }
 
+/// Whether W looks the nibbles of both bytes of its words up at once, which are those of two pairs: where a
+/// look-up takes bytes, that halves their number.
+template <typename W>
+concept LooksUpTwo = requires(W words) { W::look_up16_two(typename W::Table{}, words, &words, &words); };
+
+/// Visits the four pairs of a part as for_each_pair_of_part() does, with what a table of sixteen words has
+/// for their codes.
+template <int kPart, typename W, typename Pair>
+VERBATIM_INLINE void look_up_pairs_of_part(const typename W::Table& table, const uint8_t* codes,
+                                           Pair&& pair) {
+  if constexpr (LooksUpTwo<W>) {
+    const W words = W::load(codes + kPart * 64);
+    W first;
+    W second;
+    W::look_up16_two(table, words, &first, &second);
+    pair.template operator()<4 * kPart>(first);
+    pair.template operator()<4 * kPart + 1>(second);
+    W::look_up16_two(table, words.template shift_right<4>(), &first, &second);
+    pair.template operator()<4 * kPart + 2>(first);
+    pair.template operator()<4 * kPart + 3>(second);
+  } else {
+    for_each_pair_of_part<kPart, W>(
+        codes, [&]<int kPair>(W nibbles) __attribute__((always_inline)) {
+          pair.template operator()<kPair>(W::look_up16(table, nibbles));
+        });
+  }
+}
+
 /// Visits a tile's sixteen pairs, part after part.
 template <typename W, typename Pair>
 VERBATIM_INLINE void for_each_pair(const uint8_t* codes, Pair&& pair) {
@@ -131,9 +159,9 @@ struct Mxfp4Tile : VisitedByPairs<W, Mxfp4Tile<W>> {
     const auto table = W::table(kE2m1Words);
     const W deficit = W::set(kE2m1Surplus + (127 << 7)) -
                       W::spread_bytes(p.scales + at.index * kPanelWidth).template shift_left<7>();
-    for_each_pair_of_part<kPart, W>(
-        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
-          sink.template operator()<kPair>(subtract_saturating(W::look_up16(table, codes), deficit));
+    look_up_pairs_of_part<kPart, W>(
+        table, p.codes + at.index * kCodeBytes, [&]<int kPair>(W value) __attribute__((always_inline)) {
+          sink.template operator()<kPair>(subtract_saturating(value, deficit));
         });
   }
 };
@@ -151,6 +179,19 @@ struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
     const uint8_t* const rest = p.rest + at.index * kBsfpRestBytes;
     const auto table = W::table(p.table);
     const W flags = W::load(rest + 512);
+    if constexpr (LooksUpTwo<W>) {
+      const W codes = W::load(p.codes + at.index * kCodeBytes + kPart * 64);
+      W first;
+      W second;
+      W::look_up_upper_two(table, codes, flags.template shift_right<4 * kPart>(), &first, &second);
+      sink.template operator()<4 * kPart>(first | pair_bytes<W, 4 * kPart>(rest));
+      sink.template operator()<4 * kPart + 1>(second | pair_bytes<W, 4 * kPart + 1>(rest));
+      W::look_up_upper_two(table, codes.template shift_right<4>(),
+                           flags.template shift_right<4 * kPart + 2>(), &first, &second);
+      sink.template operator()<4 * kPart + 2>(first | pair_bytes<W, 4 * kPart + 2>(rest));
+      sink.template operator()<4 * kPart + 3>(second | pair_bytes<W, 4 * kPart + 3>(rest));
+      return;
+    }
     for_each_pair_of_part<kPart, W>(
         p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
           W flag = flags;  // brought to bit 4
@@ -218,10 +259,9 @@ struct Mxbf16FullTile : VisitedByPairs<W, Mxbf16FullTile<W>> {
     const uint8_t* const rest = p.rest + at.index * kMxbf16RestBytes;
     const auto table = W::table(kMxbf16Starts);
     const W exponents = W::spread_bytes(p.scales + at.index * kPanelWidth).template shift_left<7>();
-    for_each_pair_of_part<kPart, W>(
-        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
-          const W place = exponents + pair_bytes<W, kPair>(rest);
-          sink.template operator()<kPair>(W::look_up16(table, codes) + place);
+    look_up_pairs_of_part<kPart, W>(
+        table, p.codes + at.index * kCodeBytes, [&]<int kPair>(W start) __attribute__((always_inline)) {
+          sink.template operator()<kPair>(start + (exponents + pair_bytes<W, kPair>(rest)));
         });
   }
 };
@@ -244,11 +284,7 @@ struct Int4Tile : VisitedByPairs<W, Int4Tile<W, kWords>> {
   }
   template <int kPart, typename Sink>
   VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
-    const auto table = W::table(kWords);
-    for_each_pair_of_part<kPart, W>(
-        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
-          sink.template operator()<kPair>(W::look_up16(table, codes));
-        });
+    look_up_pairs_of_part<kPart, W>(W::table(kWords), p.codes + at.index * kCodeBytes, sink);
   }
 };
 
