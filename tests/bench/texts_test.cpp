@@ -65,8 +65,7 @@ TEST_P(Texts, OfPortableKernelsAreThoseOfEveryMachine) {
   const test::TemporaryFolder folder;
   const Recorded quick = recorded("quick");
   test::RunOptions options;
-  options.environment = {{"VERBATIM_ISA", GetParam()},
-                         {"VERBATIM_CACHE_DIR", folder.path().string()}};
+  options.environment = {{"VERBATIM_ISA", GetParam()}, {"VERBATIM_CACHE_DIR", folder.path().string()}};
   const RunResult result =
       run_bench({"texts", test::default_model(), "--prompts", test::own_data() / "prompts.jsonl", "--limit",
                  quick.limit, "-n", quick.tokens, "--recipes", quick.recipes, "--portable"},

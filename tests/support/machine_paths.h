@@ -8,8 +8,8 @@
 
 namespace verbatim::test {
 
-/// A machine path that this machine can run: an instruction set, AVX2, AVX-512 and NEON with and without their
-/// dot products.
+/// A machine path that this machine can run: an instruction set, AVX2, AVX-512 and NEON with and without
+/// their dot products.
 struct MachinePath {
   std::string name;  ///< fit for a test's name: "scalar", "avx2", "avx2_dot_products", "avx512",
                      ///< "avx512_dot_products", "amx", "neon", "neon_dot_products", "neon_bf16"

@@ -97,8 +97,8 @@ struct U16x32 {
     return {look_up(table, 0, _mm256_and_si256(index.low, mask)),
             look_up(table, 0, _mm256_and_si256(index.high, mask))};
   }
-  /// look_up16() of the low nibbles of the lower bytes and of those of the upper bytes: two byte shuffles have
-  /// both.
+  /// look_up16() of the low nibbles of the lower bytes and of those of the upper bytes: two byte shuffles
+  /// have both.
   VERBATIM_INLINE static void look_up16_two(const Table& table, const U16x32& codes, U16x32* first,
                                             U16x32* second) {
     const auto look = [&](__m256i packed, __m256i* one, __m256i* other) {
@@ -112,8 +112,8 @@ struct U16x32 {
     look(codes.low, &first->low, &second->low);
     look(codes.high, &first->high, &second->high);
   }
-  /// The same from a table of thirty-two whose lower bytes are zero: the lowest two bits of `flags` choose the
-  /// halves of the table for the lower and for the upper bytes of `codes`.
+  /// The same from a table of thirty-two whose lower bytes are zero: the lowest two bits of `flags` choose
+  /// the halves of the table for the lower and for the upper bytes of `codes`.
   VERBATIM_INLINE static void look_up_upper_two(const Table& table, const U16x32& codes, const U16x32& flags,
                                                 U16x32* first, U16x32* second) {
     const auto look = [&](__m256i packed, __m256i choices, __m256i* one, __m256i* other) {

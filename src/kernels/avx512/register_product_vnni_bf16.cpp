@@ -67,7 +67,7 @@ class Product {
 
   template <int kPart, typename Rows, typename Sums>
   VERBATIM_INLINE void add_part(generic::TilePlace at, const Rows& rows, Sums& sums) const {
-    Tile::template visit_part<kPart>(p_.tiles.weights, at, sink(at.tile, rows, sums));
+    Tile::template visit_part<kPart>(Tile::prepare(p_.tiles.weights, at), sink(at.tile, rows, sums));
   }
 
   /// Whether the words of tiles are the matrix itself.

@@ -59,9 +59,9 @@ VERBATIM_INLINE V integer_scales(const uint8_t* scales) {
 ///   Dot::Sum: 16 integer sums; open(sum) makes a Partial that takes add()s of four quads, close() ends it;
 ///   BSFP's weights want a partial for every quad, and so do those that need all eight bits, with add_int8()
 ///   start(value), subtract_product(sum, bytes, value), to_float(sum)
-///   shift_bytes(bytes, shifts), where kWholeBytes: the four bytes of each column shifted left by its bits, or
-///   zeros where these are 32 or more; the bytes stay below 256
-///   add_shifted(sum, shifted, shifts): sum + (shifted << shifts, or nothing where that is 32 or more)
+///   shift_bytes(bytes, shifts), where kWholeBytes: the four bytes of each column shifted left by its bits,
+///   or zeros where these are 32 or more; the bytes stay below 256 add_shifted(sum, shifted, shifts): sum +
+///   (shifted << shifts, or nothing where that is 32 or more)
 template <typename V, typename Dot, int kKind>
 struct IntegerMicro {
   static constexpr int64_t kBytes = integer_code_bytes(kKind);
@@ -171,12 +171,15 @@ struct IntegerMicro {
         }
         for (int r = 0; r < kRows; ++r) {
           const int8_t* const quads = a + r * a_stride + block * 8;
-          for (int j = 0; j < kTogether; ++j) add_quad(dots[j * kRows + r], partial[j * kRows + r], low[j], quads);
-          for (int j = 0; j < kTogether; ++j) add_quad(dots[j * kRows + r], partial[j * kRows + r], high[j], quads + 4);
+          for (int j = 0; j < kTogether; ++j)
+            add_quad(dots[j * kRows + r], partial[j * kRows + r], low[j], quads);
+          for (int j = 0; j < kTogether; ++j)
+            add_quad(dots[j * kRows + r], partial[j * kRows + r], high[j], quads + 4);
         }
       }
       for (int j = 0; !kQuadByQuad && j < kTogether; ++j) {
-        for (int r = 0; r < kRows; ++r) dots[j * kRows + r] = Dot::close(dots[j * kRows + r], partial[j * kRows + r]);
+        for (int r = 0; r < kRows; ++r)
+          dots[j * kRows + r] = Dot::close(dots[j * kRows + r], partial[j * kRows + r]);
       }
     }
   }
@@ -192,8 +195,9 @@ struct IntegerMicro {
       }
       for (int r = 0; r < kRows; ++r) {
         for (int j = 0; j < kTogether; ++j) {
-          dots[j * kRows + r] = Dot::close(dots[j * kRows + r], Dot::add_int8(Dot::open(dots[j * kRows + r]), weights[j],
-                                                            a + r * a_stride + quad * 4));
+          dots[j * kRows + r] = Dot::close(
+              dots[j * kRows + r],
+              Dot::add_int8(Dot::open(dots[j * kRows + r]), weights[j], a + r * a_stride + quad * 4));
         }
       }
     }
@@ -223,8 +227,8 @@ struct IntegerMicro {
         __builtin_prefetch(group_scales + kScalePrefetchBytes);
         const Fetch fetch{codes + t * kBytes + kCodePrefetchBytes + j * kDotTiles * kBytes / kPanels,
                           apart * tiles * kBytes, kPanels};
-        return Place{row,         t,    count, codes + (j * apart * tiles + t) * kBytes, group_scales,
-                     group_zeros, fetch};
+        return Place{row,          t,           count, codes + (j * apart * tiles + t) * kBytes,
+                     group_scales, group_zeros, fetch};
       };
       constexpr int kTogether = kPanels > 1 ? panels_together(kRows) : 1;
       for (int j = 0; j < kPanels; j += kTogether) {
@@ -371,7 +375,8 @@ struct IntegerMicro {
         dot_nibbles<kRows>(at, i, a + i * kInnerStep, p.a->stride, dots);
         for (int j = 0; j < kTogether; ++j) {
           for (int r = 0; r < kRows; ++r)
-            totals[j * kRows + r] = Dot::add_shifted(totals[j * kRows + r], dots[j * kRows + r], shifts_of(j));
+            totals[j * kRows + r] =
+                Dot::add_shifted(totals[j * kRows + r], dots[j * kRows + r], shifts_of(j));
         }
       }
     }

@@ -45,7 +45,9 @@ VERBATIM_INLINE void for_each_pair_of_part(const uint8_t* codes, Pair&& pair) {
 /// Whether W looks the nibbles of both bytes of its words up at once, which are those of two pairs: where a
 /// look-up takes bytes, that halves their number.
 template <typename W>
-concept LooksUpTwo = requires(W words) { W::look_up16_two(typename W::Table{}, words, &words, &words); };
+concept LooksUpTwo = requires(W words) {
+  W::look_up16_two(typename W::Table{}, words, &words, &words);
+};
 
 /// Visits the four pairs of a part as for_each_pair_of_part() does, with what a table of sixteen words has
 /// for their codes.
@@ -106,16 +108,18 @@ struct TilePlace {
   int64_t index;  ///< counted over all panels
 };
 
-/// Unpacks a tile whose type visits its pairs: Tile::visit_part<part>(panels, place, sink) calls
-/// sink.template operator()<pair>(words), pair after pair of the part, with the weights of two k in BF16.
+/// Unpacks a tile whose type visits its pairs: Tile::visit_part<part>(Tile::prepare(panels, place), sink)
+/// calls sink.template operator()<pair>(words), pair after pair of the part, with the weights of two k in
+/// BF16. What Tile::prepare() returns serves all parts of the tile.
 template <typename W, typename Tile>
 struct VisitedByPairs {
   template <typename Sink>
   VERBATIM_INLINE static void visit(const TilePanels& p, TilePlace at, Sink&& sink) {
-    Tile::template visit_part<0>(p, at, sink);
-    Tile::template visit_part<1>(p, at, sink);
-    Tile::template visit_part<2>(p, at, sink);
-    Tile::template visit_part<3>(p, at, sink);
+    const auto prepared = Tile::prepare(p, at);
+    Tile::template visit_part<0>(prepared, sink);
+    Tile::template visit_part<1>(prepared, sink);
+    Tile::template visit_part<2>(prepared, sink);
+    Tile::template visit_part<3>(prepared, sink);
   }
   VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
     const auto store = [&]<int kPair>(W words) __attribute__((always_inline)) {
@@ -135,9 +139,12 @@ struct Bf16Tile : VisitedByPairs<W, Bf16Tile<W>> {
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
     prefetch_bytes<kTileWords * 2>(p.codes + index * kTileWords * 2);
   }
+  VERBATIM_INLINE static const uint16_t* prepare(const TilePanels& p, TilePlace at) {
+    return words(p, at.index);
+  }
   template <int kPart, typename Sink>
-  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
-    const uint16_t* const from = words(p, at.index) + 4 * kPart * kBlockWords;
+  VERBATIM_INLINE static void visit_part(const uint16_t* prepared, Sink&& sink) {
+    const uint16_t* const from = prepared + 4 * kPart * kBlockWords;
     sink.template operator()<4 * kPart>(W::load(from));
     sink.template operator()<4 * kPart + 1>(W::load(from + kBlockWords));
     sink.template operator()<4 * kPart + 2>(W::load(from + 2 * kBlockWords));
@@ -154,14 +161,21 @@ struct Mxfp4Tile : VisitedByPairs<W, Mxfp4Tile<W>> {
     prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
     __builtin_prefetch(p.scales + index * kPanelWidth);
   }
+  struct Prepared {
+    const uint8_t* codes;
+    typename W::Table table;
+    W deficit;
+  };
+  VERBATIM_INLINE static Prepared prepare(const TilePanels& p, TilePlace at) {
+    const W exponents = W::spread_bytes(p.scales + at.index * kPanelWidth);
+    return {p.codes + at.index * kCodeBytes, W::table(kE2m1Words),
+            W::set(kE2m1Surplus + (127 << 7)) - exponents.template shift_left<7>()};
+  }
   template <int kPart, typename Sink>
-  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
-    const auto table = W::table(kE2m1Words);
-    const W deficit = W::set(kE2m1Surplus + (127 << 7)) -
-                      W::spread_bytes(p.scales + at.index * kPanelWidth).template shift_left<7>();
+  VERBATIM_INLINE static void visit_part(const Prepared& prepared, Sink&& sink) {
     look_up_pairs_of_part<kPart, W>(
-        table, p.codes + at.index * kCodeBytes, [&]<int kPair>(W value) __attribute__((always_inline)) {
-          sink.template operator()<kPair>(subtract_saturating(value, deficit));
+        prepared.table, prepared.codes, [&]<int kPair>(W value) __attribute__((always_inline)) {
+          sink.template operator()<kPair>(subtract_saturating(value, prepared.deficit));
         });
   }
 };
@@ -174,13 +188,21 @@ struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
     prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
     prefetch_bytes<kBsfpRestBytes>(p.rest + index * kBsfpRestBytes);
   }
-  template <int kPart, typename Sink>
-  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
+  struct Prepared {
+    const uint8_t* codes;
+    const uint8_t* rest;
+    typename W::Table table;
+    W flags;
+  };
+  VERBATIM_INLINE static Prepared prepare(const TilePanels& p, TilePlace at) {
     const uint8_t* const rest = p.rest + at.index * kBsfpRestBytes;
-    const auto table = W::table(p.table);
-    const W flags = W::load(rest + 512);
+    return {p.codes + at.index * kCodeBytes, rest, W::table(p.table), W::load(rest + 512)};
+  }
+  template <int kPart, typename Sink>
+  VERBATIM_INLINE static void visit_part(const Prepared& prepared, Sink&& sink) {
+    const auto& [all_codes, rest, table, flags] = prepared;
     if constexpr (LooksUpTwo<W>) {
-      const W codes = W::load(p.codes + at.index * kCodeBytes + kPart * 64);
+      const W codes = W::load(all_codes + kPart * 64);
       W first;
       W second;
       W::look_up_upper_two(table, codes, flags.template shift_right<4 * kPart>(), &first, &second);
@@ -193,15 +215,15 @@ struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
       return;
     }
     for_each_pair_of_part<kPart, W>(
-        p.codes + at.index * kCodeBytes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
-          W flag = flags;  // brought to bit 4
+        prepared.codes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
+          W flag = prepared.flags;  // brought to bit 4
           if constexpr (kPair < 4) {
-            flag = flags.template shift_left<4 - kPair>();
+            flag = flag.template shift_left<4 - kPair>();
           } else if constexpr (kPair > 4) {
-            flag = flags.template shift_right<kPair - 4>();
+            flag = flag.template shift_right<kPair - 4>();
           }
-          const W choice = W::look_up32(table, select(W::set(0x000f), codes, flag));
-          sink.template operator()<kPair>(choice | pair_bytes<W, kPair>(rest));
+          const W choice = W::look_up32(prepared.table, select(W::set(0x000f), codes, flag));
+          sink.template operator()<kPair>(choice | pair_bytes<W, kPair>(prepared.rest));
         });
   }
 };
@@ -254,14 +276,22 @@ struct Mxbf16FullTile : VisitedByPairs<W, Mxbf16FullTile<W>> {
     __builtin_prefetch(p.scales + index * kPanelWidth);
     prefetch_bytes<kMxbf16RestBytes>(p.rest + index * kMxbf16RestBytes);
   }
+  struct Prepared {
+    const uint8_t* codes;
+    const uint8_t* rest;
+    typename W::Table table;
+    W exponents;
+  };
+  VERBATIM_INLINE static Prepared prepare(const TilePanels& p, TilePlace at) {
+    const W exponents = W::spread_bytes(p.scales + at.index * kPanelWidth);
+    return {p.codes + at.index * kCodeBytes, p.rest + at.index * kMxbf16RestBytes, W::table(kMxbf16Starts),
+            exponents.template shift_left<7>()};
+  }
   template <int kPart, typename Sink>
-  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
-    const uint8_t* const rest = p.rest + at.index * kMxbf16RestBytes;
-    const auto table = W::table(kMxbf16Starts);
-    const W exponents = W::spread_bytes(p.scales + at.index * kPanelWidth).template shift_left<7>();
+  VERBATIM_INLINE static void visit_part(const Prepared& prepared, Sink&& sink) {
     look_up_pairs_of_part<kPart, W>(
-        table, p.codes + at.index * kCodeBytes, [&]<int kPair>(W start) __attribute__((always_inline)) {
-          sink.template operator()<kPair>(start + (exponents + pair_bytes<W, kPair>(rest)));
+        prepared.table, prepared.codes, [&]<int kPair>(W start) __attribute__((always_inline)) {
+          sink.template operator()<kPair>(start + (prepared.exponents + pair_bytes<W, kPair>(prepared.rest)));
         });
   }
 };
@@ -282,9 +312,16 @@ struct Int4Tile : VisitedByPairs<W, Int4Tile<W, kWords>> {
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
     prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
   }
+  struct Prepared {
+    const uint8_t* codes;
+    typename W::Table table;
+  };
+  VERBATIM_INLINE static Prepared prepare(const TilePanels& p, TilePlace at) {
+    return {p.codes + at.index * kCodeBytes, W::table(kWords)};
+  }
   template <int kPart, typename Sink>
-  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
-    look_up_pairs_of_part<kPart, W>(W::table(kWords), p.codes + at.index * kCodeBytes, sink);
+  VERBATIM_INLINE static void visit_part(const Prepared& prepared, Sink&& sink) {
+    look_up_pairs_of_part<kPart, W>(prepared.table, prepared.codes, sink);
   }
 };
 
@@ -354,9 +391,12 @@ struct Int8Tile : VisitedByPairs<W, Int8Tile<W>> {
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
     prefetch_bytes<2 * kCodeBytes>(p.codes + index * 2 * kCodeBytes);
   }
+  VERBATIM_INLINE static const uint8_t* prepare(const TilePanels& p, TilePlace at) {
+    return p.codes + at.index * 2 * kCodeBytes;
+  }
   template <int kPart, typename Sink>
-  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
-    const uint8_t* const codes = p.codes + at.index * 2 * kCodeBytes + kPart * 128;
+  VERBATIM_INLINE static void visit_part(const uint8_t* prepared, Sink&& sink) {
+    const uint8_t* const codes = prepared + kPart * 128;
     const W biased = W::set(0x8080);
     visit_byte_quad<2 * kPart>(W::load(codes) ^ biased, sink);
     visit_byte_quad<2 * kPart + 1>(W::load(codes + 64) ^ biased, sink);
@@ -371,11 +411,17 @@ struct Q8_0Tile : VisitedByPairs<W, Q8_0Tile<W>> {
     prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
     prefetch_bytes<kCodeBytes>(p.rest + index * kCodeBytes);
   }
+  struct Prepared {
+    const uint8_t* upper;
+    const uint8_t* lower;
+  };
+  VERBATIM_INLINE static Prepared prepare(const TilePanels& p, TilePlace at) {
+    return {p.codes + at.index * kCodeBytes, p.rest + at.index * kCodeBytes};
+  }
   template <int kPart, typename Sink>
-  VERBATIM_INLINE static void visit_part(const TilePanels& p, TilePlace at, Sink&& sink) {
-    const int64_t first = at.index * kCodeBytes + kPart * 64;
-    const W upper = W::load(p.codes + first);
-    const W lower = W::load(p.rest + first);
+  VERBATIM_INLINE static void visit_part(const Prepared& prepared, Sink&& sink) {
+    const W upper = W::load(prepared.upper + kPart * 64);
+    const W lower = W::load(prepared.lower + kPart * 64);
     const W mask = W::set(0xf0f0);
     visit_byte_quad<2 * kPart>(select(mask, upper.template shift_left<4>(), lower), sink);
     visit_byte_quad<2 * kPart + 1>(select(mask, upper, lower.template shift_right<4>()), sink);
