@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/generic/escaped_weights.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim::generic {
@@ -8,9 +9,8 @@ namespace verbatim::generic {
 // of codes are lanes (column, parity): a word of the result is the weight of its lane's column at k = 2 pair
 // + parity. See kQuadOrder for the order of the nibbles.
 
-inline constexpr int64_t kCodeBytes = 256;  // of 4-bit codes per tile
-inline constexpr int64_t kBlockWords = 32;  // a pair of k for 16 columns
-inline constexpr int64_t kTileWords = 512;
+inline constexpr int64_t kCodeBytes = 256;         // of 4-bit codes per tile
+inline constexpr int64_t kBlockWords = 32;         // a pair of k for 16 columns
 inline constexpr int64_t kBsfpRestBytes = 576;     // 512 bytes, 64 bytes of flags
 inline constexpr int64_t kBsfpF16RestBytes = 768;  // 512 bytes, 256 bytes of nibbles
 inline constexpr int64_t kMxbf16RestBytes = 512;
@@ -324,41 +324,6 @@ struct Int4Tile : VisitedByPairs<W, Int4Tile<W, kWords>> {
     look_up_pairs_of_part<kPart, W>(prepared.table, prepared.codes, sink);
   }
 };
-
-/// The number of entries of a half tile with this count.
-VERBATIM_INLINE uint32_t listed_escaped(uint32_t count) {
-  return count == kZeroHalf ? 0 : count == kFullHalf ? 256 : count;
-}
-
-/// Overwrites the half tile at `out` with its escaped weights. They are taken eight at a time, the last one
-/// again and again where there are fewer, because a processor seldom guesses right where a loop over some six
-/// of them ends.
-VERBATIM_INLINE void apply_escaped_weights(const EscapedWeights& lists, int64_t half, uint64_t* next,
-                                           uint16_t* out) {
-  const int listed = lists.counts[half];
-  if (listed == kZeroHalf) {
-    __builtin_memset(out, 0, kTileWords / 2 * sizeof *out);
-    return;
-  }
-  const int count = static_cast<int>(listed_escaped(static_cast<uint32_t>(listed)));
-  const uint8_t* const positions = lists.positions + *next;
-  const uint16_t* const values = lists.values + *next;
-  constexpr int kAtOnce = 8;
-  for (int first = 0; first < count; first += kAtOnce) {
-#pragma GCC unroll 8
-    for (int i = first; i < first + kAtOnce; ++i) {
-      const int entry = i < count ? i : count - 1;
-      out[positions[entry]] = values[entry];
-    }
-  }
-  *next += count;
-}
-
-VERBATIM_INLINE void apply_tile_escaped_weights(const EscapedWeights& lists, int64_t index, uint64_t* next,
-                                                uint16_t* out) {
-  apply_escaped_weights(lists, index * 2, next, out);
-  apply_escaped_weights(lists, index * 2 + 1, next, out + kTileWords / 2);
-}
 
 /// An UnpackTiles for a type of tiles, which prefetches what it will need unless somebody else does. It is
 /// inlined wherever it is called, as the linker would keep one of the copies that files for different
