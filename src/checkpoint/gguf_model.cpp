@@ -409,7 +409,7 @@ Checkpoint gguf_checkpoint(const GgufFile& gguf, const std::filesystem::path& pa
   checkpoint.format = "gguf";
   checkpoint.config = parse_config(gguf, where);
   checkpoint.tokenizer = {TokenizerSource::Kind::kGguf, path};
-  if (gguf.file) checkpoint.files.push_back(gguf.file);
+  checkpoint.files = gguf.files;
   for (const auto& entry : gguf.tensors) {
     const bool factors =
         entry.first == kRopeFactors || (checkpoint.config.rope_scaling.kind == RopeScaling::Kind::kLongRope &&
