@@ -30,9 +30,10 @@ std::optional<int64_t> parse_digits(std::string_view text) {
 int64_t required(const GgufFile& gguf, const char* key, const std::string& where) {
   const std::optional<int64_t> number = gguf_integer(gguf, key);
   if (!number) {
-    bad_input("{}: a part of a split model without the metadata {}; it is damaged or was split by another "
-              "tool",
-              where, key);
+    bad_input(
+        "{}: a part of a split model without the metadata {}; it is damaged or was split by another "
+        "tool",
+        where, key);
   }
   return *number;
 }
@@ -52,13 +53,14 @@ bool same_value(const GgufValue& a, const GgufValue& b) {
 void check_part(const GgufPart& part, const GgufPart& first, int64_t number, int64_t count) {
   const int64_t stated = required(part.gguf, kCount, part.where);
   if (stated != count) {
-    bad_input("{} is one of {} parts, but {} is one of {}; they belong to different models", part.where, stated,
-              first.where, count);
+    bad_input("{} is one of {} parts, but {} is one of {}; they belong to different models", part.where,
+              stated, first.where, count);
   }
   const int64_t place = required(part.gguf, kNumber, part.where);
   if (place != number) {
     bad_input("{} is part {} by its metadata, but part {} by its name; give every part its own name again",
-              part.where, place < 0 || place >= count ? fmt::format("{} (from 0)", place) : fmt::to_string(place + 1),
+              part.where,
+              place < 0 || place >= count ? fmt::format("{} (from 0)", place) : fmt::to_string(place + 1),
               number + 1);
   }
   if (&part == &first) return;
@@ -130,9 +132,10 @@ GgufFile open_gguf_parts(const fs::path& path, GgufFile opened) {
   const int64_t count = gguf_part_count(opened, where);
   std::optional<GgufPartName> name = parse_gguf_part_name(path.filename().string());
   if (!name || name->count != count) {
-    bad_input("{} is one of {} parts of a model, which are found by their names only: name each "
-              "NAME-00001-of-{:05}.gguf with its own number",
-              where, count, count);
+    bad_input(
+        "{} is one of {} parts of a model, which are found by their names only: name each "
+        "NAME-00001-of-{:05}.gguf with its own number",
+        where, count, count);
   }
   const int64_t number = name->number;
   std::vector<GgufPart> parts;

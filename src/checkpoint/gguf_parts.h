@@ -12,9 +12,9 @@ namespace verbatim {
 
 /// The name of a part of a model that is split into several GGUF files, NAME-00001-of-00003.gguf.
 struct GgufPartName {
-  std::string stem;     ///< NAME
-  int64_t number = 0;   ///< from 1
-  int64_t count = 0;    ///< how many parts there are
+  std::string stem;    ///< NAME
+  int64_t number = 0;  ///< from 1
+  int64_t count = 0;   ///< how many parts there are
 
   std::string text() const;
 };
