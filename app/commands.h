@@ -15,6 +15,7 @@ void add_agent(Command program);
 void add_inspect(Command program);
 void add_recipes(Command program);
 void add_demo(Command program);
+void add_convert(Command program);
 void add_inflate(Command program);
 void add_pack(Command program);
 void add_quantize(Command program);

@@ -21,6 +21,7 @@ void add_commands(Command program) {
   add_demo(program);
   add_pack(program);
   add_quantize(program);
+  add_convert(program);
   add_inflate(program);
   add_ngrams(program);
   add_tokenize(program);

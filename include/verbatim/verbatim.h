@@ -5,6 +5,7 @@
 #include "verbatim/cache.h"
 #include "verbatim/chat.h"
 #include "verbatim/chat_template.h"
+#include "verbatim/convert.h"
 #include "verbatim/embed.h"
 #include "verbatim/engine.h"
 #include "verbatim/error.h"

@@ -23,6 +23,8 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
 
   OutputFile& out() { return *file_; }
+  /// The path of the file until keep(), under its temporary name.
+  const std::filesystem::path& path() const { return path_; }
   /// Writes everything to the disk and gives the file its name. Throws Error(kMachine) if that fails, and
   /// Error(kBadInput) if another file has taken the name meanwhile.
   void keep();

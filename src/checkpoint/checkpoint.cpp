@@ -45,7 +45,7 @@ bool is_gguf(const fs::path& path) {
   bool pickled = false;
   for (fs::directory_iterator it(folder, failure), end; !failure && it != end; it.increment(failure)) {
     const std::string name = it->path().filename().string();
-    if (name.ends_with(".gguf")) gguf = name;
+    if (name.ends_with(".gguf") && (gguf.empty() || name < gguf)) gguf = name;
     pickled = pickled || name.ends_with(".bin") || name.ends_with(".pth") || name.ends_with(".pt");
   }
   const std::string where = folder.string();

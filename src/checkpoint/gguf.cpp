@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "checkpoint/gguf_blocks.h"
+#include "checkpoint/gguf_parts.h"
 #include "checkpoint/gguf_types.h"
 #include "checkpoint/layout.h"
 
@@ -261,7 +262,7 @@ std::optional<int64_t> find_integer(const GgufFile& gguf, const std::string& key
 
 /// The file's name for errors.
 std::string place(const GgufFile& gguf) {
-  return gguf.file ? gguf.file->path().string() : "GGUF";
+  return gguf.files.empty() ? "GGUF" : gguf.files.front()->path().string();
 }
 
 uint64_t data_alignment(const GgufFile& gguf, const std::string& where) {
@@ -339,7 +340,8 @@ std::string gguf_without_tensors(const GgufFile& gguf) {
 GgufFile open_gguf(const std::filesystem::path& path) {
   auto file = std::make_shared<const MemoryMap>(path);
   GgufFile gguf = parse_gguf(file->bytes(), path.string());
-  gguf.file = std::move(file);
+  gguf.files.push_back(std::move(file));
+  if (gguf_part_count(gguf, path.string()) > 1) return open_gguf_parts(path, std::move(gguf));
   return gguf;
 }
 

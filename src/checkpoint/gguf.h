@@ -32,9 +32,10 @@ struct GgufArray {
   std::vector<double> floats;
 };
 
-/// A GGUF file of version 2 or 3, checked and mapped.
+/// A GGUF file of version 2 or 3, checked and mapped, or several that a model is split into.
 struct GgufFile {
-  std::shared_ptr<const MemoryMap> file;
+  /// The mapped file, or all parts of a split one, the first of which has the metadata.
+  std::vector<std::shared_ptr<const MemoryMap>> files;
   uint32_t version = 0;
   std::span<const std::byte> metadata_bytes;  ///< the bytes of the file that `metadata` was read from
   std::map<std::string, GgufValue> metadata;
@@ -42,7 +43,8 @@ struct GgufFile {
   std::map<std::string, TensorView> tensors;
 };
 
-/// Maps and checks a GGUF file. A file without tensors is accepted: it holds a vocabulary. Throws
+/// Maps and checks a GGUF file, and with any part of a split model all parts, which lie beside it
+/// (gguf_parts.h). A file without tensors is accepted: it holds a vocabulary. Throws
 /// Error(kBadInput), naming the file, if it is malformed.
 GgufFile open_gguf(const std::filesystem::path& path);
 

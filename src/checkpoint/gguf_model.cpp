@@ -35,8 +35,9 @@ constexpr NamePair kLayerNames[] = {
     {"ffn_gate", "mlp.gate_proj"},  {"attn_q_norm", "self_attn.q_norm"}, {"attn_k_norm", "self_attn.k_norm"},
 };
 
-/// The Hugging Face name of a tensor. A name without a counterpart stays recognizable, and is refused later
-/// if it belongs to a layer.
+}  // namespace
+
+// A name without a counterpart is refused later if it belongs to a layer.
 std::string hugging_face_name(const std::string& name, const ModelConfig& config) {
   const TensorNames names = tensor_names(config);
   const NamePair model_names[] = {{"token_embd", names.embedding},
@@ -90,13 +91,21 @@ std::string hugging_face_name(const std::string& name, const ModelConfig& config
   return layer + rest;
 }
 
-/// The name of an architecture in GGUF files.
-std::string gguf_name(Architecture architecture) {
+std::string gguf_architecture_name(Architecture architecture) {
+  if (architecture == Architecture::kMistral || architecture == Architecture::kMixtral) return "llama";
   if (architecture == Architecture::kGemma3) return "gemma3";
   if (architecture == Architecture::kQwen3Moe) return "qwen3moe";
   if (architecture == Architecture::kGptOss) return "gpt-oss";
   return architecture_name(architecture);
 }
+
+bool gguf_interleaves(Architecture architecture) {
+  using enum Architecture;
+  return architecture == kLlama || architecture == kMistral || architecture == kMixtral ||
+         architecture == kSmolLm3 || architecture == kGranite || architecture == kGlm4;
+}
+
+namespace {
 
 Architecture parse_architecture(const GgufFile& gguf, const std::string& where) {
   const std::optional<std::string> name = gguf_string(gguf, "general.architecture");
@@ -106,8 +115,8 @@ Architecture parse_architecture(const GgufFile& gguf, const std::string& where) 
   for (const Architecture architecture : kArchitectures) {
     if (architecture == Architecture::kMistral || architecture == Architecture::kMixtral) continue;
     if (architecture == Architecture::kOpt) continue;  // is in no GGUF file
-    if (*name == gguf_name(architecture)) return architecture;
-    known += (known.empty() ? "" : ", ") + gguf_name(architecture);
+    if (*name == gguf_architecture_name(architecture)) return architecture;
+    known += (known.empty() ? "" : ", ") + gguf_architecture_name(architecture);
   }
   bad_input("{}: the architecture {} is not supported; these are: {} (Mistral and Mixtral are a llama)",
             where, printable(*name), known);
@@ -323,7 +332,7 @@ void parse_experts(const GgufFields& fields, ModelConfig& config) {
 ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   ModelConfig config;
   config.architecture = parse_architecture(gguf, where);
-  const GgufFields fields(gguf, gguf_name(config.architecture) + ".", where);
+  const GgufFields fields(gguf, gguf_architecture_name(config.architecture) + ".", where);
   config.hidden_size = fields.required_integer("embedding_length");
   config.intermediate_size = fields.required_integer("feed_forward_length");
   config.layers = fields.required_integer("block_count");
@@ -339,7 +348,7 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
   const bool gemma =
       config.architecture == Architecture::kGemma2 || config.architecture == Architecture::kGemma3;
   const bool glm4 = config.architecture == Architecture::kGlm4;
-  config.rope_interleaved = config.architecture == Architecture::kLlama || smollm3 || granite || glm4;
+  config.rope_interleaved = gguf_interleaves(config.architecture);
   parse_experts(fields, config);
   const bool qwen3_moe = config.architecture == Architecture::kQwen3Moe;
   if (gemma) parse_gemma(fields, config);
@@ -409,7 +418,7 @@ Checkpoint gguf_checkpoint(const GgufFile& gguf, const std::filesystem::path& pa
   checkpoint.format = "gguf";
   checkpoint.config = parse_config(gguf, where);
   checkpoint.tokenizer = {TokenizerSource::Kind::kGguf, path};
-  if (gguf.file) checkpoint.files.push_back(gguf.file);
+  checkpoint.files = gguf.files;
   for (const auto& entry : gguf.tensors) {
     const bool factors =
         entry.first == kRopeFactors || (checkpoint.config.rope_scaling.kind == RopeScaling::Kind::kLongRope &&

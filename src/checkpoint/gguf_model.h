@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/gguf.h"
 
@@ -8,5 +10,14 @@ namespace verbatim {
 /// The model in a GGUF file, its tensors under their Hugging Face names. Throws Error(kBadInput), naming
 /// `where`, for what the file lacks and for every feature that the engine does not have.
 Checkpoint gguf_checkpoint(const GgufFile& gguf, const std::filesystem::path& path);
+
+/// The Hugging Face name of a tensor of a GGUF file. A name without a counterpart stays recognizable.
+std::string hugging_face_name(const std::string& name, const ModelConfig& config);
+
+/// The name of an architecture in GGUF files, which have one for several: a Mistral is a "llama".
+std::string gguf_architecture_name(Architecture architecture);
+
+/// Whether neighbours rotate in the query and key matrices of GGUF files of this architecture.
+bool gguf_interleaves(Architecture architecture);
 
 }  // namespace verbatim

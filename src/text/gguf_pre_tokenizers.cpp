@@ -1,5 +1,6 @@
 #include "text/gguf_pre_tokenizers.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/error.h"
@@ -42,24 +43,42 @@ const std::vector<Family>& families() {
   return all;
 }
 
-}  // namespace
-
-GgufPreTokenizer gguf_pre_tokenizer(const std::string& name, const std::string& where) {
+const Family& family_of(const std::string& name, const std::string& where) {
   std::string known;
   for (const Family& family : families()) {
     for (const char* candidate : family.names) {
-      if (name == candidate) {
-        GgufPreTokenizer result{{}, family.ignore_merges};
-        for (const char* pattern : family.patterns) {
-          result.steps.push_back(split_step(pattern, SplitBehavior::kIsolated, where));
-        }
-        return result;
-      }
+      if (name == candidate) return family;
       known += (known.empty() ? "" : ", ") + std::string(candidate);
     }
   }
   bad_input("{}: tokenizer.ggml.pre is '{}', which is not supported (supported: {})", where, printable(name),
             known);
+}
+
+}  // namespace
+
+GgufPreTokenizer gguf_pre_tokenizer(const std::string& name, const std::string& where) {
+  const Family& family = family_of(name, where);
+  GgufPreTokenizer result{{}, family.ignore_merges};
+  for (const char* pattern : family.patterns) {
+    result.steps.push_back(split_step(pattern, SplitBehavior::kIsolated, where));
+  }
+  return result;
+}
+
+std::vector<std::string> gguf_pre_tokenizer_patterns(const std::string& name, const std::string& where) {
+  const Family& family = family_of(name, where);
+  return {family.patterns.begin(), family.patterns.end()};
+}
+
+std::optional<std::string> gguf_pre_tokenizer_name(std::span<const std::string> patterns,
+                                                   bool ignore_merges) {
+  for (const Family& family : families()) {
+    const bool same = std::ranges::equal(patterns, family.patterns,
+                                         [](const std::string& a, const char* b) { return a == b; });
+    if (same && ignore_merges == family.ignore_merges) return family.names.front();
+  }
+  return std::nullopt;
 }
 
 }  // namespace verbatim

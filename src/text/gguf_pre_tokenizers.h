@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "text/pre_tokenizer.h"
 
@@ -15,5 +18,12 @@ struct GgufPreTokenizer {
 /// The pre-tokenizer with a name, which a GGUF file states in tokenizer.ggml.pre. Throws Error(kBadInput),
 /// naming `where` and the known names, for any other name.
 GgufPreTokenizer gguf_pre_tokenizer(const std::string& name, const std::string& where);
+
+/// The regular expressions of the pre-tokenizer with a name, each of which cuts what the one before left.
+/// Throws as gguf_pre_tokenizer() does.
+std::vector<std::string> gguf_pre_tokenizer_patterns(const std::string& name, const std::string& where);
+
+/// The name of the pre-tokenizer with these regular expressions; nothing if no name stands for them.
+std::optional<std::string> gguf_pre_tokenizer_name(std::span<const std::string> patterns, bool ignore_merges);
 
 }  // namespace verbatim

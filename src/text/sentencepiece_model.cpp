@@ -17,16 +17,23 @@ using Type = SentencePieceModel::Type;
 // Field numbers of the format's messages.
 enum ModelField : uint32_t { kPieces = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5 };
 enum PieceField : uint32_t { kText = 1, kScore = 2, kType = 3 };
-enum TrainerField : uint32_t { kUnknownId = 40, kBosId = 41, kEosId = 42 };
-enum NormalizerField : uint32_t { kCharacterMap = 2, kAddDummyPrefix = 3, kEscapeSpaces = 5 };
+enum TrainerField : uint32_t { kModelType = 3, kUnknownId = 40, kBosId = 41, kEosId = 42 };
+enum NormalizerField : uint32_t {
+  kCharacterMap = 2,
+  kAddDummyPrefix = 3,
+  kRemoveSpaces = 4,
+  kEscapeSpaces = 5
+};
+constexpr uint64_t kPairMerges = 2;  // the model type "BPE"
 
 SentencePieceModel::Entry parse_entry(std::string_view bytes, size_t id, const std::string& where) {
   SentencePieceModel::Entry entry;
   ProtobufReader reader(bytes, where);
   for (ProtobufField field; reader.next(field);) {
     if (field.number == kText) entry.text = field.bytes;
-    if (field.number == kScore && !std::isfinite(std::bit_cast<float>(static_cast<uint32_t>(field.value)))) {
-      bad_input("{}: the score of piece {} is not a number", where, id);
+    if (field.number == kScore) {
+      entry.score = std::bit_cast<float>(static_cast<uint32_t>(field.value));
+      if (!std::isfinite(entry.score)) bad_input("{}: the score of piece {} is not a number", where, id);
     }
     if (field.number == kType) {
       if (field.value < 1 || field.value > 6)
@@ -76,6 +83,8 @@ void parse_normalizer(std::string_view bytes, const std::string& where, Sentence
   ProtobufReader reader(bytes, where);
   for (ProtobufField field; reader.next(field);) {
     if (field.number == kCharacterMap) check_character_map(field.bytes, where);
+    if (model != nullptr && field.number == kCharacterMap) model->maps_characters = !field.bytes.empty();
+    if (model != nullptr && field.number == kRemoveSpaces) model->removes_spaces = field.value != 0;
     if (model != nullptr && field.number == kAddDummyPrefix) model->add_dummy_prefix = field.value != 0;
     if (model != nullptr && field.number == kEscapeSpaces) model->escape_spaces = field.value != 0;
   }
@@ -84,6 +93,7 @@ void parse_normalizer(std::string_view bytes, const std::string& where, Sentence
 void parse_trainer(std::string_view bytes, const std::string& where, SentencePieceModel& model) {
   ProtobufReader reader(bytes, where);
   for (ProtobufField field; reader.next(field);) {
+    if (field.number == kModelType) model.merges_pairs = field.value == kPairMerges;
     if (field.number == kUnknownId) model.unknown = static_cast<int32_t>(field.value);
     if (field.number == kBosId) model.bos = static_cast<int32_t>(field.value);
     if (field.number == kEosId) model.eos = static_cast<int32_t>(field.value);

@@ -14,6 +14,7 @@ struct SentencePieceModel {
   struct Entry {
     std::string text;
     Type type = Type::kNormal;
+    float score = 0.0f;
   };
   std::vector<Entry> entries;  ///< by id
   int32_t unknown = 0;
@@ -21,6 +22,9 @@ struct SentencePieceModel {
   int32_t eos = 2;
   bool add_dummy_prefix = true;  ///< a space is put before the text
   bool escape_spaces = true;     ///< spaces are written as U+2581
+  bool merges_pairs = false;     ///< encodes by byte-pair merges, and not as a Unigram model or by words
+  bool maps_characters = false;  ///< characters are replaced by others before the text is cut
+  bool removes_spaces = true;    ///< spaces at the ends, and all but one of several, are removed
 };
 
 /// Reads and checks a model, so that it can be given to the library. Throws Error(kBadInput), naming `where`,

@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
 
-constexpr const char* kCommands[] = {"generate", "chat", "inspect", "recipes", "demo",     "inflate",
-                                     "bench",    "eval", "pack",    "ngrams",  "tokenize",
+constexpr const char* kCommands[] = {"generate", "chat",  "inspect", "recipes", "demo",   "inflate",
+                                     "convert",  "bench", "eval",    "pack",    "ngrams", "tokenize",
 #ifdef VERBATIM_WITH_AGENT
                                      "agent",
 #endif

@@ -1,0 +1,156 @@
+#include <cmath>
+
+#include "base/error.h"
+#include "base/printable.h"
+#include "checkpoint/check_tensors.h"
+#include "checkpoint/gguf_model.h"
+#include "checkpoint/gguf_writer.h"
+#include "checkpoint/rope_scaling.h"
+#include "prepare/convert.h"
+#include "prepare/converted_tensors.h"
+#include "prepare/converted_vocabulary.h"
+#include "text/gguf_tokenizer.h"
+
+namespace verbatim {
+
+namespace {
+
+/// Adds what a config says under the names of GGUF. What has no name there is found out when the file is read
+/// again.
+class ConfigMetadata {
+ public:
+  ConfigMetadata(const ModelConfig& config, GgufMetadata& metadata)
+      : config_(config), metadata_(metadata), architecture_(gguf_architecture_name(config.architecture)) {}
+
+  void add() {
+    metadata_.add("general.architecture", architecture_);
+    add_sizes();
+    add_rope();
+    add_family();
+    if (config_.bos_token) metadata_.add("tokenizer.ggml.bos_token_id", *config_.bos_token);
+    constexpr const char* kEnds[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"};
+    for (size_t i = 0; i < config_.eos_tokens.size() && i < std::size(kEnds); ++i) {
+      metadata_.add(kEnds[i], config_.eos_tokens[i]);
+    }
+  }
+
+ private:
+  template <typename T>
+  void field(const char* name, T value) {
+    metadata_.add(architecture_ + "." + name, value);
+  }
+
+  void add_sizes() {
+    field("block_count", config_.layers);
+    field("context_length", config_.context);
+    field("embedding_length", config_.hidden_size);
+    field("feed_forward_length", config_.intermediate_size);
+    field("attention.head_count", config_.heads);
+    field("attention.head_count_kv", config_.kv_heads);
+    field("attention.key_length", config_.head_dim);
+    field("attention.value_length", config_.head_dim);
+    field("attention.layer_norm_rms_epsilon", config_.rms_norm_epsilon);
+    field("vocab_size", config_.vocab_size);
+  }
+
+  void add_rope() {
+    field("rope.dimension_count", rotated_elements(config_));
+    field("rope.freq_base", config_.rope_theta);
+    const RopeScaling& scaling = config_.rope_scaling;
+    if (scaling.kind == RopeScaling::Kind::kLinear) {
+      field("rope.scaling.type", "linear");
+      field("rope.scaling.factor", scaling.factor);
+      // So that the context, which is the scaled one, is not scaled again.
+      field("rope.scaling.original_context_length",
+            static_cast<int32_t>(static_cast<float>(config_.context) / scaling.factor));
+    }
+    if (scaling.kind == RopeScaling::Kind::kYarn) {
+      field("rope.scaling.type", "yarn");
+      field("rope.scaling.factor", scaling.factor);
+      field("rope.scaling.original_context_length", scaling.original_context);
+      field("rope.scaling.attn_factor",
+            scaling.yarn.attention_factor / yarn_attention_factor(scaling.factor));
+      field("rope.scaling.yarn_beta_fast", scaling.yarn.beta_fast);
+      field("rope.scaling.yarn_beta_slow", scaling.yarn.beta_slow);
+    }
+  }
+
+  void add_family() {
+    const Architecture architecture = config_.architecture;
+    const bool gemma3 = architecture == Architecture::kGemma3;
+    const bool gemma = gemma3 || architecture == Architecture::kGemma2;
+    if (config_.sliding_window > 0 || gemma) field("attention.sliding_window", config_.sliding_window);
+    if (gemma && !config_.windowless_layers.empty()) {
+      field("attention.sliding_window_pattern", config_.windowless_layers.front() + 1);
+    }
+    if (architecture == Architecture::kGemma2) {
+      field("attn_logit_softcapping", config_.soft_caps.scores);
+    }
+    if (gemma) field("final_logit_softcapping", config_.soft_caps.logits);
+    if (gemma3) field("rope.freq_base_swa", config_.window_rope_theta);
+    if (architecture == Architecture::kGranite) {
+      field("embedding_scale", config_.scales.embedding);
+      field("residual_scale", config_.scales.residual);
+      field("attention.scale", config_.scales.attention);
+      field("logit_scale", 1.0f / config_.scales.logits);
+    }
+  }
+
+  const ModelConfig& config_;
+  GgufMetadata& metadata_;
+  std::string architecture_;
+};
+
+std::vector<ConvertedTensor> gguf_tensors(const Checkpoint& checkpoint) {
+  std::vector<ConvertedTensor> tensors;
+  for (const auto& [name, view] : checkpoint.tensors) {
+    if (checkpoint.config.tied_embeddings && name == "lm_head.weight") continue;  // the embedding once more
+    if (view.scaled != nullptr || view.dtype > DType::kBF16) {
+      bad_input("{}: tensor {} is in {}, which GGUF does not have; F32, F16 and BF16 can be converted",
+                checkpoint.path.string(), printable(name), dtype_name(view.dtype));
+    }
+    ConvertedTensor tensor{.entry = {.name = gguf_name_of(name, checkpoint),
+                                     .dtype = view.shape.size() == 1 ? DType::kF32 : view.dtype,
+                                     .shape = view.shape},
+                           .source = &view,
+                           .source_name = name};
+    set_layout(tensor, checkpoint, gguf_interleaves(checkpoint.config.architecture), false);
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+}  // namespace
+
+std::optional<ConvertedModel> convert_to_gguf(const Checkpoint& checkpoint,
+                                              const std::filesystem::path& target,
+                                              const ConvertModelOptions& options) {
+  require_convertible(checkpoint);
+  const std::vector<ConvertedTensor> tensors = gguf_tensors(checkpoint);
+  GgufMetadata metadata;
+  ConfigMetadata(checkpoint.config, metadata).add();
+  VocabularyLoss loss;
+  const bool vocabulary = checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone;
+  if (vocabulary) loss = add_gguf_vocabulary(checkpoint.tokenizer, checkpoint.config.vocab_size, metadata);
+
+  std::vector<TensorEntry> entries;
+  for (const ConvertedTensor& tensor : tensors) entries.push_back(tensor.entry);
+  GgufWriter writer(target, metadata, entries);
+  ConvertedModel result{.warnings = loss.warnings()};
+  const auto write = [&writer](std::span<const std::byte> bytes) { writer.write(bytes); };
+  if (!write_converted(checkpoint, tensors, write, options, result)) return std::nullopt;
+
+  // What does not open as the same model is not handed out.
+  const GgufFile written = open_gguf(writer.path());
+  const Checkpoint converted = gguf_checkpoint(written, writer.path());
+  check_tensors(converted);
+  require_same_config(checkpoint, converted.config, "GGUF");
+  if (vocabulary) {
+    require_same_tokens(*load_tokenizer(checkpoint.tokenizer),
+                        *make_gguf_tokenizer(written, target.string()), loss, checkpoint.path.string());
+  }
+  writer.keep();
+  return result;
+}
+
+}  // namespace verbatim

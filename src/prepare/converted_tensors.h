@@ -1,0 +1,51 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/safetensors_writer.h"
+#include "prepare/convert.h"
+
+namespace verbatim {
+
+/// A tensor of a converted model and how it follows from one of the original.
+struct ConvertedTensor {
+  TensorEntry entry;
+  const TensorView* source = nullptr;
+  std::string source_name;
+  enum class Rows {
+    kStay,
+    kInterleave,  ///< of the two halves of a head neighbours become pairs
+    kSeparate,    ///< the inverse
+  };
+  Rows rows = Rows::kStay;
+  int64_t head_rows = 0;  ///< the rows of a head, of which `rows` speaks
+  float added = 0.0f;     ///< what is added to every weight: 1 or -1 for norms that are stored less 1
+};
+
+/// Refuses families whose tensors are not converted, by name.
+void require_convertible(const Checkpoint& checkpoint);
+
+/// The name in a GGUF file of a tensor with a Hugging Face name. Throws Error(kBadInput), naming the tensor, if
+/// there is none.
+std::string gguf_name_of(const std::string& name, const Checkpoint& checkpoint);
+
+/// Sets the rows of a query or key matrix for the layout of `interleaved`, and what is added to a norm.
+void set_layout(ConvertedTensor& tensor, const Checkpoint& checkpoint, bool interleaved, bool norms_less_one);
+
+/// Writes the bytes of all tensors in order. Returns false if the work was cancelled.
+bool write_converted(const Checkpoint& checkpoint, std::span<const ConvertedTensor> tensors,
+                     const std::function<void(std::span<const std::byte>)>& write,
+                     const ConvertModelOptions& options, ConvertedModel& result);
+
+/// Whether a vector is in F32 and a type of 16 bits holds all of its numbers, less what is added.
+bool fits(const ConvertedTensor& tensor, DType dtype);
+
+/// Checks that the converted model is the original. Throws Error(kBadInput), naming the first field of its
+/// config that `format` cannot state.
+void require_same_config(const Checkpoint& original, const ModelConfig& converted, const char* format);
+
+}  // namespace verbatim

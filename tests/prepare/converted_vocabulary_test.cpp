@@ -1,0 +1,169 @@
+#include "prepare/converted_vocabulary.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/bad_input.h"
+#include "checkpoint/hf_config.h"
+#include "support/synthetic_model.h"
+#include "support/test_data.h"
+#include "text/byte_level.h"
+#include "verbatim/convert.h"
+
+namespace verbatim {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::expect_bad_input;
+
+constexpr const char* kTexts[] = {"Once upon a time, there was a  tree.\n\n\tAnd 1234 birds'll sing…",
+                                  "def f(x):\n    return x ** 2\r\n", " <s>[INST] hi [/INST] <|end|>x<|end|>",
+                                  "naïve 数字 🙂 \u00a0"};
+
+/// A model with a vocabulary that goes to a GGUF file and back.
+class ConvertedVocabulary : public testing::Test {
+ protected:
+  void write_model(int32_t vocabulary) const {
+    test::TinyModelOptions options;
+    options.vocab_size = vocabulary;
+    test::write_tiny_llama(model_, options);
+  }
+  void write(const char* name, const std::string& text) const { std::ofstream(model_ / name) << text; }
+  ConvertReport convert() const {
+    const auto report = convert_model(model_, gguf_);
+    EXPECT_TRUE(convert_model(gguf_, back_));
+    return report.value();
+  }
+  void expect_same() const {
+    const auto original = load_tokenizer(find_tokenizer(model_));
+    const auto converted = load_tokenizer({TokenizerSource::Kind::kGguf, gguf_});
+    const auto back = load_tokenizer(find_tokenizer(back_));
+    for (const std::string text : kTexts) {
+      for (const bool special : {false, true}) {
+        const Tokenizer::EncodeOptions options{.add_bos = true, .parse_special = special};
+        const std::vector<Token> expected = original->encode(text, options);
+        EXPECT_EQ(converted->encode(text, options), expected) << text << special;
+        EXPECT_EQ(back->encode(text, options), expected) << text << special;
+        EXPECT_EQ(converted->decode(expected), original->decode(expected)) << text;
+      }
+    }
+    EXPECT_EQ(converted->eos(), original->eos());
+    EXPECT_EQ(back->eos(), original->eos());
+  }
+
+  test::TemporaryFolder folder_;
+  fs::path model_ = folder_.path() / "model";
+  fs::path gguf_ = folder_.path() / "model.gguf";
+  fs::path back_ = folder_.path() / "back";
+};
+
+TEST_F(ConvertedVocabulary, OfPiecesIsTheSame) {
+  write_model(4100);  // more than the vocabulary has
+  for (const char* name : {"tokenizer.model", "tokenizer_config.json"}) {
+    fs::copy(test::default_model() / name, model_ / name);
+  }
+  EXPECT_TRUE(convert().warnings.empty());
+  expect_same();
+}
+
+/// A byte-level vocabulary with some merges and added tokens, in the style of a Qwen2 or a Llama 3.
+json byte_level_vocabulary(const char* pattern, bool ignore_merges) {
+  json vocab = json::object();
+  for (int byte = 0; byte < 256; ++byte) {
+    vocab[byte_level_text(std::string(1, static_cast<char>(byte)))] = byte;
+  }
+  json merges = json::array();
+  int id = 256;
+  for (const auto& [left, right] : std::vector<std::pair<std::string, std::string>>{
+           {"o", "n"}, {"\u0120", "t"}, {"\u0120t", "i"}, {"r", "e"}, {"1", "2"}, {"\u010a", "\u010a"}}) {
+    vocab[left + right] = id++;
+    merges.push_back(left + " " + right);
+  }
+  json added = json::array();
+  for (const auto& [text, special] :
+       std::vector<std::pair<std::string, bool>>{{"<s>", true}, {"<|end|>", true}, {"[INST]", false}}) {
+    added.push_back({{"id", id++},
+                     {"content", text},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", special}});
+  }
+  json result = {{"version", "1.0"}, {"added_tokens", added}, {"normalizer", nullptr}};
+  result["pre_tokenizer"] = {
+      {"type", "Sequence"},
+      {"pretokenizers",
+       {{{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}},
+        {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}};
+  result["decoder"] = {{"type", "ByteLevel"}};
+  result["model"] = {{"type", "BPE"}, {"vocab", vocab}, {"merges", merges}, {"ignore_merges", ignore_merges}};
+  return result;
+}
+
+constexpr const char* kQwen2 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* kLlama3 =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+TEST_F(ConvertedVocabulary, OfBytesIsTheSame) {
+  write_model(300);
+  write("tokenizer.json", byte_level_vocabulary(kQwen2, false).dump());
+  write("tokenizer_config.json", R"({"eos_token": "<|end|>", "chat_template": "{{ messages }}"})");
+  write("generation_config.json", R"({"eos_token_id": 263})");
+  EXPECT_TRUE(convert().warnings.empty());
+  expect_same();
+  const GgufFile gguf = open_gguf(gguf_);
+  EXPECT_EQ(gguf_string(gguf, "tokenizer.ggml.pre"), "qwen2");
+  EXPECT_EQ(gguf_string(gguf, "tokenizer.chat_template"), "{{ messages }}");
+  EXPECT_EQ(json::parse(test::read_file(back_ / "tokenizer_config.json"))["chat_template"], "{{ messages }}");
+}
+
+TEST_F(ConvertedVocabulary, ThatBeginsTextsDoesSoStill) {
+  write_model(300);
+  json vocabulary = byte_level_vocabulary(kLlama3, true);
+  vocabulary["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single", {{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}, {{"Sequence", {{"id", "A"}}}}}}};
+  write("tokenizer.json", vocabulary.dump());
+  write("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": "<|end|>"})");
+  write("generation_config.json", R"({"bos_token_id": 262, "eos_token_id": 263})");
+  convert();
+  expect_same();
+  EXPECT_EQ(gguf_string(open_gguf(gguf_), "tokenizer.ggml.pre"), "llama-bpe");
+}
+
+TEST_F(ConvertedVocabulary, SaysThatGgufComposesNothing) {
+  write_model(300);
+  json vocabulary = byte_level_vocabulary(kQwen2, false);
+  vocabulary["normalizer"] = {{"type", "NFC"}};
+  write("tokenizer.json", vocabulary.dump());
+  const ConvertReport report = convert();
+  ASSERT_EQ(report.warnings.size(), 1u);
+  EXPECT_NE(report.warnings[0].find("NFC"), std::string::npos);
+}
+
+TEST_F(ConvertedVocabulary, IsRefusedWhereGgufHasNoLikeOfIt) {
+  write_model(300);
+  const auto expect_refused = [&](const json& vocabulary, std::initializer_list<std::string> words) {
+    write("tokenizer.json", vocabulary.dump());
+    expect_bad_input([&] { convert_model(model_, gguf_); }, words);
+    EXPECT_FALSE(fs::exists(gguf_));
+  };
+  expect_refused(byte_level_vocabulary(R"(\w+|\W)", false), {"tokenizer.json", "no name for the way"});
+  expect_refused(byte_level_vocabulary(kQwen2, true), {"tokenizer.json", "no name for the way"});
+  json vocabulary = byte_level_vocabulary(kQwen2, false);
+  vocabulary["normalizer"] = {{"type", "NFKC"}};
+  expect_refused(vocabulary, {"normalized by NFKC"});
+  vocabulary = byte_level_vocabulary(kQwen2, false);
+  vocabulary["added_tokens"][0]["rstrip"] = true;
+  expect_refused(vocabulary, {"added token 262", "rstrip"});
+  write_model(260);
+  expect_refused(byte_level_vocabulary(kQwen2, false), {"265 tokens", "260"});
+}
+
+}  // namespace
+}  // namespace verbatim
