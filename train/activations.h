@@ -20,6 +20,7 @@ namespace verbatim::train {
 /// file exists; Error(kMachine) when writing fails.
 std::optional<FisherReport> write_activations(const Checkpoint& checkpoint,
                                               const std::vector<std::vector<int32_t>>& samples,
-                                              const std::filesystem::path& file, const FisherOptions& options);
+                                              const std::filesystem::path& file,
+                                              const FisherOptions& options);
 
 }  // namespace verbatim::train

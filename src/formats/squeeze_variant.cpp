@@ -17,7 +17,8 @@ void squeeze_group(std::span<float> weights, std::span<const float> sensitivitie
   const SqueezedColumn squeezed = quantize_squeezed(weights, sensitivities, sparse, 1 << bits);
   for (size_t i = 0; i < weights.size(); ++i) {
     const float entry = squeezed.value(squeezed.codes[i]);
-    weights[i] = sparse[i] != 0 ? entry + to_float(to_bfloat16(sparse_residual(squeezed, weights[i]))) : entry;
+    weights[i] =
+        sparse[i] != 0 ? entry + to_float(to_bfloat16(sparse_residual(squeezed, weights[i]))) : entry;
   }
 }
 

@@ -90,10 +90,11 @@ void require_memory(const ModelConfig& config, int64_t tokens, int64_t window) {
   const auto need = static_cast<double>(gptq_pass_memory(config, tokens, window));
   const std::optional<int64_t> memory = available_memory();
   if (!memory || need <= static_cast<double>(*memory)) return;
-  fail(ErrorKind::kMachine,
-       "gptq takes {:.1f} GiB of memory besides the model for {} tokens of text, and {:.1f} GiB are free: use "
-       "fewer calibration tokens, or a machine with more",
-       need / kGiB, tokens, static_cast<double>(*memory) / kGiB);
+  fail(
+      ErrorKind::kMachine,
+      "gptq takes {:.1f} GiB of memory besides the model for {} tokens of text, and {:.1f} GiB are free: use "
+      "fewer calibration tokens, or a machine with more",
+      need / kGiB, tokens, static_cast<double>(*memory) / kGiB);
 }
 
 }  // namespace
@@ -101,12 +102,12 @@ void require_memory(const ModelConfig& config, int64_t tokens, int64_t window) {
 int64_t gptq_pass_memory(const ModelConfig& config, int64_t tokens, int64_t window) {
   const int64_t queries = int64_t{config.heads} * config.head_dim;
   const int64_t inner = config.intermediate_size;
-  const int64_t widest = std::max({queries + 2 * int64_t{config.kv_heads} * config.head_dim,
-                                   int64_t{config.hidden_size}, 2 * inner});
+  const int64_t widest = std::max(
+      {queries + 2 * int64_t{config.kv_heads} * config.head_dim, int64_t{config.hidden_size}, 2 * inner});
   const int64_t inputs = std::max({queries, inner, int64_t{config.hidden_size}});
   // The stream twice, results and inputs of a matrix, and the inputs in BF16.
-  const int64_t of_token = 4 * (2 * int64_t{config.hidden_size} + widest + inputs + 2 * config.head_dim) +
-                           2 * (inputs + queries);
+  const int64_t of_token =
+      4 * (2 * int64_t{config.hidden_size} + widest + inputs + 2 * config.head_dim) + 2 * (inputs + queries);
   const int64_t windows = ceil_div(tokens, window_of(config, window));
   const int64_t cache = DenseCache::bytes_of({config.layers, config.kv_heads, config.head_dim},
                                              round_up<int64_t>(window_of(config, window), kAttentionChunk));

@@ -47,7 +47,8 @@ Float16 best_scale(std::span<const float> weights, int bits) {
 }
 
 std::span<const float> row_of(const DenseMatrix& matrix, int64_t column) {
-  return std::span(matrix.values).subspan(static_cast<size_t>(column * matrix.k), static_cast<size_t>(matrix.k));
+  return std::span(matrix.values)
+      .subspan(static_cast<size_t>(column * matrix.k), static_cast<size_t>(matrix.k));
 }
 
 /// Reads the rows of a matrix, which must live as long.

@@ -26,7 +26,8 @@ struct RoundedMatrix {
     return scales[static_cast<size_t>(column * groups() + input / kRoundedGroup)];
   }
   float value(int64_t column, int64_t input) const {
-    return static_cast<float>(codes[static_cast<size_t>(column * k + input)]) * to_float(scale(column, input));
+    return static_cast<float>(codes[static_cast<size_t>(column * k + input)]) *
+           to_float(scale(column, input));
   }
 };
 

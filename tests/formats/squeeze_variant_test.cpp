@@ -61,8 +61,7 @@ TEST_F(SqueezeVariantRows, AreThoseOfTheFormatThatThereIs) {
       const PackResult packed = pack_linear(kColumns, kInputs, rows_of(weights_), options, team_);
       const MatrixRows rows = squeezed({.bits = bits, .sparse = kShares}, sensitive);
       for (int64_t column = 0; column < kColumns; ++column) {
-        std::vector<float> expected =
-            test::unpacked_column(packed.weight.stores.front(), reading, column);
+        std::vector<float> expected = test::unpacked_column(packed.weight.stores.front(), reading, column);
         expected.resize(kInputs);
         ASSERT_EQ(row_of(rows, column), expected);
       }

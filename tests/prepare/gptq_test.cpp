@@ -45,7 +45,8 @@ double output_error(const DenseMatrix& weights, const RoundedMatrix& coded, cons
       double difference = 0.0;
       for (int64_t i = 0; i < weights.k; ++i) {
         const double exact = weights.values[static_cast<size_t>(column * weights.k + i)];
-        difference += (exact - static_cast<double>(coded.value(column, i))) * x[static_cast<size_t>(r * weights.k + i)];
+        difference +=
+            (exact - static_cast<double>(coded.value(column, i))) * x[static_cast<size_t>(r * weights.k + i)];
       }
       sum += difference * difference;
     }
@@ -61,7 +62,8 @@ TEST(Gptq, AddsTheProductsOfAllPairsOfInputs) {
     for (int64_t j = i; j < kInputs; ++j) {
       double sum = 0.0;
       for (int64_t r = 0; r < kRows; ++r) {
-        sum += static_cast<double>(x[static_cast<size_t>(r * kInputs + i)]) * x[static_cast<size_t>(r * kInputs + j)];
+        sum += static_cast<double>(x[static_cast<size_t>(r * kInputs + i)]) *
+               x[static_cast<size_t>(r * kInputs + j)];
       }
       EXPECT_NEAR(one.row(i)[j], sum, 1e-9 * kRows);
     }
@@ -100,8 +102,8 @@ TEST(Gptq, FactorsTheInverseOfTheDampedHessian) {
 
 /// GPTQ as the paper derives it: after a weight is rounded, those left are where the error is least, found by
 /// solving for them with the whole damped Hessian.
-std::vector<int8_t> by_definition(const DenseMatrix& weights, const RoundedMatrix& scales, const SquareMatrix& hessian,
-                                  int bits) {
+std::vector<int8_t> by_definition(const DenseMatrix& weights, const RoundedMatrix& scales,
+                                  const SquareMatrix& hessian, int bits) {
   const int64_t k = weights.k;
   const std::vector<int32_t> order = activation_order(hessian);
   double mean = 0.0;
@@ -133,7 +135,8 @@ std::vector<int8_t> by_definition(const DenseMatrix& weights, const RoundedMatri
         for (size_t j = p; j <= n; ++j) system[i][j] -= factor * system[p][j];
       }
     }
-    for (size_t i = 0; i < n; ++i) left[static_cast<size_t>(order[at + 1 + i])] += system[i][n] / system[i][i];
+    for (size_t i = 0; i < n; ++i)
+      left[static_cast<size_t>(order[at + 1 + i])] += system[i][n] / system[i][i];
   }
   return codes;
 }

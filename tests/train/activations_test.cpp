@@ -35,7 +35,8 @@ TEST_F(Activations, AreTheMeanSquaresOfTheInputsInEveryRow) {
   ASSERT_TRUE(report);
   EXPECT_EQ(report->zeros, 0);
   std::vector<int32_t> tokens;
-  for (const std::vector<int32_t>& sample : samples_) tokens.insert(tokens.end(), sample.begin(), sample.end() - 1);
+  for (const std::vector<int32_t>& sample : samples_)
+    tokens.insert(tokens.end(), sample.begin(), sample.end() - 1);
   ThreadTeam team(1);
   const MatrixInputs inputs = gather_inputs(checkpoint, tokens, {.window = 15}, team);
   const SensitivityFile written = open_sensitivities(file);
