@@ -25,18 +25,20 @@ struct Options {
   std::string sensitivities;
   QualityExperiments experiments;
   std::string outliers_across = "matrix";
+  std::string compare_model;
   bool json = false;
 };
 
 /// What the readings need: "full" first, so that it stays apart from a lossless reading it is compared with.
-std::vector<std::string> needed_formats(const PerplexityOptions& options) {
+std::vector<std::string> needed_formats(const PerplexityOptions& options, bool other_model) {
   std::vector<std::string> formats;
   const auto add = [&](const std::string& format) {
     if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.push_back(format);
   };
   std::vector<std::string> read = {format_of_reading(options.reading, "--reading")};
   if (!options.compare_with.empty()) {
-    read.push_back(format_of_reading(options.compare_with, "--compare-with"));
+    const std::string format = format_of_reading(options.compare_with, "--compare-with");
+    if (!other_model) read.push_back(format);
   }
   if (std::find(read.begin(), read.end(), "full") != read.end()) add("full");
   for (const std::string& format : read) add(format);
@@ -45,12 +47,36 @@ std::vector<std::string> needed_formats(const PerplexityOptions& options) {
 
 Model load(const Options& options) {
   ModelOptions model;
-  model.formats =
-      options.common.formats.empty() ? needed_formats(options.perplexity) : options.common.formats;
+  model.formats = options.common.formats.empty()
+                      ? needed_formats(options.perplexity, !options.compare_model.empty())
+                      : options.common.formats;
   model.threads = options.common.threads;
   model.sensitivities = options.sensitivities;
   model.experiments = options.experiments;
   return load_model(options.common.model, std::move(model));
+}
+
+Model load_compared(const Options& options) {
+  ModelOptions model;
+  model.formats = {format_of_reading(options.perplexity.compare_with, "--compare-with")};
+  model.threads = options.common.threads;
+  return load_model(options.compare_model, std::move(model));
+}
+
+/// Refuses settings of --squeeze-to-bits without it, or beside others that it would not go with.
+void require_squeezed(const QualityExperiments& made) {
+  if (made.squeeze_to_bits == 0 && (made.squeeze_group != 0 || made.squeeze_uniformly)) {
+    fail(ErrorKind::kUsage,
+         "--squeeze-group and --squeeze-uniformly say how --squeeze-to-bits works: give it");
+  }
+  if (made.squeeze_to_bits == 0) return;
+  if (made.round_to_bits != 0) {
+    fail(ErrorKind::kUsage, "--squeeze-to-bits and --round-to-bits are two ways to the same: give one");
+  }
+  if (made.outliers_across_model) {
+    fail(ErrorKind::kUsage,
+         "--squeeze-to-bits knows the outliers of a matrix alone: leave --outliers-across");
+  }
 }
 
 void print_json(const Options& options, const PerplexityResult& result) {
@@ -75,6 +101,7 @@ void print_json(const Options& options, const PerplexityResult& result) {
                                    {"kernels", describe_machine().kernels}};
   if (!options.perplexity.compare_with.empty()) {
     object["compared_with"] = options.perplexity.compare_with;
+    if (!options.compare_model.empty()) object["compared_model"] = options.compare_model;
     object["excess_nll"] = result.excess_nll;
     object["excess_standard_error"] = result.excess_standard_error;
     object["agreement"] = result.agreement;
@@ -89,6 +116,11 @@ void print_json(const Options& options, const PerplexityResult& result) {
   if (made.sparse_outliers != usual.sparse_outliers) object["sparse_outliers"] = made.sparse_outliers;
   if (made.outliers_across_model) object["outliers_across"] = "model";
   if (made.round_to_bits > 0) object["rounded_to_bits"] = made.round_to_bits;
+  if (made.squeeze_to_bits > 0) {
+    object["squeezed_to_bits"] = made.squeeze_to_bits;
+    object["squeeze_group"] = made.squeeze_group;
+    object["squeezed_uniformly"] = made.squeeze_uniformly;
+  }
   write_out(object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
@@ -102,10 +134,13 @@ void print_text(const Options& options, const PerplexityResult& result) {
       result.windows == 1 ? "" : "s", result.window, result.stride, result.seconds);
   if (!options.perplexity.compare_with.empty()) {
     out += fmt::format(
-        "beside {}: {:+.5f} nats per token, standard error {:.5f}; {:.4f} of the likeliest tokens agree, the "
+        "beside {}{}: {:+.5f} nats per token, standard error {:.5f}; {:.4f} of the likeliest tokens agree, "
+        "the "
         "distributions overlap by {:.4f} and diverge by {:.6f} nats, standard error {:.6f}\n",
-        options.perplexity.compare_with, result.excess_nll, result.excess_standard_error, result.agreement,
-        result.overlap, result.divergence, result.divergence_standard_error);
+        options.perplexity.compare_with,
+        options.compare_model.empty() ? "" : " of " + one_line(options.compare_model), result.excess_nll,
+        result.excess_standard_error, result.agreement, result.overlap, result.divergence,
+        result.divergence_standard_error);
   }
   write_out(out);
 }
@@ -127,11 +162,21 @@ void eval_perplexity(Options& options) {
     fail(ErrorKind::kUsage,
          "--dense-only leaves the part out that --sensitive, --outliers and --outliers-across are about");
   }
-  needed_formats(options.perplexity);  // wrong names are worth saying before anything is read
+  if (!options.compare_model.empty() && options.perplexity.compare_with.empty()) {
+    options.perplexity.compare_with = "full";
+  }
+  require_squeezed(made);
+  // Wrong names are worth saying before anything is read.
+  needed_formats(options.perplexity, !options.compare_model.empty());
   const std::string text = read_text(options.file);
   if (text.empty()) bad_input("{} is empty: there is nothing to measure", options.file);
   require_utf8(text, options.file);
   const Model model = load(options);
+  std::optional<Model> other;
+  if (!options.compare_model.empty()) {
+    other.emplace(load_compared(options));
+    options.perplexity.compare_model = &*other;
+  }
   options.perplexity.threads = options.common.threads;
   options.perplexity.progress = [](double fraction) { show_progress("reading the text", fraction); };
   const PerplexityResult result = measure_perplexity(model, text, options.perplexity);
@@ -153,6 +198,10 @@ void add_eval_perplexity(Command eval) {
       .show_default();
   command.add_option("--compare-with", perplexity.compare_with,
                      "Another reading: how often and how closely do the predictions agree?");
+  command
+      .add_option("--compare-model", options->compare_model,
+                  "Another model with the same vocabulary, of which --compare-with then names the reading")
+      .type_name("MODEL");
   command.add_option("--cache", options->common.cache,
                      "How keys and values are stored: bf16, f16, int8 or hierarchical[:option=value,...]");
   command.add_flag("--draft-cache", perplexity.draft_cache,
@@ -208,12 +257,28 @@ void add_eval_perplexity(Command eval) {
                   "For comparisons: round the weights to nearest in so many bits first")
       .range(1, 16)
       .group(packing);
+  command
+      .add_option("--squeeze-to-bits", options->experiments.squeeze_to_bits,
+                  "For comparisons: give the weights the values of squeeze3 or squeeze4, with tables for\n"
+                  "so many bits, first")
+      .range(2, 4)
+      .group(packing);
+  command
+      .add_option("--squeeze-group", options->experiments.squeeze_group,
+                  "With it: so many neighbouring inputs share a table; without it all of a column")
+      .range(int64_t{1}, int64_t{1} << 20)
+      .group(packing);
+  command
+      .add_flag("--squeeze-uniformly", options->experiments.squeeze_uniformly,
+                "With it: the values of a table lie at equal distances")
+      .group(packing);
   command.footer(
       "Examples:\n"
       "  verbatim eval perplexity models/target notes.txt\n"
       "  verbatim eval perplexity models/target notes.txt --reading mxfp4-w4a8 --compare-with full\n"
       "  verbatim eval perplexity models/target notes.txt --cache hierarchical --compare-with full\n"
-      "  verbatim eval perplexity models/target notes.txt --window 512 --stride 256 --json");
+      "  verbatim eval perplexity models/target notes.txt --window 512 --stride 256 --json\n"
+      "  verbatim eval perplexity w4 notes.txt --reading int4-w4a16 --compare-model models/target");
   command.callback([options] { eval_perplexity(*options); });
 }
 

@@ -23,14 +23,18 @@ struct Options {
   std::string scheme = "rtn";
   std::string calibration;
   int64_t tokens = 4096;
+  int32_t bits = 4;
   int32_t threads = 0;
 };
 
 void run_quantize(const Options& options) {
   const std::vector<std::string> schemes = quantization_schemes();
   if (std::find(schemes.begin(), schemes.end(), options.scheme) == schemes.end()) {
-    fail(ErrorKind::kUsage, "--scheme: there is no scheme \"{}\"; known are rtn, awq, atom and quarot",
+    fail(ErrorKind::kUsage, "--scheme: there is no scheme \"{}\"; known are rtn, awq, gptq, atom and quarot",
          shown_name(options.scheme));
+  }
+  if (options.bits != 4 && options.scheme == "atom") {
+    fail(ErrorKind::kUsage, "--bits: the scheme atom has 4 bits alone");
   }
   const bool calibrate = needs_calibration(options.scheme);
   if (calibrate && options.calibration.empty()) {
@@ -40,6 +44,7 @@ void run_quantize(const Options& options) {
   const InterruptGuard guard(true);
   QuantizeOptions quantize{
       .scheme = options.scheme,
+      .bits = options.bits,
       .calibration_name = "--calibration: " + one_line(options.calibration),
       .calibration_tokens = options.tokens,
       .threads = options.threads,
@@ -50,8 +55,9 @@ void run_quantize(const Options& options) {
   end_progress();
   if (!quantized) end_interrupted();
   print_warnings(options.model, quantized->warnings);
-  write_out(fmt::format("{}: {} with weights in int4, scheme {}\n", one_line(options.folder),
-                        human_bytes(static_cast<double>(quantized->bytes)), options.scheme));
+  write_out(fmt::format("{}: {} with weights in int4, scheme {}{}\n", one_line(options.folder),
+                        human_bytes(static_cast<double>(quantized->bytes)), options.scheme,
+                        options.bits == 3 ? ", of 3 bits" : ""));
 }
 
 }  // namespace
@@ -66,13 +72,19 @@ void add_quantize(Command program) {
   command
       .add_option(
           "--scheme", options->scheme,
-          "rtn rounds to nearest; awq scales inputs that matter; atom keeps outlying inputs in eight\n"
-          "bits; quarot rotates outliers away")
+          "rtn rounds to nearest; awq scales inputs that matter; gptq makes up for errors with weights\n"
+          "that are left; atom keeps outlying inputs in eight bits; quarot rotates outliers away")
       .show_default();
-  command.add_option("--calibration", options->calibration, "A text like that to come, for awq and atom")
+  command
+      .add_option("--calibration", options->calibration, "A text like that to come, for awq, gptq and atom")
       .type_name("FILE");
   command.add_option("--calibration-tokens", options->tokens, "So many tokens of it are read")
       .range(int64_t{1}, int64_t{1} << 24)
+      .show_default();
+  command
+      .add_option("--bits", options->bits,
+                  "Bits of a weight; with 3, which atom has not, the file is as large as with 4")
+      .range(3, 4)
       .show_default();
   command.add_option("--threads", options->threads, "Threads to work with; without it one per core")
       .range(1, 4096);

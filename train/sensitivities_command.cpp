@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 
+#include "activations.h"
 #include "app/fail.h"
 #include "app/interrupt.h"
 #include "app/memory_units.h"
@@ -26,6 +27,7 @@ struct Options {
   std::string text;
   std::string file;
   FisherOptions fisher;
+  std::string measure = "gradients";
 };
 
 /// The tokens of a text, and the token before each of its sequences, if the vocabulary wants one.
@@ -44,7 +46,34 @@ Tokens tokens_of(const Checkpoint& checkpoint, const std::string& text) {
   return tokens;
 }
 
+/// Computes what the options ask for.
+std::optional<FisherReport> measure(const Options& options, const Checkpoint& checkpoint,
+                                    const std::vector<std::vector<int32_t>>& samples) {
+  const auto write = options.measure == "activations" ? write_activations : write_sensitivities;
+  std::optional<FisherReport> report = write(checkpoint, samples, options.file, options.fisher);
+  app::end_progress();
+  if (report) return report;
+  if (options.measure == "activations") {
+    app::say("verbatim-train: interrupted; nothing is left of it\n");
+  } else {
+    app::say(
+        "verbatim-train: interrupted; what is done so far is in {}.work, and the same command goes on with "
+        "it if you add --resume\n",
+        app::one_line(options.file));
+  }
+  throw app::Exit{app::kInterruptedExit};
+}
+
 void run(Options& options) {
+  if (options.measure != "gradients" && options.measure != "activations") {
+    app::fail(ErrorKind::kUsage, "--measure: there is no \"{}\"; known are gradients and activations",
+              app::shown_name(options.measure));
+  }
+  const bool gradients = options.measure == "gradients";
+  if (!gradients && options.fisher.resume) {
+    app::fail(ErrorKind::kUsage,
+              "--resume: activations take one pass, of which an interruption leaves nothing");
+  }
   const std::string text = app::read_text(options.text);
   options.fisher.text_digest = hexadecimal(Sha256().add(std::as_bytes(std::span(text))).digest());
   const Checkpoint checkpoint = open_checkpoint(options.model);
@@ -54,7 +83,7 @@ void run(Options& options) {
                    samples.length, checkpoint.config.context, options.model);
   }
   if (options.fisher.threads == 0) options.fisher.threads = hardware_threads();
-  require_room(checkpoint.config, options.file, options.fisher);
+  if (gradients) require_room(checkpoint.config, options.file, options.fisher);
   const Tokens tokens = tokens_of(checkpoint, text);
   const std::vector<std::vector<int32_t>> chosen =
       choose_samples(tokens.text, tokens.bos, samples, app::one_line(options.text));
@@ -62,28 +91,20 @@ void run(Options& options) {
   options.fisher.cancelled = app::interrupted;
   const app::InterruptGuard guard(true);
   const auto start = std::chrono::steady_clock::now();
-  const std::optional<FisherReport> report =
-      write_sensitivities(checkpoint, chosen, options.file, options.fisher);
-  app::end_progress();
-  if (!report) {
-    app::say(
-        "verbatim-train: interrupted; what is done so far is in {}.work, and the same command goes on with "
-        "it if you add --resume\n",
-        app::one_line(options.file));
-    throw app::Exit{app::kInterruptedExit};
-  }
+  const std::optional<FisherReport> report = measure(options, checkpoint, chosen);
   for (const std::string& tensor : report->none) {
-    app::say("verbatim-train: the loss of no sample depends on {}: its weights will count alike\n", tensor);
+    app::say("verbatim-train: {} {}: its weights will count alike\n",
+             gradients ? "the loss of no sample depends on" : "no sample has an input for", tensor);
   }
-  if (samples.length == 2 && !report->none.empty()) {
+  if (gradients && samples.length == 2 && !report->none.empty()) {
     app::say(
         "verbatim-train: the first of 2 tokens attends to itself alone, whatever its query and key are: "
         "longer samples depend on them\n");
   }
-  app::write_out(fmt::format(
-      "{}: sensitivities of {} weights from {} samples of {} tokens; {:.5f} nats per token; {:.1f} s\n",
-      app::one_line(options.file), report->weights, samples.samples, samples.length, report->loss,
-      seconds_since(start)));
+  app::write_out(fmt::format("{}: sensitivities of {} weights from {} samples of {} tokens; {}{:.1f} s\n",
+                             app::one_line(options.file), report->weights, samples.samples, samples.length,
+                             gradients ? fmt::format("{:.5f} nats per token; ", report->loss) : "",
+                             seconds_since(start)));
 }
 
 }  // namespace
@@ -104,6 +125,11 @@ void add_sensitivities(app::Command program) {
       .range(2, 1 << 20)
       .show_default();
   command.add_option("--seed", fisher.samples.seed, "The seed of the places").show_default();
+  command
+      .add_option("--measure", options->measure,
+                  "gradients of the loss, squared, or activations: the squares of the matrices' inputs")
+      .type_name("WHAT")
+      .show_default();
   command.add_flag("--output-matrix", fisher.output_matrix, "Also for the output matrix");
   command.add_flag("--resume", fisher.resume, "Go on with what an interrupted run has left");
   command.add_option("--threads", fisher.threads, "Samples to compute at a time; without it one per core")

@@ -28,16 +28,17 @@ int64_t weights_of(const std::vector<TensorEntry>& entries) {
 }
 
 SquareSums::SquareSums(const ModelConfig& config, int32_t layer)
-    : entries_(sensitivity_entries(config, layer)), begins_{0} {
+    : prefix_(layer < 0 ? 0 : fmt::formatted_size("layers.{}.", layer)),
+      entries_(sensitivity_entries(config, layer)),
+      begins_{0} {
   std::map<std::string, size_t> places;
   for (const TensorEntry& entry : entries_) {
     places.emplace(entry.name, begins_.size() - 1);
     begins_.push_back(begins_.back() + entry.shape[0] * entry.shape[1]);
   }
   values_.resize(static_cast<size_t>(begins_.back()));
-  const size_t prefix = layer < 0 ? 0 : fmt::formatted_size("layers.{}.", layer);
   for (const MatrixSpec& spec : specs_of_layer(config, layer)) {
-    std::vector<int64_t>& rows = rows_[spec.name.substr(prefix)];
+    std::vector<int64_t>& rows = rows_[spec.name.substr(prefix_)];
     for (int64_t column = 0; column < spec.columns(); ++column) {
       const TensorRow row = hugging_face_row(config, spec, column);
       rows.push_back(begins_[places.at(row.part->tensor)] + row.row * spec.k);
@@ -52,6 +53,12 @@ void SquareSums::add(const std::string& name, std::span<const float> gradient) {
     const std::span<const float> from = gradient.subspan(r * k, k);
     float* const to = values_.data() + rows[r];
     for (size_t i = 0; i < k; ++i) to[i] += from[i] * from[i];
+  }
+}
+
+void SquareSums::fill_rows(const std::string& matrix, std::span<const float> row) {
+  for (const int64_t begin : rows_.at(matrix.substr(prefix_))) {
+    std::ranges::copy(row, values_.begin() + begin);
   }
 }
 

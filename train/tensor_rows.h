@@ -14,7 +14,7 @@ std::vector<TensorEntry> sensitivity_entries(const ModelConfig& config, int32_t 
 /// The number of weights of such tensors.
 int64_t weights_of(const std::vector<TensorEntry>& entries);
 
-/// The sums of squared gradients of one layer, in the order of the tensors of its file.
+/// The sums of squares of one layer, in the order of the tensors of its file.
 class SquareSums {
  public:
   SquareSums(const ModelConfig& config, int32_t layer);
@@ -22,6 +22,8 @@ class SquareSums {
   /// Adds the squares of the gradient of a matrix, whose rows are in the engine's order. `name` is that of
   /// the spec without the layer.
   void add(const std::string& name, std::span<const float> gradient);
+  /// Gives all rows of a matrix the same numbers. `matrix` is the name of the spec.
+  void fill_rows(const std::string& matrix, std::span<const float> row);
   /// Divides all sums by a number.
   void divide(float by);
 
@@ -31,6 +33,7 @@ class SquareSums {
   std::span<const float> values(size_t entry) const;
 
  private:
+  size_t prefix_;  // the length of the beginning of specs' names that the layer makes
   std::vector<TensorEntry> entries_;
   std::vector<int64_t> begins_;  // of the tensors, and the end of the last
   std::vector<float> values_;

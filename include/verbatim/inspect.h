@@ -81,7 +81,7 @@ struct StoredFileReport {
 struct PackedReport {
   uint32_t version = 0;                     ///< of the file's layout
   std::string source;                       ///< the file format that was packed; it may hold any bytes
-  std::string quantization;                 ///< "none", "rtn", "awq", "atom" or "quarot"
+  std::string quantization;                 ///< "none", "rtn", "awq", "gptq", "atom" or "quarot"
   std::vector<StoredFormatReport> formats;  ///< in the order of the file
   std::vector<SparsePartReport> sparse;     ///< the sparse parts, in the order of the file
   std::string embedding_type;               ///< the element type of the embedding

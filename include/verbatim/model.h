@@ -28,6 +28,14 @@ struct QualityExperiments {
   /// Rounds the weights of every output column to this many bits (1 to 16), uniformly, before they are
   /// packed; 0 leaves them as they are.
   int32_t round_to_bits = 0;
+  /// Gives weights the values that `squeeze3` and `squeeze4` would give them with tables for this many bits
+  /// (2 to 4), sparse part and sensitivities included, before they are packed; 0 leaves them as they are. For
+  /// comparisons with formats that there are not.
+  int32_t squeeze_to_bits = 0;
+  /// With squeeze_to_bits: the neighbouring inputs of a column that share a table; 0: all.
+  int64_t squeeze_group = 0;
+  /// With squeeze_to_bits: whether the values of a table lie at equal distances, whatever the sensitivities.
+  bool squeeze_uniformly = false;
 };
 
 /// How a model is loaded. Without a recipe, recipes or formats it is loaded for plain decoding: a checkpoint

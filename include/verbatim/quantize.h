@@ -14,6 +14,9 @@ namespace verbatim {
 struct QuantizeOptions {
   /// The scheme that prepares the weights: one of quantization_schemes().
   std::string scheme = "rtn";
+  /// Bits of a weight: 4, or 3, with which weights keep to eight of the sixteen levels of four bits and take
+  /// as much room. "atom" has 4 alone.
+  int32_t bits = 4;
   /// A text like the texts to come, in UTF-8, for schemes that look at one; other schemes do not use it.
   std::optional<std::string> calibration = {};
   /// The name of the calibration text in error messages.
@@ -37,7 +40,8 @@ struct QuantizeReport {
   std::vector<std::string> warnings;  ///< things about the model that deserve attention, a line each
 };
 
-/// The names of the schemes: "rtn", which rounds to nearest, "awq", "atom" and "quarot" (docs/quantize.md).
+/// The names of the schemes: "rtn", which rounds to nearest, "awq", "gptq", "atom" and "quarot"
+/// (docs/quantize.md).
 std::vector<std::string> quantization_schemes();
 
 /// Whether a scheme looks at a calibration text. Throws Error(kUsage) if there is no scheme of this name.
@@ -48,10 +52,11 @@ bool needs_calibration(std::string_view scheme);
 /// made. The same model, scheme and text give the same bytes on the same machine. Returns nothing if the work
 /// was cancelled. The folder appears when it is complete, or not at all.
 ///
-/// Throws Error(kUsage) when there is no scheme of the name, or the scheme looks at a text and none is given;
+/// Throws Error(kUsage) when there is no scheme of the name or none in so many bits, or the scheme looks at a
+/// text and none is given;
 /// Error(kBadInput) when the model is malformed or is packed already, when it has no vocabulary to read the
 /// text with, when the text is no UTF-8 or has no tokens, and when the folder is there already and not empty;
-/// Error(kMachine) when writing fails.
+/// Error(kMachine) when writing fails, or memory does not suffice for what "gptq" keeps of the text.
 std::optional<QuantizeReport> quantize_model(const std::filesystem::path& model,
                                              const std::filesystem::path& folder,
                                              const QuantizeOptions& options = {});

@@ -63,6 +63,16 @@ class Bench:
         if result.returncode != 0:
             raise Failed(shown(command, {}))
 
+    def usage(self, command):
+        """Runs a command for what it leaves; what of the machine it used, peak memory included."""
+        say(f"  {shown(command, {})}")
+        process = subprocess.Popen([str(part) for part in command], cwd=ROOT, stdout=subprocess.DEVNULL)
+        status, usage = os.wait4(process.pid, 0)[1:]
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            raise Failed(shown(command, {}))
+        return usage
+
     def json(self, command, run=0, environment=None, lines=False):
         """What the command prints with --json, with `lines` a list of its lines. A step that this version has finished before
         is not run again."""
@@ -134,7 +144,7 @@ class Bench:
         source = self.large_model() if large else self.model()
         path = WORK / f"{pathlib.Path(source).name}-{scheme}"
         if not (ROOT / path).exists():
-            calibration = ["--calibration", self.text()] if scheme in ("awq", "atom") else []
+            calibration = ["--calibration", self.text()] if scheme in ("awq", "gptq", "atom") else []
             self.command(self.verbatim("quantize", source, "-o", path, "--scheme", scheme, *calibration))
         return str(path)
 

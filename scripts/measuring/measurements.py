@@ -193,7 +193,7 @@ def schemes(m):
     m.record({"scheme": "none", "reading": "bf16", "text": "text"}, perplexity=output["perplexity"])
     recipes = [m.recipe(name, f'name = "{name}"\nsummary = "plain decoding"\nsource = "none"\nreading = "int4-{name}"\n')
                for name in ("w4a8", "w4a4")]
-    for scheme in ("rtn", "awq", "atom", "quarot"):
+    for scheme in ("rtn", "awq", "gptq", "atom", "quarot"):
         model = m.quantized_model(scheme, large=False)
         output = m.json(m.bench("decode", model, "--recipes", ",".join(recipes), "--prompts", prompts, "--limit", limit, "-n", "64"))
         continued = {of["recipe"]: of["agreement"] for of in output["results"]}

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import pathlib
+import time
 
 from measuring.bench import ROOT, WORK, Absent
 from measuring.measurements import measurement
@@ -52,13 +53,21 @@ def digest_of(paths, *words):
     return hashlib.sha256(digest.digest() + json.dumps(words).encode()).hexdigest()[:12]
 
 
-def fisher(m, text, samples):
-    """The file of sensitivities by so many sequences of a text. One that was made before is taken if the trainer, the model
-    and the text are still the same, which its name tells."""
+def calibration_text(text):
+    return {"wikitext2": lambda: public_text("wikitext2_valid"), "python": python_text}[text]()
+
+
+def require_trainer():
     if not (ROOT / "build" / "verbatim-train").exists():
         raise Absent("build/verbatim-train is not built: cmake --preset release -DVERBATIM_TRAINING=ON (docs/sensitivities.md)")
-    source = {"wikitext2": lambda: public_text("wikitext2_valid"), "python": python_text}[text]()
-    options = ["--samples", str(samples), "--output-matrix"]
+
+
+def fisher(m, text, samples, measure="gradients"):
+    """The file of sensitivities by so many sequences of a text. One that was made before is taken if the trainer, the model
+    and the text are still the same, which its name tells."""
+    require_trainer()
+    source = calibration_text(text)
+    options = ["--samples", str(samples), "--output-matrix", *(["--measure", measure] if measure != "gradients" else [])]
     digest = digest_of(["build/verbatim-train", "build/verbatim-gradients.so", m.model(), source], *options)
     path = WORK / f"fisher-{text}-{samples}-{digest}.safetensors"
     if not (ROOT / path).exists():
@@ -66,16 +75,49 @@ def fisher(m, text, samples):
     return path
 
 
+def quantized(m, scheme, bits, text):
+    """The default model by a scheme of `verbatim quantize`, which looks at a text if it looks at one."""
+    calibration = [] if scheme == "rtn" else ["--calibration", calibration_text(text), "--calibration-tokens", "8192"]
+    options = ["--scheme", scheme, "--bits", str(bits), *calibration]
+    digest = digest_of(["build/verbatim", m.model(), *calibration[1:2]], *(str(option) for option in options))
+    path = WORK / f"{scheme}-{bits}-{digest}"
+    if not (ROOT / path).exists():
+        m.command(m.verbatim("quantize", m.model(), "-o", path, *options))
+    return path
+
+
 def tokens(m):
     return 3000 if m.quick else 16384
 
 
-def judge(m, key, text, reading, *extra):
-    """Records how far a reading is from BF16 on a text."""
-    output = m.json(m.verbatim("eval", "perplexity", m.model(), public_text(text), "--reading", reading, "--compare-with", "full",
+def judge(m, key, text, reading, *extra, model=None, bits=None):
+    """Records how far a reading is from BF16 on a text, that of another model from the default model's BF16."""
+    output = m.json(m.verbatim("eval", "perplexity", model or m.model(), public_text(text), "--reading", reading, "--compare-with", "full",
                                "--max-tokens", str(tokens(m)), *extra))
-    m.record({**key, "text": text}, perplexity=output["perplexity"], bits=output["bits_per_weight"], excess=output["excess_nll"],
+    m.record({**key, "text": text}, perplexity=output["perplexity"], bits=bits or output["bits_per_weight"], excess=output["excess_nll"],
              error=output["excess_standard_error"], divergence=output["divergence"], divergence_error=output["divergence_standard_error"])
+
+
+def judge_values(m, key, text, bits, sensitive, outliers, given=None, group=0, uniform=False):
+    """Records how far the default model is from BF16 with the values that tables of so many bits give its weights."""
+    judge(m, key, text, "f32", *squeezed(sensitive, outliers, given), "--squeeze-to-bits", str(bits),
+          *(["--squeeze-group", str(group)] if group else []), *(["--squeeze-uniformly"] if uniform else []),
+          "--compare-model", m.model(), bits=stored_bits(m.model(), bits, sensitive + outliers, group, uniform))
+
+
+def stored_bits(model, bits, share, group=0, uniform=False):
+    """The bits per weight of such tables: codes; 16 bits for every value of a table, or for a scale and for a zero point; and for the
+    sparse part 32 bits for an entry and for the beginning of a column. What pads codes is left out."""
+    total = weights = 0
+    for path in sorted((ROOT / model).glob("*.safetensors")):
+        with open(path, "rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        for shape in (of["shape"] for name, of in header.items() if name != "__metadata__" and len(of["shape"]) == 2):
+            columns, inputs = shape
+            tables = columns * -(-inputs // (group or inputs))
+            weights += columns * inputs
+            total += bits * columns * inputs + tables * (32 if uniform else 16 * 2 ** bits) + 32 * (share * columns * inputs + columns)
+    return total / weights
 
 
 def squeezed(sensitive, outliers, given=None):
@@ -102,7 +144,7 @@ def sensitivities(m):
     for reading in ("squeeze3", "squeeze4"):
         for text in TEXTS:
             for split, sensitive, outliers in SPLITS:
-                for source in ("none", "wikitext2", "python") if reading == "squeeze3" else ("none", *OWN[text]):
+                for source in ("none", "wikitext2", "python"):
                     given = None if source == "none" else fisher(m, source, samples(m))
                     judge(m, {"reading": reading, "split": split, "of": source}, text, reading, *squeezed(sensitive, outliers, given))
 
@@ -121,6 +163,87 @@ def sensitive_shares(m):
     for share in (0, 0.0005) if m.quick else (0, 0.0001, 0.0002, 0.0005, 0.001, 0.002):
         for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
             judge(m, {"share": share}, text, "squeeze3", *squeezed(share, 0, fisher(m, source, samples(m))))
+
+
+@measurement("the schemes of `verbatim quantize` that round to groups of 128, in three and in four bits")
+def rounding_schemes(m):
+    conditions(m)
+    for bits in (3, 4):
+        for scheme in ("rtn", "awq", "gptq"):
+            for text in TEXTS:
+                for source in ("none",) if scheme == "rtn" else OWN[text] if m.quick else ("wikitext2", "python"):
+                    judge(m, {"scheme": scheme, "levels": bits, "of": source}, text, "int4-w4a16", "--compare-model", m.model(),
+                          model=quantized(m, scheme, bits, source))
+
+
+def others(share):
+    """What is left of the share of weights that are kept apart for the largest, after the most sensitive."""
+    return max(round(share - 0.0005, 6), 0)
+
+
+def percent_of(share):
+    return f"{100 * share:g} %"
+
+
+@measurement("tables at equal distances beside those of squeeze3 and squeeze4, by the share of weights that is kept apart")
+def uniform_tables(m):
+    conditions(m)
+    shares = {3: (0, 0.0005, 0.0045), 4: (0, 0.0045)} if not m.quick else {3: (0, 0.0045), 4: (0,)}
+    for bits, of_bits in shares.items():
+        for share in of_bits:
+            sensitive, outliers = min(share, 0.0005), others(share)
+            for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
+                given = fisher(m, source, samples(m))
+                for uniform in (True, False):
+                    judge_values(m, {"table_bits": bits, "split": percent_of(share), "values": "equal distances" if uniform else "k-means"},
+                                 text, bits, sensitive, outliers, given, uniform=uniform)
+
+
+@measurement("tables of three bits for groups of inputs, and with a sparse part")
+def grouped_tables(m):
+    conditions(m)
+    for group, share in ((0, 0), (256, 0), (128, 0), (256, 0.0005), (0, 0.0005), (0, 0.0045)):
+        for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
+            judge_values(m, {"group": group or "all", "split": percent_of(share)}, text, 3, min(share, 0.0005), others(share),
+                         fisher(m, source, samples(m)), group)
+
+
+@measurement("squeeze3 with the squares of activations in place of those of gradients")
+def activation_measure(m):
+    conditions(m)
+    for split, sensitive, outliers in SPLITS:
+        for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
+            for measure in ("gradients", "activations"):
+                judge(m, {"split": split, "measure": measure}, text, "squeeze3",
+                      *squeezed(sensitive, outliers, fisher(m, source, samples(m), measure)))
+
+
+@measurement("tables of two bits")
+def two_bits(m):
+    conditions(m)
+    for share in (0, 0.001, 0.0045):
+        for text in TEXTS:
+            for source in ("none", *OWN[text]):
+                given = None if source == "none" else fisher(m, source, samples(m))
+                judge_values(m, {"split": percent_of(share), "of": source}, text, 2, min(share, 0.0005), others(share), given)
+
+
+@measurement("what the sensitivities of the default model cost")
+def sensitivity_cost(m):
+    require_trainer()
+    m.repeats = 1
+    m.conditions = f"The default model, {samples(m)} samples of 512 tokens of WikiText-2's validation text, with the output matrix."
+    path = WORK / "cost.safetensors"
+    for measure in ("gradients", "activations"):
+        (ROOT / path).unlink(missing_ok=True)
+        command = ["build/verbatim-train", "sensitivities", m.model(), calibration_text("wikitext2"), "-o", path, "--samples", str(samples(m)),
+                   "--output-matrix", "--measure", measure]
+        begin = time.monotonic()
+        usage = m.usage(command)
+        seconds = time.monotonic() - begin
+        m.said(command, {"seconds": seconds, "ru_maxrss": usage.ru_maxrss}, begin)
+        m.record({"measure": measure}, seconds=seconds, gib=usage.ru_maxrss / 2**20)
+        (ROOT / path).unlink()
 
 
 @measurement("products in squeeze3 and squeeze4, without their sparse part, and with outliers in a hundredth of the columns")

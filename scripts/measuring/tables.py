@@ -221,6 +221,12 @@ def excess(text, heading="nats above `bf16`"):
 
 
 EXCESS_COLUMNS = texts(lambda text: excess(text, f"{text}: nats above `bf16`"))
+
+
+def excess_and_bits(records):
+    return [Column("bits per weight", "bits", fixed(2)), *EXCESS_COLUMNS(records)]
+
+
 BATCH_COLUMNS = always(
     Column("tokens/s", "tokens_per_second", fixed(1)), Column("over the baseline", "speedup", fixed(2)), Column("accepted", "accepted", fixed(2)),
     Column("passes that verify", "verify_count", plain), Column("rows", "verify_rows", fixed(1)), Column("take", "verify_seconds", milliseconds),
@@ -293,6 +299,20 @@ TABLES = {
         blocks=True, only=lambda of: of["split"] != "0.05 %", brief=True),
     "sensitivity-samples": Table("sensitivity-samples", [Row("samples", "samples")], EXCESS_COLUMNS, blocks=True),
     "sensitive-shares": Table("sensitive-shares", [Row("share", "share kept apart", percent(2))], EXCESS_COLUMNS, blocks=True),
+    "rounding-schemes": Table(
+        "rounding-schemes", [Row("scheme", "scheme", code), Row("levels", "bits of a weight"), Row("of", "calibrated on")],
+        lambda records: [column for text in distinct(records, "text") for column in
+                         (Column(text, "perplexity", fixed(3), {"text": text}), *excess(text))], blocks=True),
+    "uniform-tables": Table(
+        "uniform-tables", [Row("table_bits", "bits of a code"), Row("split", "sparse"), Row("values", "tables")], excess_and_bits, blocks=True),
+    "grouped-tables": Table(
+        "grouped-tables", [Row("group", "inputs that share a table"), Row("split", "sparse")], excess_and_bits, blocks=True),
+    "activation-measure": Table(
+        "activation-measure", [Row("split", "sparse"), Row("measure", "squares of")], excess_and_bits, blocks=True),
+    "two-bits": Table("two-bits", [Row("split", "sparse"), Row("of", "sensitivities of")], excess_and_bits, blocks=True),
+    "sensitivity-cost": Table(
+        "sensitivity-cost", [Row("measure", "measure")],
+        always(Column("seconds", "seconds", fixed(0)), Column("peak memory, GiB", "gib", fixed(2)))),
     "squeeze-kernels": Table(
         "squeeze-kernels", [Row("format", "format", code)],
         across("rows", lambda rows: [Column(f"{rows} row{'s' if rows > 1 else ''}", "seconds", milliseconds, {"rows": rows}),

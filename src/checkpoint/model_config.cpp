@@ -303,6 +303,8 @@ std::string_view scheme_name(QuantizationScheme scheme) {
       return "rtn";
     case QuantizationScheme::kAwq:
       return "awq";
+    case QuantizationScheme::kGptq:
+      return "gptq";
     case QuantizationScheme::kAtom:
       return "atom";
     case QuantizationScheme::kQuarot:

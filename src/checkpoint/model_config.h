@@ -45,6 +45,7 @@ enum class QuantizationScheme {
   kNone,    ///< not prepared: the weights are the model's own
   kRtn,     ///< not prepared, and rounded to nearest
   kAwq,     ///< weights of important inputs are scaled up, and the weights that make these inputs scaled down
+  kGptq,    ///< not prepared, and rounded so that weights make up for the errors of others
   kAtom,    ///< inputs are reordered, with outliers last and in eight bits
   kQuarot,  ///< the residual stream is rotated; heads and the input of `down` get a Hadamard transform
 };
@@ -258,9 +259,9 @@ std::string_view origin_name(Origin origin);
 
 /// All schemes.
 inline constexpr QuantizationScheme kQuantizationSchemes[] = {
-    QuantizationScheme::kNone, QuantizationScheme::kRtn, QuantizationScheme::kAwq, QuantizationScheme::kAtom,
-    QuantizationScheme::kQuarot};
-/// "none", "rtn", "awq", "atom" or "quarot".
+    QuantizationScheme::kNone, QuantizationScheme::kRtn,  QuantizationScheme::kAwq,
+    QuantizationScheme::kGptq, QuantizationScheme::kAtom, QuantizationScheme::kQuarot};
+/// "none", "rtn", "awq", "gptq", "atom" or "quarot".
 std::string_view scheme_name(QuantizationScheme scheme);
 /// The scheme with a name, the inverse of scheme_name(); nothing for any other name.
 std::optional<QuantizationScheme> parse_scheme(std::string_view name);

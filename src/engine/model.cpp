@@ -5,6 +5,7 @@
 #include "container/load.h"
 #include "engine/model_data.h"
 #include "formats/round_to_nearest.h"
+#include "formats/squeeze_variant.h"
 #include "model/outlier_magnitudes.h"
 #include "model/sensitivity_origin.h"
 #include "speculation/stores.h"
@@ -31,6 +32,26 @@ std::vector<std::string> formats_to_load(const ModelOptions& options, const Weig
   return options.formats.empty() ? formats_for_machine(recipes, source, role, team) : options.formats;
 }
 
+/// Gives weights the values of a format like `squeeze3` (QualityExperiments::squeeze_to_bits).
+MatrixTransform squeezing(const QualityExperiments& experiments, const SparseFractions& sparse) {
+  if (experiments.squeeze_to_bits < 2 || experiments.squeeze_to_bits > 4 || experiments.squeeze_group < 0) {
+    fail(ErrorKind::kUsage, "tables for {} bits of groups of {} inputs were asked for; 2 to 4 bits exist",
+         experiments.squeeze_to_bits, experiments.squeeze_group);
+  }
+  if (experiments.round_to_bits != 0 || experiments.outliers_across_model) {
+    fail(ErrorKind::kUsage,
+         "tables for a number of bits go with neither rounding nor outliers of a whole model");
+  }
+  const SqueezeVariant variant{.bits = experiments.squeeze_to_bits,
+                               .group = experiments.squeeze_group,
+                               .uniform = experiments.squeeze_uniformly,
+                               .sparse = sparse};
+  return [variant](int64_t columns, int64_t k, const MatrixRows& weights, const MatrixRows& sensitivities,
+                   ThreadTeam& team) {
+    return squeezed_rows(columns, k, weights, sensitivities, variant, team);
+  };
+}
+
 DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, ThreadTeam& team,
                     std::vector<std::string>& not_finite) {
   LoadOptions load;
@@ -44,10 +65,15 @@ DecoderWeights pack(const Checkpoint& checkpoint, const ModelOptions& options, T
       fail(ErrorKind::kUsage, "rounding to {} bits was asked for; 1 to 16 exist",
            options.experiments.round_to_bits);
     }
-    load.transform = [bits = options.experiments.round_to_bits](std::span<float> column) {
-      round_to_nearest(column, bits, column);
+    load.transform = [bits = options.experiments.round_to_bits](int64_t, int64_t, const MatrixRows& weights,
+                                                                const MatrixRows&, ThreadTeam&) {
+      return [weights, bits](int64_t column, std::span<float> row) {
+        weights(column, row);
+        round_to_nearest(row, bits, row);
+      };
     };
   }
+  if (options.experiments.squeeze_to_bits != 0) load.transform = squeezing(options.experiments, load.sparse);
   std::optional<SensitivityFile> sensitivities;
   if (!options.sensitivities.empty()) {
     sensitivities = open_sensitivities(options.sensitivities);

@@ -186,7 +186,7 @@ std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int
   const int64_t capacity = std::min(length, static_cast<int64_t>(tokens.size())) + past;
   Scorer scorer(decoder, scoring, capacity, team);
   std::optional<Scorer> second;
-  if (other) second.emplace(decoder, *other, capacity, team);
+  if (other) second.emplace(other->decoder != nullptr ? *other->decoder : decoder, *other, capacity, team);
   int64_t rows = 0;
   for (const ScoringWindow& w : windows) rows += w.end - w.begin + past - 1;
   int64_t done = 0;
@@ -204,17 +204,36 @@ std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int
   return scores;
 }
 
+namespace {
+
+/// What the predictions are compared with, if they are compared.
+std::optional<Scoring> compared(const Model& model, const PerplexityOptions& options) {
+  if (options.compare_with.empty()) {
+    if (options.compare_model != nullptr) {
+      fail(ErrorKind::kUsage, "a model to compare with was given, but not in which reading");
+    }
+    return std::nullopt;
+  }
+  Scoring other = parse_reading(options.compare_with, "the reading to compare with");
+  const Model& compared_model = options.compare_model != nullptr ? *options.compare_model : model;
+  other.decoder = &data_of(compared_model).decoder;
+  other.decoder->weights().head.resolve(other.reading);
+  if (compared_model.vocab_size() != model.vocab_size()) {
+    bad_input("models of {} and {} tokens cannot be compared: they need the same vocabulary",
+              model.vocab_size(), compared_model.vocab_size());
+  }
+  return other;
+}
+
+}  // namespace
+
 PerplexityResult measure_perplexity(const Model& model, std::string_view text,
                                     const PerplexityOptions& options) {
   if (text.empty()) bad_input("the text is empty: there is nothing to measure");
   require_utf8(text, "the text");
   const ModelData& data = data_of(model);
   const Reading reading = parse_reading(options.reading, "the reading to measure");
-  std::optional<Reading> other;
-  if (!options.compare_with.empty()) {
-    other = parse_reading(options.compare_with, "the reading to compare with");
-    data.decoder.weights().head.resolve(*other);
-  }
+  const std::optional<Scoring> other = compared(model, options);
   PerplexityResult result;
   result.reading = options.reading;
   result.resolved = reading_name(data.decoder.weights().head.resolve(reading));
@@ -228,7 +247,9 @@ PerplexityResult measure_perplexity(const Model& model, std::string_view text,
   result.text_bytes = static_cast<int64_t>(text.size());
   result.text_tokens = static_cast<int64_t>(tokens.size());
   const int64_t past = bos ? 1 : 0;
-  check_sizes(result, options, model.context(), past);
+  const int64_t context =
+      std::min<int64_t>(model.context(), other ? other->decoder->config().context : model.context());
+  check_sizes(result, options, context, past);
   if (options.max_tokens > 0 && options.max_tokens < result.text_tokens) {
     tokens.resize(static_cast<size_t>(options.max_tokens));
   }

@@ -42,6 +42,8 @@ struct Scoring {
   Reading reading;
   CacheOptions cache;
   CachePart cache_part = CachePart::kWhole;
+  /// For what scores are compared with: another model than the one that is scored; or null.
+  const Decoder* decoder = nullptr;
 };
 
 /// Scores the tokens of a text, in order, as measure_perplexity() describes. `bos`, if given, is put before

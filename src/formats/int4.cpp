@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/matrix.h"
 #include "formats/tile_codes.h"
 
 namespace verbatim {
@@ -123,7 +124,8 @@ void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixSta
       const std::span<const int8_t> given = given_codes(source, i, begin);
       std::optional<Grid> kept;
       if (!given.empty()) {
-        const Float16 scale = source.scales[static_cast<size_t>((i * source.inputs() + begin) / kInnerStep)];
+        const int64_t first = i * ceil_div(source.inputs(), kInnerStep) + begin / kInnerStep;
+        const Float16 scale = source.scales[static_cast<size_t>(first)];
         kept = given_grid(given, scale, asymmetric);
       }
       const Grid grid = kept ? *kept : best_grid({weights, static_cast<size_t>(count)}, asymmetric);

@@ -36,7 +36,7 @@ class PanelReader {
     if ((!wanted(Format::kQ8_0) && !codes_of_int4_) || !options.codes) return;
     code_rows_ = options.codes;
     codes_.resize(weights_.size());
-    scales_.resize(weights_.size() / kInnerStep);
+    scales_.resize(static_cast<size_t>(kPanelWidth * ceil_div(k, kInnerStep)));
   }
 
   PanelSource read(int64_t panel) {
@@ -44,6 +44,7 @@ class PanelReader {
     source.panel = panel;
     source.column_count = std::min(kPanelWidth, columns_ - panel * kPanelWidth);
     const auto width = static_cast<size_t>(k_);
+    const auto groups = static_cast<size_t>(ceil_div(k_, kInnerStep));
     for (int64_t i = 0; i < source.column_count; ++i) {
       const size_t offset = static_cast<size_t>(i) * width;
       rows_(panel * kPanelWidth + i, std::span(weights_).subspan(offset, width));
@@ -52,7 +53,7 @@ class PanelReader {
       }
       if (code_rows_) {
         code_rows_(panel * kPanelWidth + i, std::span(codes_).subspan(offset, width),
-                   std::span(scales_).subspan(offset / kInnerStep, width / kInnerStep));
+                   std::span(scales_).subspan(static_cast<size_t>(i) * groups, groups));
       }
       if (block_rows_) {
         block_rows_(panel * kPanelWidth + i,
@@ -65,7 +66,7 @@ class PanelReader {
     if (code_rows_) {
       source.codes_of_int4 = codes_of_int4_;
       source.codes = std::span(codes_).first(used);
-      source.scales = std::span(scales_).first(used / kInnerStep);
+      source.scales = std::span(scales_).first(static_cast<size_t>(source.column_count) * groups);
     }
     if (block_rows_) source.blocks = std::span(blocks_).first(used / kBlockInputs);
     return source;

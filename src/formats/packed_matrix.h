@@ -77,7 +77,7 @@ struct PanelSource {
   std::span<const float> weights;      ///< [column_count][inputs], inputs ≤ k
   std::span<const float> sensitivity;  ///< [column_count][inputs]: the sensitivity of each weight; or empty
   std::span<const int8_t> codes;    ///< for `q8_0`: the weights' own codes, [column_count][inputs]; or empty
-  std::span<const Float16> scales;  ///< with codes: their scales, [column_count][inputs / 32]
+  std::span<const Float16> scales;  ///< with codes: their scales, [column_count][inputs / 32, rounded up]
   bool codes_of_int4 = false;       ///< whether `int4` and `int4-asymmetric` keep the codes (pack_linear.h)
   std::span<const KQuantBlock> blocks;  ///< for `k-quants`: [column_count][inputs / 256]; or empty
 

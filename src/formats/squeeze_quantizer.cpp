@@ -93,8 +93,8 @@ float float_at_most(double x) {
 
 SqueezedColumn quantize_squeezed(std::span<const float> weights, std::span<const float> sensitivities,
                                  std::span<const uint8_t> is_sparse, int levels) {
-  if (levels != 8 && levels != 16)
-    fail(ErrorKind::kUsage, "a table of {} values was asked for; 8 and 16 exist", levels);
+  if (levels != 4 && levels != 8 && levels != 16)
+    fail(ErrorKind::kUsage, "a table of {} values was asked for; 4, 8 and 16 exist", levels);
   for (const size_t size : {sensitivities.size(), is_sparse.size()}) {
     if (size != 0 && size != weights.size())
       fail(ErrorKind::kUsage, "{} weights were given with {} sensitivities or marks", weights.size(), size);

@@ -10,7 +10,7 @@
 namespace verbatim {
 
 /// One output column after sensitivity-based non-uniform quantization (SqueezeLLM; thesis §3.3): a lookup
-/// table of 8 (`squeeze3`) or 16 (`squeeze4`) values and a code for each weight.
+/// table of 8 (`squeeze3`) or 16 (`squeeze4`) values, or 4 (squeeze_variant.h), and a code for each weight.
 ///
 /// Entries of the table are ascending. With fewer distinct weights than levels the last entry repeats;
 /// entries beyond `levels` are zero. Each entry is a normal, finite BF16 number or zero, so that products use
@@ -33,8 +33,8 @@ struct SqueezedColumn {
 /// variant (thesis B.2). Every weight counts with at least a millionth of the mean sensitivity, so that
 /// entries which the sensitive weights do not need go to the others. `is_sparse` is 1 for weights of the
 /// sparse part, which take no part in the clustering and get the zero code; if it is empty, there are none.
-/// NaN and infinite weights count as zero, and so do NaN, infinite and negative sensitivities. `levels` is 8
-/// or 16.
+/// NaN and infinite weights count as zero, and so do NaN, infinite and negative sensitivities. `levels` is 4,
+/// 8 or 16.
 SqueezedColumn quantize_squeezed(std::span<const float> weights, std::span<const float> sensitivities,
                                  std::span<const uint8_t> is_sparse, int levels);
 

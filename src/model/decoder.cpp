@@ -346,7 +346,9 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
   if (kind.observer != nullptr && (rows.front().sequence != rows.back().sequence || workspace.branched > 0)) {
     fail(ErrorKind::kUsage, "a pass that is observed has the rows of one sequence, without branches");
   }
-  reserve(workspace, config_, weights_, count, std::ssize(logits_rows), team.size());
+  // Hidden states take no room for logits, of which there would be many.
+  const int64_t with_logits = kind.hidden_states ? 0 : std::ssize(logits_rows);
+  reserve(workspace, config_, weights_, count, with_logits, team.size());
   ForwardPass pass{.decoder = *this,
                    .config = config_,
                    .rows = rows,

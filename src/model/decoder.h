@@ -138,6 +138,9 @@ class Decoder {
 
   const ModelConfig& config() const { return config_; }
   const DecoderWeights& weights() const { return weights_; }
+  /// The weights of a model that is being changed. A matrix may be replaced by one of the same shape between
+  /// passes, and when a pass shows what it is to be multiplied with (PassKind::inputs).
+  DecoderWeights& weights() { return weights_; }
   /// The rotary embedding of the layers; if layers with a window have one of their own, that of the other
   /// layers.
   const RotaryEmbedding& rope() const { return ropes_.front(); }

@@ -11,9 +11,11 @@ namespace verbatim {
 
 namespace {
 
-/// A matrix of the model: its weights as they are packed, their sensitivities, and what makes an outlier.
+/// A matrix of the model: its weights, of the checkpoint and as they are packed, their sensitivities, and
+/// what makes an outlier.
 struct RangedMatrix {
-  MatrixRows weights;
+  MatrixRows own;            // the weights of the checkpoint
+  MatrixRows weights;        // refers to them
   MatrixRows sensitivities;  // or empty
   OutlierRange range;
   float high_sensitivity = INFINITY;  // weights that are more sensitive are kept apart for that
@@ -43,13 +45,13 @@ std::map<std::string, float> outlier_magnitudes(const Checkpoint& checkpoint, co
   for (const MatrixSpec& spec : specs) {
     if (cancelled && cancelled()) return {};
     RangedMatrix& matrix = matrices.emplace_back();
-    matrix.weights = [rows = matrix_rows(checkpoint, spec), &options](int64_t column, std::span<float> row) {
-      rows(column, row);
-      if (options.transform) options.transform(row);
-    };
     if (options.sensitivities != nullptr) {
       matrix.sensitivities = sensitivity_rows(checkpoint.config, *options.sensitivities, spec);
     }
+    matrix.own = matrix_rows(checkpoint, spec);
+    matrix.weights = options.transform
+                         ? options.transform(spec.columns(), spec.k, matrix.own, matrix.sensitivities, team)
+                         : matrix.own;
     double share = options.sparse.outliers;
     if (matrix.sensitivities) {
       matrix.high_sensitivity =

@@ -613,10 +613,10 @@ LinearWeight pack_matrix(const Checkpoint& checkpoint, const MatrixSpec& spec, c
       };
     }
   }
-  const auto read = [&](int64_t column, std::span<float> row) {
-    tensors.read(column, head, true, row);
-    if (options.transform) options.transform(row);
-  };
+  const MatrixRows own = [&](int64_t column, std::span<float> row) { tensors.read(column, head, true, row); };
+  const MatrixRows read =
+      options.transform ? options.transform(spec.columns(), spec.k, own, pack_options.sensitivities, team)
+                        : own;
   PackResult result = pack_linear(spec.columns(), spec.k, read, pack_options, team);
   if (options.draft && !draft_reading(result.weight)) {
     pack_options.formats = {Format::kMxfp4};

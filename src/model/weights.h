@@ -146,6 +146,12 @@ std::string order_name(const std::string& matrix);
 /// The number of the model's inputs of the matrix that an order vector belongs to; nothing for other vectors.
 std::optional<int64_t> ordered_inputs(const ModelConfig& config, const std::string& vector);
 
+/// Makes other rows of the rows of a matrix of columns × k, and of its sensitivities or an empty function.
+/// The rows that it returns may be read from several threads and more than once, as long as those that it was
+/// given.
+using MatrixTransform = std::function<MatrixRows(int64_t columns, int64_t k, const MatrixRows& weights,
+                                                 const MatrixRows& sensitivities, ThreadTeam& team)>;
+
 struct LoadOptions {
   /// The formats to pack every matrix into. nullopt stands for the format of the matrix's own type, `bf16`,
   /// `f16`, `q8_0` (Q8_0, Q4_0, Q5_0 and IQ4_NL of GGUF), `k-quants` (Q2_K to Q6_K), `mxfp4` (MXFP4) or else
@@ -159,10 +165,9 @@ struct LoadOptions {
   /// matrix, in place of sparse.outliers (outlier_magnitudes()). Empty: that share of every matrix.
   std::map<std::string, float> outlier_magnitudes = {};
   const SensitivityFile* sensitivities = nullptr;  ///< for `squeeze3` and `squeeze4`; or null
-  /// Changes the weights of an output column before they are packed, as a quantizer without a format of its
-  /// own would, for comparisons. Called from several threads and more than once for a column; must not throw.
-  /// Empty: no change.
-  std::function<void(std::span<float>)> transform = {};
+  /// Makes the rows that are packed of those of a matrix, as a quantizer without a format of its own would,
+  /// for comparisons. Empty: no change.
+  MatrixTransform transform = {};
   /// Called repeatedly while packing, with the fraction done, on the loading thread.
   std::function<void(double)> progress;
 };

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <memory>
 
-#include "formats/pack_linear.h"
 #include "prepare/preparation.h"
+#include "prepare/rounded_matrix.h"
 
 namespace verbatim {
 
@@ -38,17 +38,14 @@ std::vector<float> factors_of(std::span<const float> magnitudes, double exponent
 /// The sum of the squared errors of the outputs over the samples when the weights are rounded after being
 /// multiplied by the factors.
 double output_error(const DenseMatrix& weights, const std::vector<float>& factors,
-                    Matrix<const float> samples, ThreadTeam& team) {
+                    Matrix<const float> samples, int bits, ThreadTeam& team) {
   const auto k = static_cast<size_t>(weights.k);
-  const LinearWeight rounded = pack_linear(
-                                   weights.columns, weights.k,
-                                   [&](int64_t column, std::span<float> row) {
-                                     const float* const from =
-                                         weights.values.data() + static_cast<size_t>(column) * k;
-                                     for (size_t i = 0; i < k; ++i) row[i] = from[i] * factors[i];
-                                   },
-                                   {.formats = {Format::kInt4}}, team)
-                                   .weight;
+  DenseMatrix scaled = weights;
+  for (int64_t column = 0; column < weights.columns; ++column) {
+    const std::span<float> row = scaled.row(column);
+    for (size_t i = 0; i < k; ++i) row[i] *= factors[i];
+  }
+  const LinearWeight rounded = pack_to_nearest(scaled, bits, team).weight;
   const PackedMatrix& store = rounded.stores.front();
   std::vector<double> errors(static_cast<size_t>(weights.columns));
   std::vector<float> unpacked(static_cast<size_t>(weights.columns * store.k));
@@ -133,7 +130,7 @@ class AwqFactors {
 
 }  // namespace
 
-Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibration,
+Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibration, int bits,
                         const std::function<void(double)>& progress, const std::function<bool()>& cancelled,
                         ThreadTeam& team) {
   const ModelConfig& config = checkpoint.config;
@@ -156,7 +153,7 @@ Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibr
       double least = INFINITY;
       for (int i = 0; i < kExponents; ++i) {
         std::vector<float> tried = factors_of(inputs.magnitudes, static_cast<double>(i) / kExponents);
-        const double error = output_error(weights, tried, inputs.sample_matrix(), team);
+        const double error = output_error(weights, tried, inputs.sample_matrix(), bits, team);
         if (error >= least) continue;
         least = error;
         factors[spec.name] = std::move(tried);

@@ -44,9 +44,9 @@ struct Preparation {
 /// activations are multiplied by a factor before rounding, and the weights that produce these inputs are
 /// divided by it: a norm, the rows of `up`, or the rows of the values if every query head has its own. The
 /// factors are powers of the mean magnitudes of the inputs; of 20 exponents the one with the smallest error
-/// of some outputs over the samples of the text is taken. When `cancelled` returns true, the remaining
-/// matrices stay unchanged.
-Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibration,
+/// of some outputs over the samples of the text is taken, when their weights have `bits` bits, 3 or 4. When
+/// `cancelled` returns true, the remaining matrices stay unchanged.
+Preparation prepare_awq(const Checkpoint& checkpoint, const MatrixInputs& calibration, int bits,
                         const std::function<void(double)>& progress, const std::function<bool()>& cancelled,
                         ThreadTeam& team);
 

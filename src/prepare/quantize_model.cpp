@@ -6,33 +6,39 @@
 #include "base/error.h"
 #include "container/pack.h"
 #include "formats/pack_linear.h"
+#include "prepare/gptq_pass.h"
 #include "prepare/preparation.h"
+#include "prepare/rounded_matrix.h"
 
 namespace verbatim {
 
 namespace {
 
+/// What tells how far a stage is.
+std::function<void(double)> told(const QuantizeModelOptions& options, const char* what) {
+  if (!options.progress) return {};
+  return [&options, what](double fraction) { options.progress(what, fraction); };
+}
+
 Preparation prepare(const Checkpoint& checkpoint, const QuantizeModelOptions& options, ThreadTeam& team) {
-  const auto told = [&](const char* what) -> std::function<void(double)> {
-    if (!options.progress) return {};
-    return [&options, what](double fraction) { options.progress(what, fraction); };
-  };
   MatrixInputs calibration;
-  if (needs_calibration(options.scheme)) {
+  if (needs_calibration(options.scheme) && options.scheme != QuantizationScheme::kGptq) {
     calibration = gather_inputs(
         checkpoint, options.calibration,
-        {.progress = told("reading the calibration text"), .cancelled = options.cancelled}, team);
+        {.progress = told(options, "reading the calibration text"), .cancelled = options.cancelled}, team);
   }
   if (options.cancelled && options.cancelled()) return {};
   switch (options.scheme) {
     case QuantizationScheme::kAwq:
-      return prepare_awq(checkpoint, calibration, told("looking for factors"), options.cancelled, team);
+      return prepare_awq(checkpoint, calibration, options.bits, told(options, "looking for factors"),
+                         options.cancelled, team);
     case QuantizationScheme::kAtom:
       return prepare_atom(checkpoint, calibration);
     case QuantizationScheme::kQuarot:
       return prepare_quarot(checkpoint);
     case QuantizationScheme::kNone:
     case QuantizationScheme::kRtn:
+    case QuantizationScheme::kGptq:
       break;
   }
   return {};
@@ -78,8 +84,9 @@ void split_outliers(std::span<float> row) {
 }
 
 /// Packs one prepared matrix. `places` is the order of its inputs for Atom, and empty for other schemes.
-PackResult pack_prepared(const DenseMatrix& dense, const std::vector<float>& places, Format format,
+PackResult pack_prepared(const DenseMatrix& dense, const std::vector<float>& places, Format format, int bits,
                          ThreadTeam& team) {
+  if (format == Format::kInt4 && places.empty()) return pack_to_nearest(dense, bits, team);
   const auto k = static_cast<size_t>(dense.k);
   const auto rows = [&](int64_t column, std::span<float> out) {
     const auto row = std::span(dense.values).subspan(static_cast<size_t>(column) * k, k);
@@ -126,7 +133,8 @@ PreparedEmbedding prepare_embedding(const TensorView& embedding, const Preparati
 }  // namespace
 
 bool needs_calibration(QuantizationScheme scheme) {
-  return scheme == QuantizationScheme::kAwq || scheme == QuantizationScheme::kAtom;
+  return scheme == QuantizationScheme::kAwq || scheme == QuantizationScheme::kGptq ||
+         scheme == QuantizationScheme::kAtom;
 }
 
 std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std::filesystem::path& target,
@@ -150,8 +158,23 @@ std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std:
     bad_input("{}: it is a mixture of experts, which of the schemes rtn alone knows; choose that",
               checkpoint.path.string());
   }
+  const bool three = options.bits == 3 && options.scheme != QuantizationScheme::kAtom;
+  if (options.bits != 4 && !three) {
+    fail(ErrorKind::kUsage, "the scheme {} has no {} bits: {}", scheme_name(options.scheme), options.bits,
+         options.scheme == QuantizationScheme::kAtom ? "it has 4" : "it has 3 and 4");
+  }
   const Preparation preparation = prepare(checkpoint, options, team);
   if (options.cancelled && options.cancelled()) return std::nullopt;
+  RoundedWeights rounded;
+  if (options.scheme == QuantizationScheme::kGptq && options.format == Format::kInt4) {
+    std::optional<RoundedWeights> all = round_in_pass(checkpoint, options.calibration,
+                                                      {.bits = options.bits,
+                                                       .progress = told(options, "rounding by the text"),
+                                                       .cancelled = options.cancelled},
+                                                      team);
+    if (!all) return std::nullopt;
+    rounded = std::move(*all);
+  }
   const PreparedEmbedding embedding = prepare_embedding(embedding_of(checkpoint), preparation);
 
   std::map<std::string, MatrixSpec> own;  // the matrices as the model has them
@@ -163,6 +186,10 @@ std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std:
     orders[order_name(name)] = places(order, packed_inputs(parts.config, std::ssize(order)));
   }
   parts.matrix = [&](const MatrixSpec& spec, std::vector<std::string>& not_finite) {
+    if (const auto found = rounded.find(spec.name); found != rounded.end()) {
+      if (!found->second.finite) not_finite.push_back(spec.name);
+      return std::move(found->second.weight);
+    }
     const MatrixSpec& source = own.at(spec.name);
     const MatrixRows rows = matrix_rows(checkpoint, source);
     DenseMatrix dense{.columns = source.columns(), .k = source.k, .values = {}};
@@ -171,7 +198,8 @@ std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std:
       for (int64_t column = begin; column < end; ++column) rows(column, dense.row(column));
     });
     if (preparation.matrix) preparation.matrix(source, dense);
-    PackResult packed = pack_prepared(dense, orders[order_name(spec.name)], options.format, team);
+    PackResult packed =
+        pack_prepared(dense, orders[order_name(spec.name)], options.format, options.bits, team);
     if (!packed.finite) not_finite.push_back(spec.name);
     return std::move(packed.weight);
   };

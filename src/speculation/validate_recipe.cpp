@@ -87,7 +87,7 @@ void validate(const Recipe& recipe, const std::string& place) {
   parse_reading(recipe.reading, where);
   const auto scheme = parse_scheme(recipe.scheme);
   if (!recipe.scheme.empty() && scheme.value_or(QuantizationScheme::kNone) == QuantizationScheme::kNone) {
-    bad_input("{}: there is no quantization scheme \"{}\"; known are rtn, awq, atom and quarot", where,
+    bad_input("{}: there is no quantization scheme \"{}\"; known are rtn, awq, gptq, atom and quarot", where,
               recipe.scheme);
   }
   check_cache(recipe.cache, where);

@@ -40,11 +40,12 @@ std::vector<int32_t> calibration_tokens(const Checkpoint& checkpoint, const std:
 std::string read_me(const QuantizeOptions& options, size_t tokens) {
   return fmt::format(
       "# A model in four bits\n\n"
-      "`{}` was made by `verbatim quantize --scheme {}`{}. Its matrices are stored in the format int4: "
+      "`{}` was made by `verbatim quantize --scheme {}{}`{}. Its matrices are stored in the format int4: "
       "groups of\n"
       "128 weights share a scale. It runs with the recipes w4a16, w4a4, qspec{}:\n\n"
       "    verbatim generate THIS_FOLDER --recipe w4a16 -p 'Once upon a time'\n",
-      kPackedName, options.scheme, tokens > 0 ? fmt::format(" with {} tokens of text", tokens) : "",
+      kPackedName, options.scheme, options.bits == 4 ? "" : fmt::format(" --bits {}", options.bits),
+      tokens > 0 ? fmt::format(" with {} tokens of text", tokens) : "",
       options.scheme == "atom" || options.scheme == "quarot" ? " and qspec-" + options.scheme : "");
 }
 
@@ -77,6 +78,7 @@ std::optional<QuantizeReport> quantize_model(const std::filesystem::path& model,
   }
   const Checkpoint checkpoint = open_checkpoint(model);
   if (calibrate) quantize.calibration = calibration_tokens(checkpoint, model.string(), options);
+  quantize.bits = options.bits;
   quantize.progress = options.progress;
   quantize.cancelled = options.cancelled;
   NewFolder made(folder);

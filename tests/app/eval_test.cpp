@@ -79,6 +79,37 @@ TEST(EvalPerplexity, SaysTheSameToPeople) {
   EXPECT_THAT(result.out, HasSubstr("beside full: "));
 }
 
+TEST(EvalPerplexity, ComparesWithAnotherModel) {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder.write("text.py", kText);
+  const fs::path quantized = folder.path() / "w4";
+  ASSERT_EQ(run_program({"quantize", test::default_model(), "-o", quantized}).exit_code, 0);
+  const json apart =
+      eval_json(quantized, file, {"--reading", "int4-w4a16", "--compare-model", test::default_model()});
+  const json together =
+      eval_json(test::default_model(), file, {"--reading", "int4-w4a16", "--compare-with", "full"});
+  EXPECT_EQ(apart["compared_with"], "full");
+  EXPECT_EQ(apart["compared_model"], test::default_model().string());
+  for (const char* field : {"perplexity", "excess_nll", "excess_standard_error", "divergence", "agreement"}) {
+    EXPECT_EQ(apart[field], together[field]) << field;
+  }
+  const RunResult said = run_program(
+      eval(quantized, file, {"--reading", "int4-w4a16", "--compare-model", test::default_model()}));
+  EXPECT_THAT(said.out, HasSubstr("beside full of " + test::default_model().string() + ": "));
+}
+
+TEST(EvalPerplexity, GivesWeightsTheValuesOfFormatsThatThereAreNot) {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder.write("text.py", kText);
+  const json two = eval_json(test::default_model(), file,
+                             {"--reading", "f32", "--squeeze-to-bits", "2", "--squeeze-uniformly",
+                              "--squeeze-group", "128", "--compare-model", test::default_model()});
+  EXPECT_EQ(two["squeezed_to_bits"], 2);
+  EXPECT_EQ(two["squeeze_group"], 128);
+  EXPECT_EQ(two["squeezed_uniformly"], true);
+  EXPECT_GT(two["divergence"], 0.05);
+}
+
 TEST(EvalPerplexity, ReadsStandardInput) {
   test::RunOptions options;
   options.input = kText;
@@ -103,6 +134,15 @@ TEST(EvalPerplexity, RefusesBadInputInOneLine) {
                  {"--dense-only", "--outliers"});
   expect_refused(eval(model, text, {"--dense-only", "--outliers-across", "model"}), 2,
                  {"--dense-only", "--outliers-across"});
+  expect_refused(eval(model, text, {"--squeeze-group", "128"}), 2, {"--squeeze-group", "--squeeze-to-bits"});
+  expect_refused(eval(model, text, {"--squeeze-to-bits", "3", "--round-to-bits", "3"}), 2, {"give one"});
+  expect_refused(eval(model, text, {"--squeeze-to-bits", "3", "--outliers-across", "model"}), 2,
+                 {"--outliers-across"});
+  expect_refused(eval(model, text, {"--squeeze-to-bits", "5"}), 2, {"--squeeze-to-bits"});
+  expect_refused(eval(model, text, {"--compare-model", folder.path() / "absent"}), 1,
+                 {"absent does not exist"});
+  expect_refused(eval(model, text, {"--compare-model", model, "--compare-with", "loud"}), 1,
+                 {"--compare-with: unknown reading"});
   expect_refused(eval(model, text, {"--outliers-across", "layer"}), 2, {"\"layer\"", "matrix and model"});
   expect_refused(eval(model, text, {"--reading", "loud"}), 1, {"--reading: unknown reading \"loud\""});
   expect_refused(eval(model, text, {"--compare-with", "loud"}), 1, {"--compare-with: unknown reading"});

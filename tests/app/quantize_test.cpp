@@ -26,7 +26,7 @@ TEST(QuantizeCommand, MakesAModelThatTheRecipesRun) {
                                           "name = \"always\"\nsummary = \"a\"\nsource = \"b\"\n"
                                           "reading = \"int4-w4a16\"\n[drafter]\nkind = \"self\"\n"
                                           "reading = \"int4-w4a4\"\n[drafter.stop]\nlength = 3\n");
-  for (const std::string scheme : {"rtn", "awq", "atom", "quarot"}) {
+  for (const std::string scheme : {"rtn", "awq", "gptq", "atom", "quarot"}) {
     const fs::path quantized = folder.path() / scheme;
     const RunResult made = run_program(
         {"quantize", model, "-o", quantized, "--scheme", scheme, "--calibration", text, "--threads", "2"});
@@ -79,7 +79,10 @@ TEST(QuantizeCommand, RefusesBadInputInOneLine) {
       {"quantize", model, "-o", out, "--scheme", "awq", "--calibration", folder.path() / "empty.txt"}, 1,
       {"vocabulary"});
   expect_refused({"quantize", model, "-o", out, "--scheme", "atom"}, 2, {"--calibration FILE"});
-  expect_refused({"quantize", model, "-o", out, "--scheme", "gptq"}, 2, {"gptq", "quarot"});
+  expect_refused({"quantize", model, "-o", out, "--scheme", "gptq"}, 2, {"gptq", "--calibration FILE"});
+  expect_refused({"quantize", model, "-o", out, "--scheme", "spqr"}, 2, {"spqr", "gptq", "quarot"});
+  expect_refused({"quantize", model, "-o", out, "--bits", "5"}, 2, {"--bits"});
+  expect_refused({"quantize", model, "-o", out, "--scheme", "atom", "--bits", "3"}, 2, {"atom", "4 bits"});
   expect_refused({"quantize", model}, 2, {"--output is required"});
   EXPECT_FALSE(fs::exists(out));
   ASSERT_EQ(run_program({"quantize", model, "-o", out}).exit_code, 0);

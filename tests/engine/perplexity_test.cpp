@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "checkpoint/bad_input.h"
 #include "engine/model_access.h"
 #include "support/engine_support.h"
 #include "support/synthetic_model.h"
@@ -307,6 +308,45 @@ TEST(Perplexity, OfWeightsRoundedToFewerBitsIsWorse) {
   ModelOptions impossible;
   impossible.experiments.round_to_bits = 17;
   EXPECT_THROW(Model::load(test::default_model(), impossible), Error);
+}
+
+// The same numbers, whether another reading is one of the same model or of another one.
+TEST(Perplexity, IsComparedWithThatOfAnotherModel) {
+  const Model both = default_model({"full", "int4"});
+  PerplexityOptions options;
+  options.reading = "int4-w4a16";
+  options.compare_with = "full";
+  const std::string expected = bits_of(measure_perplexity(both, kText, options));
+  const Model rounded = default_model({"int4"});
+  const Model whole = default_model({});
+  options.compare_model = &whole;
+  EXPECT_EQ(bits_of(measure_perplexity(rounded, kText, options)), expected);
+  options.compare_with = "";
+  EXPECT_THROW(measure_perplexity(rounded, kText, options), Error);
+  options.compare_with = "full";
+  const test::TemporaryFolder folder;
+  test::write_tiny_llama(folder.path() / "tiny");
+  const Model tiny = Model::load(folder.path() / "tiny");
+  options.compare_model = &tiny;
+  test::expect_bad_input([&] { measure_perplexity(rounded, kText, options); }, {"4096", "256", "vocabulary"});
+}
+
+TEST(Perplexity, OfWeightsWithTheValuesOfAFormatIsNearThatOfTheFormat) {
+  TOO_LONG_FOR_SANITIZERS();
+  ModelOptions format;
+  format.formats = {"squeeze3"};
+  PerplexityOptions reading;
+  reading.reading = "squeeze3";
+  const double own = measure_perplexity(Model::load(test::default_model(), format), kText, reading).mean_nll;
+  ModelOptions values;
+  values.experiments.squeeze_to_bits = 3;
+  values.formats = {"bf16"};
+  const double three = measure_perplexity(Model::load(test::default_model(), values), kText).mean_nll;
+  EXPECT_NEAR(three, own, 0.01);
+  values.experiments.squeeze_to_bits = 2;
+  EXPECT_GT(measure_perplexity(Model::load(test::default_model(), values), kText).mean_nll, three + 0.1);
+  values.experiments.squeeze_to_bits = 5;
+  EXPECT_THROW(Model::load(test::default_model(), values), Error);
 }
 
 TEST(Perplexity, OfADenseOnlyFormatReadsLess) {

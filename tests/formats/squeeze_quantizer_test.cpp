@@ -276,7 +276,7 @@ TEST(SqueezeQuantizer, IsDeterministic) {
 
 TEST(SqueezeQuantizer, RefusesWhatDoesNotFit) {
   const std::vector<float> weights(4);
-  EXPECT_THROW(quantize_squeezed(weights, {}, {}, 4), Error);
+  EXPECT_THROW(quantize_squeezed(weights, {}, {}, 5), Error);
   EXPECT_THROW(quantize_squeezed(weights, std::vector<float>(3), {}, 8), Error);
   EXPECT_THROW(quantize_squeezed(weights, {}, std::vector<uint8_t>(5), 8), Error);
 }

@@ -7,11 +7,13 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "checkpoint/bad_input.h"
 #include "container/load.h"
 #include "prepare/input_statistics.h"
 #include "prepare/preparation.h"
+#include "prepare/rounded_matrix.h"
 #include "support/engine_support.h"
 #include "support/packed.h"
 #include "support/synthetic_model.h"
@@ -48,11 +50,12 @@ std::vector<float> logits_of(const Decoder& decoder, Reading reading = Reading::
 }
 
 Decoder quantized(const Checkpoint& checkpoint, const std::filesystem::path& file, QuantizationScheme scheme,
-                  Format format) {
-  ThreadTeam team(2);
+                  Format format, int bits = 4, int threads = 2) {
+  ThreadTeam team(threads);
   QuantizeModelOptions options;
   options.scheme = scheme;
   options.format = format;
+  options.bits = bits;
   if (needs_calibration(scheme)) options.calibration = some_tokens(300);
   const std::optional<Container> container = quantize_model(checkpoint, file, options, team);
   return Decoder(checkpoint_of(*container).config, load_weights(*container, {}));
@@ -72,7 +75,8 @@ class Schemes : public testing::TestWithParam<QuantizationScheme> {};
 
 INSTANTIATE_TEST_SUITE_P(, Schemes,
                          testing::Values(QuantizationScheme::kRtn, QuantizationScheme::kAwq,
-                                         QuantizationScheme::kAtom, QuantizationScheme::kQuarot),
+                                         QuantizationScheme::kGptq, QuantizationScheme::kAtom,
+                                         QuantizationScheme::kQuarot),
                          [](const auto& info) { return std::string(scheme_name(info.param)); });
 
 // Without rounding nothing is left of the scheme but the order of sums, and Atom's outliers in eight bits.
@@ -116,8 +120,8 @@ TEST(QuantizeModel, RoundsExpertsToNearestAndRefusesSchemesThatDoNotKnowThem) {
   const Decoder decoder =
       quantized(checkpoint, folder.path() / "q.vbt", QuantizationScheme::kRtn, Format::kF32);
   EXPECT_LT(relative_error(logits_of(decoder), logits_of(test::load_decoder(folder.path() / "model"))), 0.03);
-  for (const QuantizationScheme scheme :
-       {QuantizationScheme::kAwq, QuantizationScheme::kAtom, QuantizationScheme::kQuarot}) {
+  for (const QuantizationScheme scheme : {QuantizationScheme::kAwq, QuantizationScheme::kGptq,
+                                          QuantizationScheme::kAtom, QuantizationScheme::kQuarot}) {
     test::expect_bad_input([&] { quantized(checkpoint, folder.path() / "q.vbt", scheme, Format::kInt4); },
                            {"model", "experts", "rtn"});
   }
@@ -158,6 +162,38 @@ TEST_P(Schemes, TheSameModelAndTextGiveTheSameBytes) {
   quantized(checkpoint, folder.path() / "one.vbt", GetParam(), Format::kInt4);
   quantized(checkpoint, folder.path() / "two.vbt", GetParam(), Format::kInt4);
   EXPECT_EQ(test::read_file(folder.path() / "one.vbt"), test::read_file(folder.path() / "two.vbt"));
+}
+
+TEST_P(Schemes, OfThreeBitsUseEightLevelsAndAreFartherFromTheModel) {
+  const TemporaryFolder folder;
+  const TinyModelOptions model = models().front();
+  test::write_tiny_llama(folder.path() / "model", model);
+  const Checkpoint checkpoint = open_checkpoint(folder.path() / "model");
+  if (GetParam() == QuantizationScheme::kAtom) {
+    try {
+      quantized(checkpoint, folder.path() / "q3.vbt", GetParam(), Format::kInt4, 3);
+      FAIL() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      EXPECT_THAT(error.what(), testing::HasSubstr("atom has no 3 bits"));
+    }
+    return;
+  }
+  const std::vector<float> expected = logits_of(test::load_decoder(folder.path() / "model"));
+  const Decoder four = quantized(checkpoint, folder.path() / "q4.vbt", GetParam(), Format::kInt4);
+  const Decoder three = quantized(checkpoint, folder.path() / "q3.vbt", GetParam(), Format::kInt4, 3);
+  const double error = relative_error(logits_of(three), expected);
+  EXPECT_GT(error, 1.3 * relative_error(logits_of(four), expected));
+  EXPECT_LT(error, 0.9);
+  const LinearWeight& down = three.weights().layers[1].down;
+  for (int64_t column = 0; column < down.columns; ++column) {
+    const std::vector<float> row = test::unpacked_column(down.stores.front(), Reading::kInt4W4A16, column);
+    for (size_t begin = 0; begin < static_cast<size_t>(down.k); begin += kRoundedGroup) {
+      const size_t end = std::min(static_cast<size_t>(down.k), begin + kRoundedGroup);
+      EXPECT_LE(std::set<float>(row.data() + begin, row.data() + end).size(), 8u);
+    }
+  }
+  EXPECT_THROW(quantized(checkpoint, folder.path() / "q2.vbt", GetParam(), Format::kInt4, 2), Error);
 }
 
 TEST(Atom, RefusesAnOrderThatPointsOutside) {
@@ -244,6 +280,7 @@ TEST(OutlyingInputs, CostLessWithAScheme) {
   EXPECT_LT(narrow[QuantizationScheme::kAtom], 0.8 * narrow[QuantizationScheme::kRtn]);
   EXPECT_LT(narrow[QuantizationScheme::kQuarot], 0.8 * narrow[QuantizationScheme::kRtn]);
   EXPECT_LT(wide[QuantizationScheme::kAwq], 0.9 * wide[QuantizationScheme::kRtn]);
+  EXPECT_LT(wide[QuantizationScheme::kGptq], 0.9 * wide[QuantizationScheme::kRtn]);
 }
 
 // Its factors are far from one here, so that one that is not undone, of a norm, a bias or a row, shows.

@@ -1,5 +1,6 @@
 """Tests of scripts/measuring: python3 tests/scripts/measuring_test.py"""
 
+import json
 import pathlib
 import sys
 import tempfile
@@ -114,6 +115,17 @@ class Sensitivities(unittest.TestCase):
             text.write_bytes(b"twice")
             names.append(sensitivities.digest_of([model, text], "10"))
             self.assertEqual(len(set(names)), 4)
+
+
+class StoredBits(unittest.TestCase):
+    def test_count_codes_tables_and_the_sparse_part_of_all_matrices(self):
+        with tempfile.TemporaryDirectory() as folder:
+            header = json.dumps({"__metadata__": {}, "norm": {"shape": [64]}, "one": {"shape": [10, 64]}, "two": {"shape": [20, 128]}}).encode()
+            (pathlib.Path(folder) / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+            weights, columns = 10 * 64 + 20 * 128, 30
+            self.assertAlmostEqual(sensitivities.stored_bits(folder, 3, 0), 3 + columns * (16 * 8 + 32) / weights)
+            self.assertAlmostEqual(sensitivities.stored_bits(folder, 2, 0.01, uniform=True), 2 + 0.32 + columns * (32 + 32) / weights)
+            self.assertAlmostEqual(sensitivities.stored_bits(folder, 3, 0, group=100), 3 + (10 + 40) * 128 / weights + columns * 32 / weights)
 
 
 if __name__ == "__main__":

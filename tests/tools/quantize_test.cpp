@@ -43,12 +43,13 @@ TEST(QuantizeModel, WritesAFolderThatSaysHowItWasMade) {
 }
 
 TEST(QuantizeModel, LooksAtATextForSomeSchemesAlone) {
-  EXPECT_THAT(quantization_schemes(), ElementsAre("rtn", "awq", "atom", "quarot"));
+  EXPECT_THAT(quantization_schemes(), ElementsAre("rtn", "awq", "gptq", "atom", "quarot"));
   EXPECT_FALSE(needs_calibration("rtn"));
   EXPECT_TRUE(needs_calibration("awq"));
+  EXPECT_TRUE(needs_calibration("gptq"));
   EXPECT_TRUE(needs_calibration("atom"));
   EXPECT_FALSE(needs_calibration("quarot"));
-  expect_usage([] { needs_calibration("none"); }, "rtn, awq, atom, quarot");
+  expect_usage([] { needs_calibration("none"); }, "rtn, awq, gptq, atom, quarot");
 }
 
 TEST(QuantizeModel, LeavesNothingBehindWhenItIsCancelledOrFails) {
@@ -59,6 +60,7 @@ TEST(QuantizeModel, LeavesNothingBehindWhenItIsCancelledOrFails) {
   EXPECT_EQ(quantize_model(model, made, {.threads = 2, .cancelled = [] { return true; }}), std::nullopt);
   expect_usage([&] { quantize_model(model, made, {.scheme = "int5"}); }, "int5");
   expect_usage([&] { quantize_model(model, made, {.scheme = "awq"}); }, "text");
+  expect_usage([&] { quantize_model(model, made, {.bits = 5}); }, "rtn has no 5 bits");
   expect_bad_input([&] { quantize_model(model, made, {.scheme = "awq", .calibration = "a"}); },
                    {"vocabulary"});
   expect_bad_input(
