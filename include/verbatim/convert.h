@@ -35,8 +35,9 @@ struct ConvertReport {
 };
 
 /// Converts a model: a folder in Hugging Face layout into a GGUF file, a GGUF file into such a folder, and
-/// either into a packed file in its own formats. Weights keep every bit, and what the new layout cannot say is
-/// refused. The result appears when it is complete, or not at all. Returns nothing if the work was cancelled.
+/// either into a packed file in its own formats. Weights keep every bit, and what the new layout cannot say
+/// is refused. The result appears when it is complete, or not at all. Returns nothing if the work was
+/// cancelled.
 ///
 /// Throws Error(kBadInput) when the model is malformed, when the other layout has no like of its family, a
 /// tensor, a setting or its vocabulary, and when something of the result's name is there already;

@@ -96,8 +96,8 @@ void add_positions(const ModelConfig& config, ordered_json& json) {
   const bool partly =
       config.architecture == Architecture::kPhi3 || config.architecture == Architecture::kGlm4;
   if (partly) {
-    json["partial_rotary_factor"] = shortest(static_cast<float>(rotated_elements(config)) /
-                                             static_cast<float>(config.head_dim));
+    json["partial_rotary_factor"] =
+        shortest(static_cast<float>(rotated_elements(config)) / static_cast<float>(config.head_dim));
   }
 }
 
@@ -173,9 +173,10 @@ DType main_type(const Checkpoint& checkpoint, const ConvertModelOptions& options
     if (view.shape.size() == 1) continue;
     const bool blocks = view.dtype > DType::kBF16;
     if (blocks && !options.widen) {
-      bad_input("{}: tensor {} is in {}, which safetensors do not have; --widen f32 or --widen bf16 converts "
-                "such tensors to that type",
-                checkpoint.path.string(), printable(name), dtype_name(view.dtype));
+      bad_input(
+          "{}: tensor {} is in {}, which safetensors do not have; --widen f32 or --widen bf16 converts "
+          "such tensors to that type",
+          checkpoint.path.string(), printable(name), dtype_name(view.dtype));
     }
     const DType type = blocks ? *options.widen : view.dtype;
     if (common && *common != type) return DType::kF32;

@@ -146,8 +146,8 @@ std::optional<ConvertedModel> convert_to_gguf(const Checkpoint& checkpoint,
   check_tensors(converted);
   require_same_config(checkpoint, converted.config, "GGUF");
   if (vocabulary) {
-    require_same_tokens(*load_tokenizer(checkpoint.tokenizer),
-                        *make_gguf_tokenizer(written, target.string()), loss, checkpoint.path.string());
+    require_same_tokens(*load_tokenizer(checkpoint.tokenizer), *make_gguf_tokenizer(written, target.string()),
+                        loss, checkpoint.path.string());
   }
   writer.keep();
   return result;

@@ -65,8 +65,8 @@ void append_value(DType dtype, float value, std::vector<std::byte>& out) {
   append(to_bfloat16(value));
 }
 
-/// Adds 1 to a row, as packing adds it to the weights of such a folder, or takes 1 away. Throws where adding it
-/// again would not give the same weights.
+/// Adds 1 to a row, as packing adds it to the weights of such a folder, or takes 1 away. Throws where adding
+/// it again would not give the same weights.
 void add_exactly(const ConvertedTensor& tensor, std::span<float> row, const Checkpoint& checkpoint) {
   if (tensor.added == 0.0f) return;
   for (float& value : row) {
@@ -131,10 +131,9 @@ void require_convertible(const Checkpoint& checkpoint) {
 }
 
 std::string gguf_name_of(const std::string& name, const Checkpoint& checkpoint) {
-  constexpr const char* kLayerParts[] = {"attn_norm",   "post_attention_norm", "ffn_norm", "post_ffw_norm",
-                                         "attn_q",      "attn_k",              "attn_v",   "attn_qkv",
-                                         "attn_output", "attn_q_norm",         "attn_k_norm",
-                                         "ffn_gate",    "ffn_up",              "ffn_down"};
+  constexpr const char* kLayerParts[] = {
+      "attn_norm", "post_attention_norm", "ffn_norm",    "post_ffw_norm", "attn_q",   "attn_k", "attn_v",
+      "attn_qkv",  "attn_output",         "attn_q_norm", "attn_k_norm",   "ffn_gate", "ffn_up", "ffn_down"};
   std::vector<std::string> stems = {"token_embd", "output_norm", "output"};
   constexpr std::string_view kLayers = "model.layers.";
   if (name.starts_with(kLayers)) {

@@ -29,8 +29,8 @@ struct ConvertedTensor {
 /// Refuses families whose tensors are not converted, by name.
 void require_convertible(const Checkpoint& checkpoint);
 
-/// The name in a GGUF file of a tensor with a Hugging Face name. Throws Error(kBadInput), naming the tensor, if
-/// there is none.
+/// The name in a GGUF file of a tensor with a Hugging Face name. Throws Error(kBadInput), naming the tensor,
+/// if there is none.
 std::string gguf_name_of(const std::string& name, const Checkpoint& checkpoint);
 
 /// Sets the rows of a query or key matrix for the layout of `interleaved`, and what is added to a norm.

@@ -12,8 +12,8 @@ namespace verbatim {
 
 /// What a GGUF file cannot say of a vocabulary. Such files leave it out, whoever makes them.
 struct VocabularyLoss {
-  bool composition = false;  ///< texts are composed (NFC) before they are cut
-  bool later_spaces = false; ///< text after a special token gets no space before it
+  bool composition = false;   ///< texts are composed (NFC) before they are cut
+  bool later_spaces = false;  ///< text after a special token gets no space before it
   std::vector<std::string> warnings() const;
 };
 
@@ -25,8 +25,9 @@ VocabularyLoss add_gguf_vocabulary(const TokenizerSource& source, int32_t rows, 
 /// and tokenizer_config.json.
 std::map<std::string, std::string> folder_vocabulary(const GgufFile& gguf, const std::string& where);
 
-/// Checks that a converted vocabulary has the tokens of the original, and cuts some texts of all kinds into the
-/// same ones, except where `loss` says otherwise. Throws Error(kBadInput), naming `where` and what differs.
+/// Checks that a converted vocabulary has the tokens of the original, and cuts some texts of all kinds into
+/// the same ones, except where `loss` says otherwise. Throws Error(kBadInput), naming `where` and what
+/// differs.
 void require_same_tokens(const Tokenizer& original, const Tokenizer& converted, const VocabularyLoss& loss,
                          const std::string& where);
 

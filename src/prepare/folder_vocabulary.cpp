@@ -90,10 +90,8 @@ std::string sentencepiece_file(const GgufFile& gguf, const ListedTokens& listed,
 ordered_json pre_tokenizer_json(const std::string& name, const std::string& where) {
   ordered_json steps = ordered_json::array();
   for (const std::string& pattern : gguf_pre_tokenizer_patterns(name, where)) {
-    steps.push_back({{"type", "Split"},
-                     {"pattern", {{"Regex", pattern}}},
-                     {"behavior", "Isolated"},
-                     {"invert", false}});
+    steps.push_back(
+        {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
   }
   steps.push_back(
       {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}});

@@ -27,9 +27,10 @@ struct TokenLists {
 /// Refuses an added token with rules of its own for the text around it, which GGUF cannot state.
 void refuse_rules(const AddedToken& token, const std::string& where) {
   if (!token.strip_left && !token.strip_right && !token.single_word) return;
-  bad_input("{}: the added token {} takes spaces around it or wants to stand alone, which a GGUF file cannot "
-            "say",
-            where, printable(token.content));
+  bad_input(
+      "{}: the added token {} takes spaces around it or wants to stand alone, which a GGUF file cannot "
+      "say",
+      where, printable(token.content));
 }
 
 /// Lists the tokens of a vocabulary and what fills it up to the rows of the model.
@@ -42,9 +43,7 @@ TokenLists list_tokens(const Tokenizer& tokenizer, int32_t rows, const std::stri
     const std::string text(tokenizer.vocabulary_text(token));
     const bool absent = text.empty();
     lists.texts.push_back(absent ? fmt::format("[PAD{}]", token) : text);
-    const Type type = absent                         ? Type::kUnused
-                      : tokenizer.is_control(token) ? Type::kControl
-                                                    : Type::kNormal;
+    const Type type = absent ? Type::kUnused : tokenizer.is_control(token) ? Type::kControl : Type::kNormal;
     lists.types.push_back(static_cast<int32_t>(type));
     lists.scores.push_back(-10000.0f);
   }
@@ -84,8 +83,7 @@ VocabularyLoss add_pieces(const TokenizerFiles& files, const Tokenizer& tokenize
   metadata.add("tokenizer.ggml.scores", std::span<const float>(lists.scores));
   metadata.add("tokenizer.ggml.add_space_prefix", model.add_dummy_prefix);
   if (model.unknown >= 0) metadata.add("tokenizer.ggml.unknown_token_id", model.unknown);
-  return {.composition = false,
-          .later_spaces = model.add_dummy_prefix && !config.legacy.value_or(true)};
+  return {.composition = false, .later_spaces = model.add_dummy_prefix && !config.legacy.value_or(true)};
 }
 
 /// Lists the steps of a pre-tokenizer that is one step or a sequence of them.

@@ -47,9 +47,8 @@ std::optional<ConvertReport> convert_model(const std::filesystem::path& model,
                                            const std::filesystem::path& target,
                                            const ConvertOptions& options) {
   const std::string kind = kind_of_result(target, options);
-  const ConvertModelOptions convert{.widen = widened_type(options.widen),
-                                    .progress = options.progress,
-                                    .cancelled = options.cancelled};
+  const ConvertModelOptions convert{
+      .widen = widened_type(options.widen), .progress = options.progress, .cancelled = options.cancelled};
   if (convert.widen && kind != "folder") {
     fail(ErrorKind::kUsage, "only matrices of a GGUF file that becomes a folder are widened");
   }

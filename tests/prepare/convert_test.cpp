@@ -139,9 +139,10 @@ TEST_F(Convert, RefusesOtherFamiliesByName) {
 
 TEST_F(Convert, KeepsScaledPositions) {
   write();
-  for (const char* scaling :
-       {R"({"rope_type": "linear", "factor": 4.0})",
-        R"({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "beta_fast": 24.0})"}) {
+  for (
+      const char* scaling :
+      {R"({"rope_type": "linear", "factor": 4.0})",
+       R"({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "beta_fast": 24.0})"}) {
     SCOPED_TRACE(scaling);
     set("rope_scaling", json::parse(scaling));
     fs::remove(folder_.path() / "m.gguf");
