@@ -37,7 +37,7 @@ void check_names(const Options& options) {
 std::string what_became(const ConvertReport& report) {
   if (report.widened == 0) return "every weight as it was";
   const std::string matrices =
-      fmt::format("{} {} widened", report.widened, report.widened == 1 ? "matrix" : "matrices");
+      fmt::format("{} {} widened", report.widened, report.widened == 1 ? "tensor" : "tensors");
   if (report.rounded == 0) return matrices + ", every weight exactly";
   return fmt::format("{}, {} weights of them rounded", matrices, report.rounded);
 }
@@ -74,13 +74,13 @@ void add_convert(Command program) {
   command.add_option("--to", options->to, "folder, gguf or vbt, whatever the name says").type_name("KIND");
   command
       .add_option("--widen", options->widen,
-                  "f32 or bf16: what matrices become in a directory that has no like of their type")
+                  "f32 or bf16: what tensors become in a directory that has no like of their type")
       .type_name("TYPE");
   command.add_option("--threads", options->threads, "Threads to pack with; without it one per core")
       .range(1, 4096);
   command.footer(
-      "Weights keep every bit, and the converted model gives the same logits. What the other layout cannot\n"
-      "say is refused by name.\n"
+      "Without --widen, weights keep every bit, and the converted model gives the same logits. What the\n"
+      "other layout cannot say is refused by name.\n"
       "\n"
       "Examples:\n"
       "  verbatim convert models/target -o /tmp/target.gguf\n"

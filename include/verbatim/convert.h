@@ -14,7 +14,7 @@ struct ConvertOptions {
   /// What to make: "folder", "gguf" or "vbt". Empty: what the name of the result says, `.gguf`, `.vbt` or any
   /// other, which is a folder.
   std::string to = {};
-  /// What matrices become whose type a folder cannot hold, as Q4_K: "f32", which holds every one exactly, or
+  /// What tensors become whose type a folder cannot hold, as Q4_K: "f32", which holds every one exactly, or
   /// "bf16", which rounds. Empty: they are refused.
   std::string widen = {};
   /// Threads to work with; 0 takes one for every core that this process may use. Changes no byte.
@@ -29,7 +29,7 @@ struct ConvertOptions {
 struct ConvertReport {
   std::string kind;                   ///< what was made: "folder", "gguf" or "vbt"
   int64_t bytes = 0;                  ///< the size of its tensors, or of the packed file
-  int64_t widened = 0;                ///< the number of matrices that became another type
+  int64_t widened = 0;                ///< the number of tensors that became another type
   int64_t rounded = 0;                ///< weights of these that the other type does not hold exactly
   std::vector<std::string> warnings;  ///< what the new files cannot say, a line each
 };

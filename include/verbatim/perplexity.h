@@ -23,8 +23,8 @@ struct PerplexityOptions {
   /// Another reading to compare each prediction with, with keys and values in BF16; empty: none. Costs a
   /// second evaluation of every window.
   std::string compare_with = {};
-  /// Another model with the same vocabulary, whose reading `compare_with` then names, as `full`; null: this
-  /// model. It must live as long as the measurement.
+  /// Another model with the same vocabulary; `compare_with` then names a reading of it, such as `full`. With
+  /// null the reading is one of this model. The other model must live as long as the measurement.
   const Model* compare_model = nullptr;
   /// Tokens of a window, a beginning-of-sequence token included; 0 takes the model's context, 1024 at most.
   int64_t window = 0;
@@ -84,9 +84,9 @@ struct PerplexityResult {
 /// in double precision.
 ///
 /// Throws Error(kBadInput) for text that is empty, no UTF-8 or shorter than two tokens, for a window that
-/// does not fit the model or a stride that does not fit the window, and when the model gives a token no
-/// finite log probability; Error(kUsage) when the model was loaded without the format of a reading, and when
-/// compare_model is given without compare_with.
+/// does not fit the model or a stride that does not fit the window, for a model to compare with whose
+/// vocabulary is another, and when the model gives a token no finite log probability; Error(kUsage) when the
+/// model was loaded without the format of a reading, and when compare_model is given without compare_with.
 PerplexityResult measure_perplexity(const Model& model, std::string_view text,
                                     const PerplexityOptions& options = {});
 

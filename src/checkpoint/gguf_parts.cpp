@@ -1,6 +1,7 @@
 #include "checkpoint/gguf_parts.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <utility>
 
@@ -38,14 +39,23 @@ int64_t required(const GgufFile& gguf, const char* key, const std::string& where
   return *number;
 }
 
+/// Compares bits, as a number may be none (NaN).
+bool same_number(double a, double b) {
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+
 bool same_array(const GgufArray& a, const GgufArray& b) {
-  return a.strings == b.strings && a.integers == b.integers && a.floats == b.floats;
+  return a.strings == b.strings && a.integers == b.integers &&
+         std::ranges::equal(a.floats, b.floats, same_number);
 }
 
 bool same_value(const GgufValue& a, const GgufValue& b) {
   const auto* const array = std::get_if<std::shared_ptr<GgufArray>>(&a.value);
   const auto* const other = std::get_if<std::shared_ptr<GgufArray>>(&b.value);
   if (array != nullptr && other != nullptr) return same_array(**array, **other);
+  const auto* const number = std::get_if<double>(&a.value);
+  const auto* const other_number = std::get_if<double>(&b.value);
+  if (number != nullptr && other_number != nullptr) return same_number(*number, *other_number);
   return a.value == b.value;
 }
 

@@ -22,13 +22,7 @@ namespace {
 constexpr size_t kLongestConfig = 16 << 20;
 constexpr int kDeepestConfig = 32;
 
-/// A family of decoders, as config.json names it.
-struct Family {
-  Architecture architecture;
-  std::string_view type;
-  std::string_view class_name;
-};
-constexpr Family kFamilies[] = {
+constexpr HfFamily kFamilies[] = {
     {Architecture::kLlama, "llama", "LlamaForCausalLM"},
     {Architecture::kMistral, "mistral", "MistralForCausalLM"},
     {Architecture::kQwen2, "qwen2", "Qwen2ForCausalLM"},
@@ -58,7 +52,7 @@ Architecture parse_architecture(const JsonFields& fields) {
     }
   }
   std::vector<std::string_view> known;
-  for (const Family& family : kFamilies) {
+  for (const HfFamily& family : kFamilies) {
     if (name == family.type || name == family.class_name) return family.architecture;
     known.push_back(family.type);
   }
@@ -485,6 +479,10 @@ void parse_rms_norm_family(const JsonFields& fields, ModelConfig& config) {
 }
 
 }  // namespace
+
+const HfFamily& hf_family(Architecture architecture) {
+  return *std::ranges::find(kFamilies, architecture, &HfFamily::architecture);
+}
 
 ModelConfig parse_hf_config(std::string_view config_json,
                             std::optional<std::string_view> generation_config_json,

@@ -17,6 +17,16 @@ inline constexpr const char* kInflatedKey = "verbatim_inflated";
 /// The field of config.json that marks, if true, a model of random weights. Other programs ignore it.
 inline constexpr const char* kRandomKey = "verbatim_random";
 
+/// A family of decoders, as config.json names it.
+struct HfFamily {
+  Architecture architecture;
+  std::string_view type;        ///< `model_type`
+  std::string_view class_name;  ///< the first of `architectures`
+};
+
+/// The names of a family.
+const HfFamily& hf_family(Architecture architecture);
+
 /// Reads config.json and, if there is one, generation_config.json of a folder in Hugging Face layout. Throws
 /// Error(kBadInput) if one is malformed or asks for a feature that the engine does not have, so that a model
 /// which opens is computed as its makers meant it.

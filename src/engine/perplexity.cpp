@@ -10,6 +10,7 @@
 #include "drafting/evaluator.h"
 #include "engine/model_access.h"
 #include "kv/make_cache.h"
+#include "text/same_vocabulary.h"
 #include "verbatim/text.h"
 
 namespace verbatim {
@@ -221,6 +222,11 @@ std::optional<Scoring> compared(const Model& model, const PerplexityOptions& opt
   if (compared_model.vocab_size() != model.vocab_size()) {
     bad_input("models of {} and {} tokens cannot be compared: they need the same vocabulary",
               model.vocab_size(), compared_model.vocab_size());
+  }
+  if (&compared_model != &model && !same_vocabulary(data_of(model).text(), data_of(compared_model).text())) {
+    bad_input(
+        "the models cannot be compared: their tokens differ, and the predictions of tokens of one text are "
+        "what is compared");
   }
   return other;
 }

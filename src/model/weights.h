@@ -148,7 +148,7 @@ std::optional<int64_t> ordered_inputs(const ModelConfig& config, const std::stri
 
 /// Makes other rows of the rows of a matrix of columns × k, and of its sensitivities or an empty function.
 /// The rows that it returns may be read from several threads and more than once, as long as those that it was
-/// given.
+/// given; reading them must not throw.
 using MatrixTransform = std::function<MatrixRows(int64_t columns, int64_t k, const MatrixRows& weights,
                                                  const MatrixRows& sensitivities, ThreadTeam& team)>;
 

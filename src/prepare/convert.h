@@ -12,8 +12,8 @@
 namespace verbatim {
 
 struct ConvertModelOptions {
-  /// The type that matrices become whose type the other layout does not have, kF32 or kBF16; without it such
-  /// a matrix is refused.
+  /// The type that tensors become whose type the other layout does not have, kF32 or kBF16; without it such a
+  /// tensor is refused.
   std::optional<DType> widen = {};
   std::function<void(double)> progress = {};
   std::function<bool()> cancelled = {};
@@ -22,7 +22,7 @@ struct ConvertModelOptions {
 /// A model that was converted.
 struct ConvertedModel {
   int64_t bytes = 0;    ///< of its tensors
-  int64_t widened = 0;  ///< matrices that became another type
+  int64_t widened = 0;  ///< tensors that became another type
   int64_t rounded = 0;  ///< weights of these that the other type does not hold exactly
   std::vector<std::string> warnings;
 };

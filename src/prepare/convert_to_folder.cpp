@@ -22,23 +22,6 @@ ordered_json shortest(float value) {
   return ordered_json::parse(fmt::format("{}", value));
 }
 
-struct ModelClass {
-  Architecture architecture;
-  const char* type;
-  const char* name;
-};
-constexpr ModelClass kClasses[] = {{Architecture::kLlama, "llama", "LlamaForCausalLM"},
-                                   {Architecture::kMistral, "mistral", "MistralForCausalLM"},
-                                   {Architecture::kQwen2, "qwen2", "Qwen2ForCausalLM"},
-                                   {Architecture::kQwen3, "qwen3", "Qwen3ForCausalLM"},
-                                   {Architecture::kSmolLm3, "smollm3", "SmolLM3ForCausalLM"},
-                                   {Architecture::kGranite, "granite", "GraniteForCausalLM"},
-                                   {Architecture::kOlmo2, "olmo2", "Olmo2ForCausalLM"},
-                                   {Architecture::kPhi3, "phi3", "Phi3ForCausalLM"},
-                                   {Architecture::kGemma2, "gemma2", "Gemma2ForCausalLM"},
-                                   {Architecture::kGemma3, "gemma3_text", "Gemma3ForCausalLM"},
-                                   {Architecture::kGlm4, "glm4", "Glm4ForCausalLM"}};
-
 bool is_listed(const std::vector<int32_t>& layers, int32_t layer) {
   return std::binary_search(layers.begin(), layers.end(), layer);
 }
@@ -140,8 +123,8 @@ void add_family_fields(const ModelConfig& config, ordered_json& json) {
   }
 }
 
-std::string folder_config(ModelConfig config, const ModelClass& family, const char* type) {
-  ordered_json json = {{"architectures", {family.name}}, {"model_type", family.type}};
+std::string folder_config(ModelConfig config, const HfFamily& family, const char* type) {
+  ordered_json json = {{"architectures", {family.class_name}}, {"model_type", family.type}};
   json["vocab_size"] = config.vocab_size;
   json["hidden_size"] = config.hidden_size;
   json["intermediate_size"] = config.intermediate_size;
@@ -170,7 +153,6 @@ std::string folder_config(ModelConfig config, const ModelClass& family, const ch
 DType main_type(const Checkpoint& checkpoint, const ConvertModelOptions& options) {
   std::optional<DType> common;
   for (const auto& [name, view] : checkpoint.tensors) {
-    if (view.shape.size() == 1) continue;
     const bool blocks = view.dtype > DType::kBF16;
     if (blocks && !options.widen) {
       bad_input(
@@ -178,6 +160,7 @@ DType main_type(const Checkpoint& checkpoint, const ConvertModelOptions& options
           "such tensors to that type",
           checkpoint.path.string(), printable(name), dtype_name(view.dtype));
     }
+    if (view.shape.size() == 1) continue;
     const DType type = blocks ? *options.widen : view.dtype;
     if (common && *common != type) return DType::kF32;
     common = type;
@@ -216,7 +199,7 @@ std::optional<ConvertedModel> convert_to_folder(const Checkpoint& checkpoint, co
   const Architecture architecture = config.architecture == Architecture::kLlama && config.sliding_window > 0
                                         ? Architecture::kMistral
                                         : config.architecture;
-  const ModelClass& family = *std::ranges::find(kClasses, architecture, &ModelClass::architecture);
+  const HfFamily& family = hf_family(architecture);
   const DType main = main_type(checkpoint, options);
   const std::vector<ConvertedTensor> tensors = folder_tensors(checkpoint, main, options);
   const char* const type = main == DType::kBF16 ? "bfloat16" : main == DType::kF16 ? "float16" : "float32";

@@ -87,8 +87,9 @@ void write_tensor(const Checkpoint& checkpoint, const ConvertedTensor& tensor,
   if (as_stored && tensor.rows == Rows::kStay) return write(source.data);
   const int64_t rows = source.rows();
   const auto columns = static_cast<size_t>(source.columns());
-  const bool matrix = source.shape.size() > 1;
-  if (!as_stored && matrix) ++result.widened;
+  // Vectors are in another type in GGUF, which holds them exactly unless they are in blocks.
+  const bool counted = source.shape.size() > 1 || source.dtype > DType::kBF16;
+  if (!as_stored && counted) ++result.widened;
   std::vector<float> values(columns);
   std::vector<std::byte> bytes;
   for (int64_t row = 0; row < rows; ++row) {
@@ -102,7 +103,7 @@ void write_tensor(const Checkpoint& checkpoint, const ConvertedTensor& tensor,
     add_exactly(tensor, values, checkpoint);
     bytes.clear();
     for (const float value : values) {
-      if (matrix && !holds(dtype, value)) ++result.rounded;
+      if (counted && !holds(dtype, value)) ++result.rounded;
       append_value(dtype, value, bytes);
     }
     write(bytes);

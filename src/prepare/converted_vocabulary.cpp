@@ -28,6 +28,13 @@ constexpr const char* kProbes[] = {
 };
 constexpr const char* kDecomposed = "Cafe\u0301 au lait, Mu\u0308nchen";
 
+/// Whether a vocabulary has no token of that number, or one that fills GGUF's lists up.
+bool is_filling(const Tokenizer& tokenizer, Token token) {
+  if (token >= tokenizer.vocab_size()) return true;
+  const std::string_view text = tokenizer.vocabulary_text(token);
+  return text.empty() || (!tokenizer.is_control(token) && text == fmt::format("[PAD{}]", token));
+}
+
 }  // namespace
 
 std::vector<std::string> VocabularyLoss::warnings() const {
@@ -47,16 +54,18 @@ std::vector<std::string> VocabularyLoss::warnings() const {
 
 void require_same_tokens(const Tokenizer& original, const Tokenizer& converted, const VocabularyLoss& loss,
                          const std::string& where) {
-  for (Token token = 0; token < original.vocab_size(); ++token) {
-    const std::string_view text = original.vocabulary_text(token);
-    if (text.empty() || text == fmt::format("[PAD{}]", token)) continue;  // what fills GGUF's lists up
-    const bool same = original.is_control(token) == converted.is_control(token) &&
+  const Token size = std::max(original.vocab_size(), converted.vocab_size());
+  for (Token token = 0; token < size; ++token) {
+    const bool nothing = is_filling(original, token);
+    if (nothing && is_filling(converted, token)) continue;
+    const bool same = !nothing && token < converted.vocab_size() &&
+                      original.is_control(token) == converted.is_control(token) &&
                       original.vocabulary_text(token) == converted.vocabulary_text(token) &&
                       original.piece_bytes(token, false) == converted.piece_bytes(token, false) &&
                       original.piece_bytes(token, true) == converted.piece_bytes(token, true);
     if (same) continue;
     bad_input("{}: token {} ({}) would mean something else in the other format", where, token,
-              printable(original.vocabulary_text(token)));
+              printable((nothing ? converted : original).vocabulary_text(token)));
   }
   std::vector<std::string> texts(std::begin(kProbes), std::end(kProbes));
   if (!loss.composition) texts.emplace_back(kDecomposed);

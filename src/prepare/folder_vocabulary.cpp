@@ -60,7 +60,9 @@ std::string sentencepiece_file(const GgufFile& gguf, const ListedTokens& listed,
   const auto scores = gguf_array(gguf, "tokenizer.ggml.scores");
   std::string file;
   int64_t unknown = gguf_integer(gguf, "tokenizer.ggml.unknown_token_id").value_or(-1);
-  for (size_t i = 0; i < listed.texts.size() && !is_filling(listed, i); ++i) {
+  size_t count = listed.texts.size();  // less what fills the list up behind the last token
+  while (count > 0 && is_filling(listed, count - 1)) --count;
+  for (size_t i = 0; i < count; ++i) {
     std::string piece;
     append_bytes_field(piece, 1, listed.texts[i]);
     const auto score = static_cast<float>(scores->floats[i]);

@@ -120,9 +120,11 @@ RoundedMatrix round_by_gptq(const DenseMatrix& weights, const SquareMatrix& hess
   const SquareMatrix inverse = inverse_factor(hessian, order, team);
   RoundedMatrix rounded = choose_scales(weights, bits, team);
   const int64_t k = weights.k;
-  team.split(ceil_div(weights.columns, kColumnsTogether), [&](int64_t begin, int64_t end) {
-    // The weights of some columns, in order, less what made up for errors.
-    std::vector<double> left(static_cast<size_t>(k * kColumnsTogether));
+  // For every thread the weights of some columns, in order, less what made up for errors.
+  const auto share = static_cast<size_t>(k * kColumnsTogether);
+  std::vector<double> all_left(share * static_cast<size_t>(team.size()));
+  team.split(ceil_div(weights.columns, kColumnsTogether), 1, [&](int member, int64_t begin, int64_t end) {
+    const std::span<double> left = std::span(all_left).subspan(share * static_cast<size_t>(member), share);
     for (int64_t block = begin; block < end; ++block) {
       const int64_t first = block * kColumnsTogether;
       const int64_t count = std::min(kColumnsTogether, weights.columns - first);

@@ -55,7 +55,7 @@ TEST(ConvertCommand, SaysWhatWidenedMatricesLost) {
   const auto widen = [&](const std::string& type) {
     return run_program({"convert", gguf, "-o", folder.path() / type, "--widen", type}).out;
   };
-  EXPECT_THAT(widen("f32"), HasSubstr("matrices widened, every weight exactly"));
+  EXPECT_THAT(widen("f32"), HasSubstr("tensors widened, every weight exactly"));
   EXPECT_THAT(widen("bf16"), HasSubstr("weights of them rounded"));
 }
 

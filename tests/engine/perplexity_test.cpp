@@ -9,6 +9,7 @@
 #include "checkpoint/bad_input.h"
 #include "engine/model_access.h"
 #include "support/engine_support.h"
+#include "support/other_vocabulary.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
 #include "verbatim/score.h"
@@ -329,6 +330,12 @@ TEST(Perplexity, IsComparedWithThatOfAnotherModel) {
   const Model tiny = Model::load(folder.path() / "tiny");
   options.compare_model = &tiny;
   test::expect_bad_input([&] { measure_perplexity(rounded, kText, options); }, {"4096", "256", "vocabulary"});
+  const std::vector<int32_t> others = test::shuffled_vocabulary(test::default_model(), 4096, 1);
+  ASSERT_EQ(others.size(), 4096u);
+  test::write_with_vocabulary(test::default_model(), others, folder.path() / "other");
+  const Model other = Model::load(folder.path() / "other");
+  options.compare_model = &other;
+  test::expect_bad_input([&] { measure_perplexity(rounded, kText, options); }, {"tokens differ"});
 }
 
 TEST(Perplexity, OfWeightsWithTheValuesOfAFormatIsNearThatOfTheFormat) {

@@ -204,6 +204,27 @@ TEST_F(Convert, RefusesBlocksUnlessTheyAreToBeWidened) {
   }
 }
 
+TEST_F(Convert, RefusesBlocksOfOneDimensionUnlessTheyAreToBeWidened) {
+  const fs::path gguf = folder_.path() / "vector.gguf";
+  test::write_tiny_gguf(gguf, {.dtype = DType::kF32});
+  std::string file = test::read_file(gguf);
+  const std::string name = "blk.0.attn_norm.weight";
+  // Behind the name: the number of dimensions, 1; the size; the type.
+  const size_t type = file.find(name) + name.size() + sizeof(uint32_t) + sizeof(uint64_t);
+  ASSERT_EQ(file[type], 0);  // F32
+  file[type] = 8;            // Q8_0, which takes fewer bytes
+  std::ofstream(gguf, std::ios::binary) << file;
+  expect_refused(gguf, {"vector.gguf", "input_layernorm", "Q8_0", "--widen"});
+  const auto wide = convert_model(gguf, folder_.path() / "wide", {.widen = "f32"});
+  ASSERT_TRUE(wide);
+  EXPECT_EQ(wide->widened, 1);
+  EXPECT_EQ(wide->rounded, 0);
+  const auto narrow = convert_model(gguf, folder_.path() / "narrow", {.widen = "bf16"});
+  ASSERT_TRUE(narrow);
+  EXPECT_EQ(narrow->widened, 1);
+  EXPECT_GT(narrow->rounded, 0);
+}
+
 TEST_F(Convert, MakesPackedFiles) {
   write();
   const fs::path target = folder_.path() / "model.vbt";

@@ -69,6 +69,18 @@ TEST_F(ConvertedVocabulary, OfPiecesIsTheSame) {
   expect_same();
 }
 
+TEST_F(ConvertedVocabulary, OfPiecesMayHaveHoles) {
+  write_model(4100);
+  fs::copy(test::default_model() / "tokenizer.model", model_ / "tokenizer.model");
+  json config = json::parse(test::read_file(test::default_model() / "tokenizer_config.json"));
+  config["added_tokens_decoder"]["4098"] = {{"content", "<|far|>"}, {"special", true}};  // 4096 is the next
+  write("tokenizer_config.json", config.dump());
+  convert();
+  expect_same();
+  const auto back = load_tokenizer(find_tokenizer(back_));
+  EXPECT_EQ(back->encode("<|far|>", {.add_bos = false, .parse_special = true}), std::vector<Token>{4098});
+}
+
 /// A byte-level vocabulary with some merges and added tokens, in the style of a Qwen2 or a Llama 3.
 json byte_level_vocabulary(const char* pattern, bool ignore_merges) {
   json vocab = json::object();

@@ -59,9 +59,10 @@ VERBATIM_INLINE V integer_scales(const uint8_t* scales) {
 ///   Dot::Sum: 16 integer sums; open(sum) makes a Partial that takes add()s of four quads, close() ends it;
 ///   BSFP's weights want a partial for every quad, and so do those that need all eight bits, with add_int8()
 ///   start(value), subtract_product(sum, bytes, value), to_float(sum)
-///   shift_bytes(bytes, shifts), where kWholeBytes: the four bytes of each column shifted left by its bits,
-///   or zeros where these are 32 or more; the bytes stay below 256 add_shifted(sum, shifted, shifts): sum +
-///   (shifted << shifts, or nothing where that is 32 or more)
+///   add_shifted(sum, shifted, shifts): sum + (shifted << shifts, or nothing where that is 32 or more)
+///
+/// Where kWholeBytes, shift_bytes(bytes, shifts) has the four bytes of each column shifted left by its bits,
+/// or zeros where these are 32 or more; the bytes stay below 256.
 template <typename V, typename Dot, int kKind>
 struct IntegerMicro {
   static constexpr int64_t kBytes = integer_code_bytes(kKind);
