@@ -163,15 +163,10 @@ std::optional<Container> quantize_model(const Checkpoint& checkpoint, const std:
     fail(ErrorKind::kUsage, "the scheme {} has no {} bits: {}", scheme_name(options.scheme), options.bits,
          options.scheme == QuantizationScheme::kAtom ? "it has 4" : "it has 3 and 4");
   }
-  const bool of_int4 = options.bits == 3 || options.scheme == QuantizationScheme::kGptq;
-  if (of_int4 && options.format != Format::kInt4) {
-    fail(ErrorKind::kUsage, "the scheme {} of {} bits has no weights in {}: it has int4",
-         scheme_name(options.scheme), options.bits, format_name(options.format));
-  }
   const Preparation preparation = prepare(checkpoint, options, team);
   if (options.cancelled && options.cancelled()) return std::nullopt;
   RoundedWeights rounded;
-  if (options.scheme == QuantizationScheme::kGptq) {
+  if (options.scheme == QuantizationScheme::kGptq && options.format == Format::kInt4) {
     std::optional<RoundedWeights> all = round_in_pass(checkpoint, options.calibration,
                                                       {.bits = options.bits,
                                                        .progress = told(options, "rounding by the text"),
