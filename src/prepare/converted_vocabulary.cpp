@@ -32,7 +32,7 @@ constexpr const char* kDecomposed = "Cafe\u0301 au lait, Mu\u0308nchen";
 bool is_filling(const Tokenizer& tokenizer, Token token) {
   if (token >= tokenizer.vocab_size()) return true;
   const std::string_view text = tokenizer.vocabulary_text(token);
-  return text.empty() || (!tokenizer.is_control(token) && text == fmt::format("[PAD{}]", token));
+  return text.empty() || (!tokenizer.is_control(token) && text == filling_text(token));
 }
 
 }  // namespace
@@ -50,6 +50,10 @@ std::vector<std::string> VocabularyLoss::warnings() const {
         "a special token gets one, too");
   }
   return lines;
+}
+
+std::string filling_text(int64_t token) {
+  return fmt::format("[PAD{}]", token);
 }
 
 void require_same_tokens(const Tokenizer& original, const Tokenizer& converted, const VocabularyLoss& loss,

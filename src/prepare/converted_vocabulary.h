@@ -25,6 +25,9 @@ VocabularyLoss add_gguf_vocabulary(const TokenizerSource& source, int32_t rows, 
 /// and tokenizer_config.json.
 std::map<std::string, std::string> folder_vocabulary(const GgufFile& gguf, const std::string& where);
 
+/// The text of a token that only fills a GGUF file's list of tokens up to the rows of the model.
+std::string filling_text(int64_t token);
+
 /// Checks that a converted vocabulary has the tokens of the original, and cuts some texts of all kinds into
 /// the same ones, except where `loss` says otherwise. Throws Error(kBadInput), naming `where` and what
 /// differs.

@@ -36,7 +36,7 @@ bool is_type(int64_t type, PieceType wanted) {
 /// Whether a token only fills the list up to the rows of the model.
 bool is_filling(const ListedTokens& listed, size_t token) {
   return is_type(listed.types[token], PieceType::kUnused) &&
-         listed.texts[token] == fmt::format("[PAD{}]", token);
+         listed.texts[token] == filling_text(static_cast<int64_t>(token));
 }
 
 void append_varint(std::string& out, uint64_t value) {

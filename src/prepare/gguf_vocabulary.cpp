@@ -42,7 +42,7 @@ TokenLists list_tokens(const Tokenizer& tokenizer, int32_t rows, const std::stri
   for (Token token = 0; token < rows; ++token) {
     const std::string text(tokenizer.vocabulary_text(token));
     const bool absent = text.empty();
-    lists.texts.push_back(absent ? fmt::format("[PAD{}]", token) : text);
+    lists.texts.push_back(absent ? filling_text(token) : text);
     const Type type = absent ? Type::kUnused : tokenizer.is_control(token) ? Type::kControl : Type::kNormal;
     lists.types.push_back(static_cast<int32_t>(type));
     lists.scores.push_back(-10000.0f);

@@ -9,6 +9,7 @@
 #include "kv/dense.h"
 #include "model/decoder.h"
 #include "prepare/gptq.h"
+#include "prepare/prepared_models.h"
 #include "support/packed.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
@@ -16,26 +17,10 @@
 namespace verbatim {
 namespace {
 
+using test::models;
+using test::some_tokens;
 using test::TemporaryFolder;
 using test::TinyModelOptions;
-
-/// Models of different shapes: biases, sizes that are no powers of two and no multiples of a step.
-std::vector<TinyModelOptions> models() {
-  return {{.hidden_size = 160, .intermediate_size = 352, .seed = 3},
-          {.model_type = "qwen2",
-           .hidden_size = 128,
-           .intermediate_size = 256,
-           .heads = 4,
-           .kv_heads = 4,
-           .seed = 4},
-          {.hidden_size = 96, .intermediate_size = 112, .heads = 3, .kv_heads = 3, .tied = true, .seed = 5}};
-}
-
-std::vector<int32_t> some_tokens(int64_t count) {
-  std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < count; ++i) tokens.push_back(static_cast<int32_t>((i * i * 7 + i) % 250 + 1));
-  return tokens;
-}
 
 /// The sums of x·xᵀ over the inputs of all matrices while a model reads a text in windows.
 std::map<std::string, SquareMatrix> hessians_of(Decoder& decoder, const std::vector<int32_t>& tokens,

@@ -13,6 +13,7 @@
 #include "container/load.h"
 #include "prepare/input_statistics.h"
 #include "prepare/preparation.h"
+#include "prepare/prepared_models.h"
 #include "prepare/rounded_matrix.h"
 #include "support/engine_support.h"
 #include "support/packed.h"
@@ -22,27 +23,10 @@
 namespace verbatim {
 namespace {
 
+using test::models;
+using test::some_tokens;
 using test::TemporaryFolder;
 using test::TinyModelOptions;
-
-/// Models of different shapes: heads that share values and such that do not, biases, sizes that are no powers
-/// of two, fewer inputs than outliers.
-std::vector<TinyModelOptions> models() {
-  return {{.hidden_size = 160, .intermediate_size = 352, .seed = 3},
-          {.model_type = "qwen2",
-           .hidden_size = 128,
-           .intermediate_size = 256,
-           .heads = 4,
-           .kv_heads = 4,
-           .seed = 4},
-          {.hidden_size = 96, .intermediate_size = 112, .heads = 3, .kv_heads = 3, .tied = true, .seed = 5}};
-}
-
-std::vector<int32_t> some_tokens(int64_t count) {
-  std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < count; ++i) tokens.push_back(static_cast<int32_t>((i * i * 7 + i) % 250 + 1));
-  return tokens;
-}
 
 std::vector<float> logits_of(const Decoder& decoder, Reading reading = Reading::kFull) {
   ThreadTeam team(2);

@@ -200,8 +200,8 @@ struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
   }
   template <int kPart, typename Sink>
   VERBATIM_INLINE static void visit_part(const Prepared& prepared, Sink&& sink) {
-    const auto& [all_codes, rest, table, flags] = prepared;
     if constexpr (LooksUpTwo<W>) {
+      const auto& [all_codes, rest, table, flags] = prepared;
       const W codes = W::load(all_codes + kPart * 64);
       W first;
       W second;
@@ -212,19 +212,19 @@ struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
                            flags.template shift_right<4 * kPart + 2>(), &first, &second);
       sink.template operator()<4 * kPart + 2>(first | pair_bytes<W, 4 * kPart + 2>(rest));
       sink.template operator()<4 * kPart + 3>(second | pair_bytes<W, 4 * kPart + 3>(rest));
-      return;
+    } else {
+      for_each_pair_of_part<kPart, W>(
+          prepared.codes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
+            W flag = prepared.flags;  // brought to bit 4
+            if constexpr (kPair < 4) {
+              flag = flag.template shift_left<4 - kPair>();
+            } else if constexpr (kPair > 4) {
+              flag = flag.template shift_right<kPair - 4>();
+            }
+            const W choice = W::look_up32(prepared.table, select(W::set(0x000f), codes, flag));
+            sink.template operator()<kPair>(choice | pair_bytes<W, kPair>(prepared.rest));
+          });
     }
-    for_each_pair_of_part<kPart, W>(
-        prepared.codes, [&]<int kPair>(W codes) __attribute__((always_inline)) {
-          W flag = prepared.flags;  // brought to bit 4
-          if constexpr (kPair < 4) {
-            flag = flag.template shift_left<4 - kPair>();
-          } else if constexpr (kPair > 4) {
-            flag = flag.template shift_right<kPair - 4>();
-          }
-          const W choice = W::look_up32(prepared.table, select(W::set(0x000f), codes, flag));
-          sink.template operator()<kPair>(choice | pair_bytes<W, kPair>(prepared.rest));
-        });
   }
 };
 
