@@ -24,6 +24,7 @@ struct Options {
   bool special = false;
   bool decode = false;
   bool no_bos = false;
+  bool no_end = false;
 };
 
 /// A text to turn into ids, or a list of ids to turn into text, and its name in messages.
@@ -77,6 +78,9 @@ void tokenize(const Options& options) {
   if (options.decode && options.no_bos) {
     fail(ErrorKind::kUsage, "--no-bos is for text that becomes ids: leave it out beside --decode");
   }
+  if (options.decode && options.no_end) {
+    fail(ErrorKind::kUsage, "--no-end is for text that becomes ids: leave it out beside --decode");
+  }
   const ModelVocabulary vocabulary = ModelVocabulary::load(options.model);
   const Input input = read_input(options);
   if (options.decode) {
@@ -84,8 +88,8 @@ void tokenize(const Options& options) {
     return;
   }
   require_utf8(input.text, input.name);
-  const std::vector<int32_t> tokens =
-      vocabulary.encode(input.text, {.add_bos = !options.no_bos, .special = options.special});
+  const std::vector<int32_t> tokens = vocabulary.encode(
+      input.text, {.add_bos = !options.no_bos, .add_end = !options.no_end, .special = options.special});
   if (options.json) {
     write_out(fmt::format("{{\"tokens\":[{}]}}\n", fmt::join(tokens, ",")));
   } else {
@@ -111,10 +115,12 @@ void add_tokenize(Command program) {
                    "Take <s> and the like for special tokens, as prompts do; with --decode show them");
   command.add_flag("--no-bos", options->no_bos,
                    "Leave out the beginning-of-text token, which comes first if it does in prompts");
+  command.add_flag("--no-end", options->no_end,
+                   "Leave out the tokens that end a text, as prompts do; few models have any");
   command.add_flag("--json", options->json, "Print one JSON object");
   command.footer(
       "Each line has an id, how the vocabulary spells the token, and the bytes that it adds to the text.\n"
-      "A prompt of `verbatim generate` becomes the ids that --special gives.\n"
+      "A prompt of `verbatim generate` becomes the ids that --special --no-end gives.\n"
       "\n"
       "Examples:\n"
       "  verbatim tokenize models/target 'def add(a, b):'\n"

@@ -11,8 +11,12 @@ namespace verbatim {
 
 /// How a text is turned into tokens. The defaults are those of Model::encode(), which prompts go through.
 struct EncodeOptions {
-  /// Puts the beginning-of-sequence token before the text if the model wants it.
+  /// Puts the beginning-of-sequence token before the text if the model wants it, or the several tokens that
+  /// it wants there.
   bool add_bos = true;
+  /// Puts the tokens behind the text that end one, if the model wants any ("</s>", "[SEP]"). A prompt has
+  /// none of them, as the answer goes on from its last token.
+  bool add_end = false;
   /// Recognizes special tokens that are written out in the text ("<|im_start|>"); otherwise they are plain
   /// text.
   bool special = true;

@@ -27,7 +27,8 @@ ModelVocabulary ModelVocabulary::load(const std::filesystem::path& path) {
 }
 
 std::vector<int32_t> ModelVocabulary::encode(std::string_view text, const EncodeOptions& options) const {
-  return state_->tokenizer->encode(text, {.add_bos = options.add_bos, .parse_special = options.special});
+  return state_->tokenizer->encode(
+      text, {.add_bos = options.add_bos, .add_end = options.add_end, .parse_special = options.special});
 }
 
 std::string ModelVocabulary::decode(const std::vector<int32_t>& tokens, bool show_control) const {
@@ -41,7 +42,7 @@ std::string ModelVocabulary::decode(const std::vector<int32_t>& tokens, bool sho
     text += token_text(token, first);
     first = false;
   }
-  return text;
+  return without_edges(std::move(text), state_->tokenizer->edges());
 }
 
 std::string ModelVocabulary::token_text(int32_t token, bool first) const {

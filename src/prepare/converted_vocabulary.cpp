@@ -76,7 +76,7 @@ void require_same_tokens(const Tokenizer& original, const Tokenizer& converted, 
   for (const std::string& text : texts) {
     for (const bool special : {false, true}) {
       if (special && loss.later_spaces) continue;
-      const Tokenizer::EncodeOptions options{.add_bos = true, .parse_special = special};
+      const Tokenizer::EncodeOptions options{.add_bos = true, .add_end = true, .parse_special = special};
       if (original.encode(text, options) == converted.encode(text, options)) continue;
       bad_input("{}: the text \"{}\" would have other tokens in the other format", where, printable(text));
     }

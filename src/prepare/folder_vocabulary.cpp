@@ -178,6 +178,7 @@ std::map<std::string, std::string> folder_vocabulary(const GgufFile& gguf, const
     config["legacy"] = true;  // as GGUF files put spaces after special tokens
   }
   config["add_bos_token"] = !tokenizer->encode("", {.add_bos = true}).empty();
+  if (!tokenizer->encode("", {.add_bos = false, .add_end = true}).empty()) config["add_eos_token"] = true;
   config["clean_up_tokenization_spaces"] = false;
   const auto name_token = [&](const char* key, const std::optional<Token>& token) {
     if (token && tokenizer->is_control(*token)) config[key] = std::string(tokenizer->vocabulary_text(*token));

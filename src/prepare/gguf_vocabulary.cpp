@@ -51,12 +51,20 @@ TokenLists list_tokens(const Tokenizer& tokenizer, int32_t rows, const std::stri
 }
 
 void add_tokens(const Tokenizer& tokenizer, const TokenLists& lists, const char* model,
-                GgufMetadata& metadata) {
+                const std::string& where, GgufMetadata& metadata) {
   metadata.add("tokenizer.ggml.model", model);
   metadata.add("tokenizer.ggml.tokens", std::span<const std::string>(lists.texts));
   metadata.add("tokenizer.ggml.token_type", std::span<const int32_t>(lists.types));
-  const bool begins = !tokenizer.encode("", {.add_bos = true}).empty();
-  metadata.add("tokenizer.ggml.add_bos_token", begins);
+  const std::vector<Token> before = tokenizer.encode("", {.add_bos = true});
+  const std::vector<Token> after = tokenizer.encode("", {.add_bos = false, .add_end = true});
+  const bool ends = after.size() == 1 && after.front() == tokenizer.eos();
+  if (before.size() > 1 || (!after.empty() && !ends)) {
+    bad_input(
+        "{}: the vocabulary puts {} tokens before a text and {} behind it, which a GGUF file cannot say",
+        where, before.size(), after.size());
+  }
+  metadata.add("tokenizer.ggml.add_bos_token", !before.empty());
+  if (ends) metadata.add("tokenizer.ggml.add_eos_token", true);
 }
 
 VocabularyLoss add_pieces(const TokenizerFiles& files, const Tokenizer& tokenizer, int32_t rows,
@@ -79,7 +87,7 @@ VocabularyLoss add_pieces(const TokenizerFiles& files, const Tokenizer& tokenize
     refuse_rules(token, where);
     if (!token.special) lists.types[static_cast<size_t>(token.id)] = static_cast<int32_t>(Type::kUserDefined);
   }
-  add_tokens(tokenizer, lists, "llama", metadata);
+  add_tokens(tokenizer, lists, "llama", where, metadata);
   metadata.add("tokenizer.ggml.scores", std::span<const float>(lists.scores));
   metadata.add("tokenizer.ggml.add_space_prefix", model.add_dummy_prefix);
   if (model.unknown >= 0) metadata.add("tokenizer.ggml.unknown_token_id", model.unknown);
@@ -144,6 +152,14 @@ bool composes(const Json& json, const std::string& where) {
   bad_input("{}: a GGUF file cannot say that texts are normalized by {}", where, printable(type));
 }
 
+/// Refuses models of words that GGUF's "gpt2" is not.
+void refuse_kind(const Tokenizer& tokenizer, const std::string& where) {
+  if (tokenizer.kind() != "byte-level bpe") {
+    bad_input("{}: a vocabulary of the kind '{}' in a tokenizer.json cannot be converted to GGUF", where,
+              tokenizer.kind());
+  }
+}
+
 VocabularyLoss add_byte_level_pieces(const TokenizerFiles& files, const Tokenizer& tokenizer, int32_t rows,
                                      GgufMetadata& metadata) {
   const std::string where = files.where(files.vocabulary);
@@ -152,6 +168,7 @@ VocabularyLoss add_byte_level_pieces(const TokenizerFiles& files, const Tokenize
   }
   const Json json = parse_json_object(files.at(files.vocabulary), where);
   const Json& model = require_field(json, "model", where);
+  refuse_kind(tokenizer, where);
   const std::optional<std::vector<std::string>> patterns = patterns_of(json, where);
   if (!patterns) bad_input("{}: GGUF has no name for the way in which this vocabulary cuts texts", where);
   const bool ignore_merges = bool_field(model, "ignore_merges", where).value_or(false);
@@ -170,7 +187,7 @@ VocabularyLoss add_byte_level_pieces(const TokenizerFiles& files, const Tokenize
     }
   }
   const bool composed = composes(json, where);
-  add_tokens(tokenizer, lists, "gpt2", metadata);
+  add_tokens(tokenizer, lists, "gpt2", where, metadata);
   metadata.add("tokenizer.ggml.pre", *name);
   metadata.add("tokenizer.ggml.merges", std::span<const std::string>(merge_lines(model, where)));
   return {.composition = composed, .later_spaces = false};

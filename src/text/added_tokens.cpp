@@ -11,7 +11,9 @@ namespace verbatim {
 namespace {
 
 bool is_word_character(uint32_t c) {
-  return c == '_' || u_isalnum(static_cast<UChar32>(c)) != 0 || (U_GET_GC_MASK(c) & U_GC_M_MASK) != 0;
+  const auto character = static_cast<UChar32>(c);
+  return u_isUAlphabetic(character) != 0 || u_hasBinaryProperty(character, UCHAR_JOIN_CONTROL) != 0 ||
+         (U_GET_GC_MASK(character) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0;
 }
 
 bool is_space(uint32_t c) {
@@ -65,7 +67,6 @@ const AddedToken* AddedTokens::match(std::string_view text, size_t offset, bool 
     if (token.special && within != nullptr && !lies_within(*within, offset, offset + token.content.size())) {
       continue;
     }
-    if (token.single_word && !stands_alone(text, offset, offset + token.content.size())) continue;
     return &token;
   }
   return nullptr;
@@ -83,6 +84,10 @@ std::vector<TextSegment> AddedTokens::split(std::string_view text, bool special,
       continue;
     }
     size_t end = offset + token->content.size();
+    if (token->single_word && !stands_alone(text, offset, end)) {  // nor is a shorter one looked for in it
+      offset = end;
+      continue;
+    }
     if (token->strip_left) {
       while (offset > begin && is_space(utf8_character(text, previous(text, offset))))
         offset = previous(text, offset);

@@ -27,42 +27,36 @@ class BpeEncoder final : public SegmentEncoder {
   }
 
   void encode(std::string_view segment, bool first, std::vector<Token>& tokens) const override {
-    const std::string normalized = normalize(model_.normalizer, segment);
     PairMerger merger(model_.merges);
-    if (model_.normalized_added.empty()) return encode_text(normalized, first, merger, tokens);
-    for (const TextSegment& part : model_.normalized_added.split(normalized, true)) {
-      if (part.token >= 0) {
-        tokens.push_back(part.token);
-      } else {
-        encode_text(std::string(part.text), first, merger, tokens);
-      }
-      first = false;
-    }
+    encode_words(model_.steps, segment, first, tokens,
+                 [&](std::string_view word) { encode_word(word, merger, tokens); });
   }
 
  private:
-  bool is_normal(Token token) const { return model_.vocabulary->pieces[token].kind == PieceKind::kNormal; }
+  bool is_normal(Token token) const {
+    const Piece& piece = model_.vocabulary->pieces[token];
+    return piece.kind == PieceKind::kNormal && !piece.added;
+  }
 
-  void encode_text(std::string text, bool first, PairMerger& merger, std::vector<Token>& tokens) const {
-    const PreTokens words = pre_tokenize(model_.pre_tokenizer, std::move(text), first);
-    for (const TextRange& range : words.ranges) {
-      const std::string_view word = std::string_view(words.text).substr(range.begin, range.end - range.begin);
-      if (model_.ignore_merges) {
-        const auto whole =
-            model_.vocabulary->find(model_.byte_level ? byte_level_text(word) : std::string(word));
-        if (whole && is_normal(*whole)) {
-          tokens.push_back(*whole);
-          continue;
-        }
-      }
-      const size_t begin = tokens.size();
-      if (model_.byte_level) {
-        append_bytes(word, tokens);
-      } else {
-        append_characters(word, tokens);
-      }
-      merger.merge(tokens, begin);
+  std::optional<Token> find_normal(std::string_view text) const {
+    const auto found = model_.vocabulary->find(text);
+    return found && is_normal(*found) ? found : std::nullopt;
+  }
+
+  void encode_word(std::string_view word, PairMerger& merger, std::vector<Token>& tokens) const {
+    if (model_.ignore_merges) {
+      const auto whole = find_normal(model_.byte_level ? byte_level_text(word) : std::string(word));
+      if (whole) return tokens.push_back(*whole);
     }
+    const size_t begin = tokens.size();
+    if (model_.byte_level) {
+      append_bytes(word, tokens);
+    } else if (model_.inner_prefix.empty() && model_.end_suffix.empty()) {
+      append_characters(word, tokens);
+    } else {
+      append_marked_characters(word, tokens);
+    }
+    merger.merge(tokens, begin);
   }
 
   void append_bytes(std::string_view word, std::vector<Token>& tokens) const {
@@ -92,6 +86,23 @@ class BpeEncoder final : public SegmentEncoder {
       }
       after_unknown = unknown;
       i += length;
+    }
+  }
+
+  /// Appends the characters of a word with what marks those within and at the end of words.
+  void append_marked_characters(std::string_view word, std::vector<Token>& tokens) const {
+    bool after_unknown = false;
+    for (size_t i = 0; i < word.size();) {
+      const size_t length = utf8_length(word[i]);
+      std::string text = i > 0 ? model_.inner_prefix : std::string();
+      text += word.substr(i, length);
+      i += length;
+      if (i == word.size()) text += model_.end_suffix;
+      const auto known = find_normal(text);
+      const bool unknown = !known && !append_fallback(text, tokens);
+      if (known) tokens.push_back(*known);
+      if (unknown) append_unknown(after_unknown, tokens);
+      after_unknown = unknown;
     }
   }
 

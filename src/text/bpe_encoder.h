@@ -2,21 +2,19 @@
 
 #include <memory>
 
-#include "text/added_tokens.h"
 #include "text/bpe_merge.h"
-#include "text/normalizer.h"
 #include "text/piece_tokenizer.h"
-#include "text/pre_tokenizer.h"
+#include "text/text_steps.h"
 
 namespace verbatim {
 
 /// Byte-pair encoding, in both of its dialects: over bytes (GPT-2) and over characters (SentencePiece).
 struct BpeModel {
   std::shared_ptr<const Vocabulary> vocabulary;
-  Normalizer normalizer;
-  AddedTokens normalized_added;  ///< added tokens that are searched for after normalization
-  PreTokenizer pre_tokenizer;
+  TextSteps steps;
   MergeTable merges;
+  std::string inner_prefix;    ///< begins every token within a word but the first, before merging
+  std::string end_suffix;      ///< ends the last token of a word
   bool byte_level = false;     ///< words are sequences of bytes, each written as GPT-2's character for it
   bool byte_fallback = false;  ///< a character without a token is written as byte tokens
   bool fuse_unknown = false;   ///< neighbouring characters without any token give one unknown token

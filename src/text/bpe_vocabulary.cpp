@@ -6,12 +6,11 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "text/piece_trie.h"
 
 namespace verbatim {
 
 namespace {
-
-constexpr size_t kLongestPiece = 1024;  // bytes; real vocabularies stay below 200
 
 // Tokens by falling score; equal scores share a rank.
 std::vector<int32_t> rank_by_score(const std::vector<float>& scores) {
@@ -30,10 +29,15 @@ std::vector<int32_t> rank_by_score(const std::vector<float>& scores) {
 }  // namespace
 
 void add_merge(std::string_view left, std::string_view right, int32_t rank, const std::string& where,
-               const Vocabulary& vocabulary, MergeTable& merges) {
+               const Vocabulary& vocabulary, MergeTable& merges, std::string_view inner_prefix) {
+  if (!right.starts_with(inner_prefix)) {
+    bad_input(
+        "{}: the second text of merge {} ('{}') does not begin with '{}', which marks texts within words",
+        where, rank, printable(right), printable(inner_prefix));
+  }
   const auto left_id = vocabulary.find(left);
   const auto right_id = vocabulary.find(right);
-  const auto merged = vocabulary.find(std::string(left) + std::string(right));
+  const auto merged = vocabulary.find(std::string(left).append(right.substr(inner_prefix.size())));
   if (!left_id || !right_id || !merged) {
     bad_input("{}: merge {} ('{}' and '{}') names a text that is not in the vocabulary", where, rank,
               printable(left), printable(right));
@@ -42,11 +46,11 @@ void add_merge(std::string_view left, std::string_view right, int32_t rank, cons
 }
 
 void add_merge(std::string_view pair, int32_t rank, const std::string& where, const Vocabulary& vocabulary,
-               MergeTable& merges) {
+               MergeTable& merges, std::string_view inner_prefix) {
   const size_t space = pair.find(' ');
   if (space == std::string_view::npos)
     bad_input("{}: merge {} has no space between its two texts", where, rank);
-  add_merge(pair.substr(0, space), pair.substr(space + 1), rank, where, vocabulary, merges);
+  add_merge(pair.substr(0, space), pair.substr(space + 1), rank, where, vocabulary, merges, inner_prefix);
 }
 
 MergeTable merges_from_scores(const Vocabulary& vocabulary, const std::vector<float>& scores,

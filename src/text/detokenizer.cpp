@@ -7,6 +7,28 @@
 
 namespace verbatim {
 
+StreamingDetokenizer::StreamingDetokenizer(const Tokenizer& tokenizer, bool at_start,
+                                           std::vector<Token> shown)
+    : tokenizer_(&tokenizer), first_(at_start), shown_(std::move(shown)), edges_(tokenizer.edges()) {
+  if (!at_start) edges_.start = 0;
+}
+
+/// Drops what the start of the text leaves out. Returns false if it must see more of the text.
+bool StreamingDetokenizer::drop_start() {
+  const std::string_view content = edges_.content;
+  while (edges_.start > 0) {
+    if (held_.starts_with(content)) {
+      held_.erase(0, content.size());
+      --edges_.start;
+    } else if (content.starts_with(held_)) {
+      return false;
+    } else {
+      edges_.start = 0;
+    }
+  }
+  return true;
+}
+
 std::string StreamingDetokenizer::push(Token token) {
   if (tokenizer_->is_control(token)) {
     if (std::find(shown_.begin(), shown_.end(), token) == shown_.end()) return {};
@@ -15,14 +37,21 @@ std::string StreamingDetokenizer::push(Token token) {
     held_ += tokenizer_->piece_bytes(token, first_);
   }
   first_ = false;
-  const size_t ready = held_.size() - incomplete_utf8_suffix(held_);
+  if (!drop_start()) return {};
+  size_t ready = held_.size() - incomplete_utf8_suffix(held_);
+  // What may turn out to be the end of the text waits for what follows.
+  for (size_t i = 0; i < edges_.stop; ++i) {
+    if (!std::string_view(held_).substr(0, ready).ends_with(edges_.content)) break;
+    ready -= edges_.content.size();
+  }
   std::string text = held_.substr(0, ready);
   held_.erase(0, ready);
   return text;
 }
 
 std::string StreamingDetokenizer::finish() {
-  return std::exchange(held_, {});
+  return without_edges(std::exchange(held_, {}),
+                       {.content = edges_.content, .start = 0, .stop = edges_.stop});
 }
 
 }  // namespace verbatim

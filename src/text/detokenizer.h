@@ -1,22 +1,21 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "text/tokenizer.h"
 
 namespace verbatim {
 
-/// Turns a stream of tokens into text that can be printed at once: never half a UTF-8 character. The
-/// concatenation of everything returned equals Tokenizer::decode of the same tokens; bytes that can never
-/// become valid UTF-8 are passed on unchanged as soon as that is certain.
+/// Turns a stream of tokens into text that can be printed at once: never half a UTF-8 character, and nothing
+/// that the end of the text could leave out. The concatenation of everything returned equals
+/// Tokenizer::decode of the same tokens; bytes that can never become valid UTF-8 are passed on unchanged as
+/// soon as that is certain.
 class StreamingDetokenizer {
  public:
   /// `tokenizer` must outlive this object. `at_start` says that the first token begins the text. `shown` are
   /// control tokens that become text as the vocabulary spells them, which decode() leaves out.
-  StreamingDetokenizer(const Tokenizer& tokenizer, bool at_start, std::vector<Token> shown = {})
-      : tokenizer_(&tokenizer), first_(at_start), shown_(std::move(shown)) {}
+  StreamingDetokenizer(const Tokenizer& tokenizer, bool at_start, std::vector<Token> shown = {});
 
   /// Takes in a token and returns the text that it completes.
   std::string push(Token token);
@@ -24,9 +23,12 @@ class StreamingDetokenizer {
   std::string finish();
 
  private:
+  bool drop_start();
+
   const Tokenizer* tokenizer_;
   bool first_;
   std::vector<Token> shown_;
+  TextEdges edges_;  // `start` counts down
   std::string held_;
 };
 

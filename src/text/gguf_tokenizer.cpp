@@ -95,8 +95,8 @@ void make_sentencepiece(const GgufFile& gguf, const std::string& where, Vocabula
   model.merges = merges_from_scores(vocabulary, read_scores(gguf, vocabulary.pieces.size(), where), where);
   const bool prefix = gguf_bool(gguf, "tokenizer.ggml.add_space_prefix").value_or(true);
   using Kind = NormalizerStep::Kind;
-  if (prefix) model.normalizer.push_back({Kind::kPrepend, {}, " "});
-  model.normalizer.push_back({Kind::kReplace, {" ", {}}, std::string(kSpaceMark)});
+  if (prefix) model.steps.normalizer.push_back({Kind::kPrepend, {}, " ", nullptr});
+  model.steps.normalizer.push_back({Kind::kReplace, {" ", {}}, std::string(kSpaceMark), nullptr});
   vocabulary.drop_first_space = prefix;
 }
 
@@ -105,7 +105,7 @@ void make_byte_level(const GgufFile& gguf, const std::string& where, const Vocab
   model.byte_level = true;
   GgufPreTokenizer words =
       gguf_pre_tokenizer(gguf_string(gguf, "tokenizer.ggml.pre").value_or("default"), where);
-  model.pre_tokenizer = std::move(words.steps);
+  model.steps.pre_tokenizer = std::move(words.steps);
   model.ignore_merges = words.ignore_merges;
   const auto merges = gguf_array(gguf, "tokenizer.ggml.merges");
   if (merges == nullptr) bad_input("{}: tokenizer.ggml.merges is missing", where);
@@ -127,6 +127,9 @@ std::shared_ptr<const Tokenizer> make_gguf_tokenizer(const GgufFile& gguf, const
   AddedTokens added;
   Vocabulary vocabulary = read_vocabulary(gguf, byte_level, where, added);
   vocabulary.add_bos = gguf_bool(gguf, "tokenizer.ggml.add_bos_token").value_or(!byte_level);
+  if (gguf_bool(gguf, "tokenizer.ggml.add_eos_token").value_or(false) && vocabulary.eos) {
+    vocabulary.after = {*vocabulary.eos};
+  }
   BpeModel model;
   if (byte_level) {
     make_byte_level(gguf, where, vocabulary, model);

@@ -6,6 +6,9 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "text/bounded_text.h"
+#include "text/byte_level.h"
+#include "text/normalize_characters.h"
 
 namespace verbatim {
 
@@ -39,16 +42,15 @@ std::string normalize_unicode(Kind kind, const std::string& text) {
   return result;
 }
 
-std::string replace_matches(const NormalizerStep& step, const std::string& text) {
-  std::string result;
+std::string replace_matches(const NormalizerStep& step, std::string_view text, BoundedText result) {
   size_t begin = 0;
   for (const TextRange& range : step.pattern.find_all(text)) {
-    result.append(text, begin, range.begin - begin);
-    result += step.content;
+    result.append(text.substr(begin, range.begin - begin));
+    result.append(step.content);
     begin = range.end;
   }
-  result.append(text, begin);
-  return result;
+  result.append(text.substr(begin));
+  return result.take();
 }
 
 bool is_space_at(const std::string& text, size_t offset) {
@@ -68,33 +70,46 @@ std::string strip(const std::string& text, bool left, bool right) {
   return text.substr(begin, end - begin);
 }
 
-std::string apply_step(const NormalizerStep& step, const std::string& text) {
+// `empty` has the limit for what the step makes of the text.
+std::string apply_step(const NormalizerStep& step, const std::string& text, BoundedText empty) {
   switch (step.kind) {
     case Kind::kReplace:
-      return replace_matches(step, text);
+      return replace_matches(step, text, std::move(empty));
     case Kind::kPrepend:
       return text.empty() ? text : step.content + text;
     case Kind::kStripLeft:
       return strip(text, true, false);
     case Kind::kStripRight:
       return strip(text, false, true);
+    case Kind::kLowercase:
+      return lower_case(text);
+    case Kind::kDropMarks:
+      return without_marks(text, true);
+    case Kind::kDropAccents:
+      return without_marks(text, false);
+    case Kind::kClean:
+      return cleaned(text);
+    case Kind::kSpaceIdeographs:
+      return with_spaced_ideographs(text);
+    case Kind::kNmt:
+      return without_nmt_controls(text);
+    case Kind::kByteLevel:
+      return byte_level_text(text);
+    case Kind::kMapCharacters:
+      return mapped_characters(*step.map, text, std::move(empty));
     default:
       return normalize_unicode(step.kind, text);
   }
 }
-
-// A few replacements in a row may each multiply the length.
-constexpr size_t kLargestGrowth = 64;
 
 }  // namespace
 
 std::string normalize(const Normalizer& normalizer, std::string_view text) {
   std::string result(text);
   for (const NormalizerStep& step : normalizer) {
-    result = apply_step(step, result);
-    if (result.size() > (text.size() + 1024) * kLargestGrowth) {
-      bad_input("the vocabulary's normalizer makes the text more than {} times longer", kLargestGrowth);
-    }
+    BoundedText bounded(text.size(), "normalizer");
+    bounded.append(apply_step(step, result, bounded));
+    result = bounded.take();
   }
   return result;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "text/added_tokens.h"
+#include "text/piece_decoder.h"
 #include "text/vocabulary.h"
 
 namespace verbatim {
@@ -18,9 +19,11 @@ class SegmentEncoder {
 };
 
 /// Makes a tokenizer of its parts: the vocabulary, the added tokens that are searched for in the raw text,
-/// and the encoder of the text between them. `kind` is the result of Tokenizer::kind().
+/// and the encoder of the text between them. `kind` is the result of Tokenizer::kind(). `decoder` has made
+/// the bytes of the pieces; nullptr if they depend on no place in a text.
 std::shared_ptr<const Tokenizer> make_tokenizer(std::shared_ptr<const Vocabulary> vocabulary,
                                                 AddedTokens added, std::unique_ptr<SegmentEncoder> encoder,
-                                                std::string kind);
+                                                std::string kind,
+                                                std::shared_ptr<const PieceDecoder> decoder = nullptr);
 
 }  // namespace verbatim

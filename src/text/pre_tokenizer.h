@@ -23,6 +23,9 @@ struct PreTokenizerStep {
     kSplit,        ///< cuts every word at the matches of `pattern`
     kPrefixSpace,  ///< puts a space before every word that does not begin with one
     kMark,         ///< writes every space as `mark`, and puts one first as `mark_first` says
+    kBytes,        ///< writes every byte as GPT-2's character for it
+    kScripts,      ///< cuts every word where the script changes, and drops spaces at its start
+    kFixedLength,  ///< cuts every word into pieces of `length` characters
   };
   enum class MarkFirst { kNever, kTextStart, kAlways };
 
@@ -32,6 +35,7 @@ struct PreTokenizerStep {
   bool invert = false;  ///< the stretches between the matches are treated as the matches
   std::string mark;
   MarkFirst mark_first = MarkFirst::kNever;
+  size_t length = 0;
 };
 
 using PreTokenizer = std::vector<PreTokenizerStep>;
@@ -43,7 +47,7 @@ struct PreTokens {
 };
 
 /// Cuts a text (valid UTF-8) into words, which are encoded one by one. `first` says that it begins the whole
-/// text.
+/// text. Throws Error(kBadInput) if the steps make the text absurdly long.
 PreTokens pre_tokenize(const PreTokenizer& pre_tokenizer, std::string text, bool first);
 
 /// Makes the step that cuts at a regular expression. Throws Error(kBadInput), naming `where`, if that is

@@ -79,7 +79,7 @@ void check_character_map(std::string_view map, const std::string& where) {
   }
 }
 
-void parse_normalizer(std::string_view bytes, const std::string& where, SentencePieceModel* model) {
+void parse_normalizer_spec(std::string_view bytes, const std::string& where, SentencePieceModel* model) {
   ProtobufReader reader(bytes, where);
   for (ProtobufField field; reader.next(field);) {
     if (field.number == kCharacterMap) check_character_map(field.bytes, where);
@@ -112,8 +112,8 @@ SentencePieceModel parse_sentencepiece_model(std::string_view bytes, const std::
     if (field.number == kPieces)
       model.entries.push_back(parse_entry(field.bytes, model.entries.size(), where));
     if (field.number == kTrainer) parse_trainer(field.bytes, where, model);
-    if (field.number == kNormalizer) parse_normalizer(field.bytes, where, &model);
-    if (field.number == kDenormalizer) parse_normalizer(field.bytes, where, nullptr);
+    if (field.number == kNormalizer) parse_normalizer_spec(field.bytes, where, &model);
+    if (field.number == kDenormalizer) parse_normalizer_spec(field.bytes, where, nullptr);
   }
   if (model.entries.empty())
     bad_input("{}: the file holds no pieces, so it is not a SentencePiece model", where);

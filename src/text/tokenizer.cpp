@@ -20,6 +20,19 @@ std::string Tokenizer::decode(const std::vector<Token>& tokens) const {
     text += piece_bytes(token, first);
     first = false;
   }
+  return without_edges(std::move(text), edges());
+}
+
+std::string without_edges(std::string text, const TextEdges& edges) {
+  if (edges.content.empty()) return text;
+  size_t begin = 0;
+  for (size_t i = 0; i < edges.start && text.compare(begin, edges.content.size(), edges.content) == 0; ++i) {
+    begin += edges.content.size();
+  }
+  text.erase(0, begin);
+  for (size_t i = 0; i < edges.stop && text.ends_with(edges.content); ++i) {
+    text.resize(text.size() - edges.content.size());
+  }
   return text;
 }
 

@@ -19,13 +19,22 @@ struct ByteRange {
   size_t end = 0;
 };
 
+/// What a text leaves out at its ends: up to `start` times `content` at its start, and up to `stop` times at
+/// its end.
+struct TextEdges {
+  std::string content;
+  size_t start = 0;
+  size_t stop = 0;
+};
+
 /// Turns text into tokens and back. Implementations are immutable and safe to share between threads.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
   struct EncodeOptions {
-    bool add_bos = true;  ///< begin with the beginning-of-sequence token, if the vocabulary asks for one
+    bool add_bos = true;        ///< begin with the tokens that begin a text, if the vocabulary asks for any
+    bool add_end = false;       ///< end with the tokens that end a text, if the vocabulary asks for any
     bool parse_special = true;  ///< recognise special tokens written out in the text ("<|im_start|>")
     /// Unless null: the ranges of the text, in ascending order and apart, of which one must hold the whole of
     /// a special token for it to be recognised. Owned by the caller.
@@ -38,8 +47,11 @@ class Tokenizer {
 
   /// The bytes that a token adds to a text. They need not be whole UTF-8 characters, and control tokens add
   /// none. `first` says that the token begins the text: SentencePiece vocabularies that add a space there
-  /// drop it again.
+  /// drop it again, WordPiece ones have a space before every other word.
   virtual std::string piece_bytes(Token token, bool first) const = 0;
+
+  /// What the ends of a whole text leave out of what its tokens add.
+  virtual TextEdges edges() const { return {}; }
 
   /// The text of tokens, without control tokens. Bytes that are not UTF-8 stay as they are.
   std::string decode(const std::vector<Token>& tokens) const;
@@ -56,6 +68,9 @@ class Tokenizer {
   /// The kind of vocabulary for people: "sentencepiece", "byte-level bpe", ...
   virtual std::string kind() const = 0;
 };
+
+/// A whole text without what its ends leave out.
+std::string without_edges(std::string text, const TextEdges& edges);
 
 /// Loads the vocabulary of a checkpoint. Throws Error(kBadInput) if there is none, or if it is malformed.
 std::shared_ptr<const Tokenizer> load_tokenizer(const TokenizerSource& source);

@@ -39,6 +39,7 @@ TokenizerConfig parse_tokenizer_config(std::string_view text, const std::string&
   const Json json = parse_json_object(text, where);
   TokenizerConfig config;
   config.add_bos = bool_field(json, "add_bos_token", where);
+  config.add_eos = bool_field(json, "add_eos_token", where);
   config.legacy = bool_field(json, "legacy", where);
   config.add_prefix_space = bool_field(json, "add_prefix_space", where);
   read_special_tokens(json, where, config);
@@ -67,8 +68,11 @@ TokenizerConfig tokenizer_config_of(const TokenizerFiles& files) {
 
 void place_added_token(const AddedToken& token, const std::string& where, Vocabulary& vocabulary) {
   require_plausible_id(token.id, vocabulary.ids.size(), where);
+  const bool own = vocabulary.has(token.id) && !vocabulary.pieces[token.id].added &&
+                   vocabulary.pieces[token.id].text == token.content;
   vocabulary.set(token.id, token.content, token.special ? PieceKind::kControl : PieceKind::kNormal,
                  token.special ? std::string() : token.content);
+  vocabulary.pieces[token.id].added = !own;
 }
 
 void apply_tokenizer_config(const TokenizerConfig& config, const std::string& where, Vocabulary& vocabulary,
@@ -90,6 +94,10 @@ void apply_tokenizer_config(const TokenizerConfig& config, const std::string& wh
   if (config.bos && vocabulary.find(*config.bos)) vocabulary.bos = vocabulary.find(*config.bos);
   if (config.eos && vocabulary.find(*config.eos)) vocabulary.eos = vocabulary.find(*config.eos);
   if (config.add_bos) vocabulary.add_bos = *config.add_bos;
+  if (!config.add_eos || !vocabulary.eos) return;
+  const std::vector<Token> end = {*vocabulary.eos};
+  if (*config.add_eos && vocabulary.after.empty()) vocabulary.after = end;
+  if (!*config.add_eos && vocabulary.after == end) vocabulary.after.clear();
 }
 
 }  // namespace verbatim

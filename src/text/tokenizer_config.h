@@ -15,6 +15,7 @@ namespace verbatim {
 /// special_tokens_map.json).
 struct TokenizerConfig {
   std::optional<bool> add_bos;
+  std::optional<bool> add_eos;
   std::optional<bool>
       legacy;  ///< false: a SentencePiece vocabulary puts a space first only at the start of a text
   std::optional<bool> add_prefix_space;

@@ -14,8 +14,8 @@ struct TokenizerJsonOptions {
   TokenizerConfig config;                ///< the settings beside it
 };
 
-/// Makes a tokenizer of a Hugging Face tokenizer.json whose model is BPE. Throws Error(kBadInput) if it has
-/// another model or a step that is not supported, or is malformed.
+/// Makes a tokenizer of a Hugging Face tokenizer.json whose model is BPE, Unigram or WordPiece. Throws
+/// Error(kBadInput) if it has another model or a step that is not supported, or is malformed.
 std::shared_ptr<const Tokenizer> parse_tokenizer_json(std::string_view json,
                                                       const TokenizerJsonOptions& options);
 

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "text/json_fields.h"
 #include "text/normalizer.h"
+#include "text/piece_decoder.h"
 #include "text/pre_tokenizer.h"
+#include "text/vocabulary.h"
 
 namespace verbatim {
 
@@ -15,24 +16,15 @@ namespace verbatim {
 
 Normalizer parse_normalizer(const Json& tokenizer, const std::string& where);
 
-struct PreTokenizerDescription {
-  PreTokenizer steps;
-  bool byte_level = false;  ///< words become sequences of bytes
-};
-PreTokenizerDescription parse_pre_tokenizer(const Json& tokenizer, const std::string& where);
+PreTokenizer parse_pre_tokenizer(const Json& tokenizer, const std::string& where);
 
-/// Turns a piece of the vocabulary back into text.
-struct PieceDecoder {
-  bool byte_level = false;
-  bool byte_fallback = false;
-  bool drop_first_space = false;
-  std::vector<std::pair<std::string, std::string>> replacements;
-
-  std::string decode(const std::string& piece) const;
-};
 PieceDecoder parse_decoder(const Json& tokenizer, const std::string& where);
 
-/// The text of the special token that the post-processor puts before a text; nothing when there is none.
-std::optional<std::string> parse_leading_special_token(const Json& tokenizer, const std::string& where);
+/// The tokens that the post-processor puts before and after a text.
+struct TextFrame {
+  std::vector<Token> before;
+  std::vector<Token> after;
+};
+TextFrame parse_post_processor(const Json& tokenizer, const Vocabulary& vocabulary, const std::string& where);
 
 }  // namespace verbatim

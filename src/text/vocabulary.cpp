@@ -17,7 +17,7 @@ int hex_digit(char c) {
 
 void Vocabulary::set(Token id, const std::string& text, PieceKind kind, std::string bytes) {
   if (static_cast<size_t>(id) >= pieces.size()) pieces.resize(static_cast<size_t>(id) + 1);
-  pieces[id] = {text, std::move(bytes), kind};
+  pieces[id] = {.text = text, .bytes = std::move(bytes), .kind = kind, .added = false};
   ids[text] = id;
 }
 

@@ -24,6 +24,8 @@ struct Piece {
   std::string text;   ///< its text as the vocabulary writes it: "▁the", "Ġthe", "<s>"
   std::string bytes;  ///< the bytes that it adds to a text: " the"
   PieceKind kind = PieceKind::kAbsent;
+  bool added =
+      false;  ///< put beside the model's own tokens: found as a whole, never built of parts of a word
 };
 
 /// Lets maps of strings be searched with a string_view.
@@ -40,6 +42,8 @@ struct Vocabulary {
   std::optional<Token> eos;
   std::optional<Token> unknown;
   bool add_bos = false;
+  std::vector<Token> before;      ///< what begins a text if add_bos is set; when empty, `bos` alone does
+  std::vector<Token> after;       ///< what ends a text that nothing continues
   bool drop_first_space = false;  ///< encoding puts a space before the text, which decoding takes away again
 
   /// Sets the token `id`: its text (valid UTF-8), its kind and the bytes that it adds to a text.

@@ -125,20 +125,18 @@ TEST(TokenizerJson, NormalizersApplyInOrder) {
 
 TEST(TokenizerJson, WhatIsNotSupportedIsSaidClearly) {
   Json json = small_byte_level();
-  json["model"]["type"] = "Unigram";
-  EXPECT_NE(error_of(json).find("'Unigram' is not supported (supported: BPE"), std::string::npos);
+  json["model"]["type"] = "WordLevel";
+  EXPECT_NE(error_of(json).find("'WordLevel' is not supported (supported: BPE, Unigram, WordPiece)"),
+            std::string::npos);
   json = small_byte_level();
-  json["normalizer"] = {{"type", "Nmt"}};
-  EXPECT_NE(error_of(json).find("the normalizer 'Nmt' is not supported"), std::string::npos);
+  json["normalizer"] = {{"type", "Shout"}};
+  EXPECT_NE(error_of(json).find("the normalizer 'Shout' is not supported"), std::string::npos);
   json = small_byte_level();
-  json["pre_tokenizer"] = {{"type", "BertPreTokenizer"}};
-  EXPECT_NE(error_of(json).find("the pre-tokenizer 'BertPreTokenizer'"), std::string::npos);
+  json["pre_tokenizer"] = {{"type", "Chunks"}};
+  EXPECT_NE(error_of(json).find("the pre-tokenizer 'Chunks'"), std::string::npos);
   json = small_byte_level();
   json["decoder"] = {{"type", "CTC"}};
   EXPECT_NE(error_of(json).find("the decoder 'CTC'"), std::string::npos);
-  json = small_byte_level();
-  json["model"]["end_of_word_suffix"] = "</w>";
-  EXPECT_NE(error_of(json).find("end_of_word_suffix"), std::string::npos);
 }
 
 TEST(TokenizerJson, MalformedFilesAreErrorsThatNameTheFile) {

@@ -1,0 +1,72 @@
+#include "text/word_piece_encoder.h"
+
+#include "base/utf8.h"
+#include "text/piece_trie.h"
+
+namespace verbatim {
+
+namespace {
+
+bool has_more_characters(std::string_view text, size_t limit) {
+  size_t count = 0;
+  for (size_t i = 0; i < text.size() && count <= limit; i += utf8_length(text[i])) ++count;
+  return count > limit;
+}
+
+class WordPieceEncoder final : public SegmentEncoder {
+ public:
+  WordPieceEncoder(WordPieceModel model, const std::string& where) : model_(std::move(model)) {
+    const std::string_view prefix = model_.inner_prefix;
+    const std::vector<Piece>& pieces = model_.vocabulary->pieces;
+    for (size_t id = 0; id < pieces.size(); ++id) {
+      const std::string_view text = pieces[id].text;
+      if (pieces[id].kind != PieceKind::kNormal || pieces[id].added) continue;
+      beginnings_.add(text, static_cast<Token>(id), where);
+      if (text.starts_with(prefix)) {
+        continuations_.add(text.substr(prefix.size()), static_cast<Token>(id), where);
+      }
+    }
+  }
+
+  void encode(std::string_view segment, bool first, std::vector<Token>& tokens) const override {
+    encode_words(model_.steps, segment, first, tokens,
+                 [&](std::string_view word) { encode_word(word, tokens); });
+  }
+
+ private:
+  void encode_word(std::string_view word, std::vector<Token>& tokens) const {
+    const size_t size = tokens.size();
+    bool known = !has_more_characters(word, model_.longest_word);
+    for (size_t begin = 0; known && begin < word.size();) {
+      const PieceTrie& texts = begin == 0 ? beginnings_ : continuations_;
+      uint32_t node = PieceTrie::kRoot;
+      Token longest = -1;
+      size_t longest_end = begin;
+      for (size_t end = begin; end < word.size();) {
+        node = texts.child(node, word[end++]);
+        if (node == PieceTrie::kNone) break;
+        if (texts.token(node) < 0) continue;
+        longest = texts.token(node);
+        longest_end = end;
+      }
+      known = longest >= 0;
+      if (known) tokens.push_back(longest);
+      begin = longest_end;
+    }
+    if (known) return;
+    tokens.resize(size);
+    tokens.push_back(*model_.vocabulary->unknown);
+  }
+
+  WordPieceModel model_;
+  PieceTrie beginnings_;
+  PieceTrie continuations_;
+};
+
+}  // namespace
+
+std::unique_ptr<SegmentEncoder> make_word_piece_encoder(WordPieceModel model, const std::string& where) {
+  return std::make_unique<WordPieceEncoder>(std::move(model), where);
+}
+
+}  // namespace verbatim
