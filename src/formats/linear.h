@@ -44,6 +44,7 @@ LinearWeight first_columns(const LinearWeight& weight, int64_t columns);
 struct LinearWorkspace {
   Buffer<BFloat16> bf16;                  ///< [rows][bf16_stride(k)]
   Buffer<BFloat16> tiled;                 ///< activations as tiles, for many rows: see TileProduct::tiled
+  Buffer<float> widened;                  ///< activations for few rows: see TileProduct::widened
   Buffer<int8_t> codes;                   ///< [rows][k + room between rows]
   Buffer<float> scales;                   ///< [rows][k / 32]
   Buffer<int32_t> sums;                   ///< [rows][k / 32]

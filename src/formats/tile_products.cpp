@@ -121,15 +121,22 @@ const BFloat16* in_tiles(Matrix<const BFloat16> a, int64_t few, LinearWorkspace&
   return out;
 }
 
-/// Calls multiply(product) on blocks of panels, spread over the team. `tiled` is that of TileProduct.
+/// The activations once more, in another order.
+struct Reordered {
+  const BFloat16* tiled = nullptr;  ///< TileProduct::tiled
+  const float* widened = nullptr;   ///< TileProduct::widened
+};
+
+/// Calls multiply(product) on blocks of panels, spread over the team.
 template <typename Multiply>
-void share_tiles(const TileView& view, Panels panels, Matrix<const BFloat16> a, const BFloat16* tiled,
+void share_tiles(const TileView& view, Panels panels, Matrix<const BFloat16> a, Reordered reordered,
                  Matrix<float> y, const LinearWorkspace& workspace, ThreadTeam& team, Multiply&& multiply) {
   team.split(panels.count, panels.block, [&](int member, int64_t begin, int64_t end) {
     multiply(TileProduct{.a = a.data,
                          .a_stride = a.stride,
                          .rows = a.rows,
-                         .tiled = tiled,
+                         .tiled = reordered.tiled,
+                         .widened = reordered.widened,
                          .weights = view.panels,
                          .first_panel = begin,
                          .panel_count = end - begin,
@@ -144,8 +151,40 @@ void share_tiles(const TileView& view, Panels panels, Matrix<const BFloat16> a, 
 /// Multiplies by KernelTable::tile_product.
 void multiply_through_tiles(const TileView& view, Panels panels, Matrix<const BFloat16> a, Matrix<float> y,
                             LinearWorkspace& workspace, ThreadTeam& team) {
-  share_tiles(view, panels, a, in_tiles(a, few_tile_rows(view.reading), workspace, team), y, workspace, team,
-              kernels().tile_product);
+  share_tiles(view, panels, a, {in_tiles(a, few_tile_rows(view.reading), workspace, team)}, y, workspace,
+              team, kernels().tile_product);
+}
+
+/// Copies activations into the order of TileProduct::widened.
+const float* widened_tiles(Matrix<const BFloat16> a, LinearWorkspace& workspace, ThreadTeam& team) {
+  const int64_t rows = fused_rows(a.rows);
+  workspace.widened.reserve(static_cast<size_t>(rows * a.columns));
+  float* const out = workspace.widened.data();
+  team.split(a.columns / kInnerStep, [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      for (int64_t r = 0; r < rows; ++r) {
+        const BFloat16* const from = a.row(std::min(r, a.rows - 1)) + t * kInnerStep;
+        std::transform(from, from + kInnerStep, out + (t * rows + r) * kInnerStep,
+                       [](BFloat16 number) { return to_float(number); });
+      }
+    }
+  });
+  return out;
+}
+
+/// Whether unpacking a tile while another is multiplied pays for so many rows: what is added to a sum waits
+/// for what was added before it, which takes longer than unpacking codes alone with several panels side by
+/// side.
+bool pays_to_fuse(const TileView& view, int64_t rows) {
+  return kernels().fused_product != nullptr && rows > (view.reading == kTileMxfp4 ? 4 : 1) &&
+         rows <= kMostFusedRows;
+}
+
+/// Multiplies by KernelTable::fused_product.
+void multiply_fused(const TileView& view, Panels panels, Matrix<const BFloat16> a, Matrix<float> y,
+                    LinearWorkspace& workspace, ThreadTeam& team) {
+  share_tiles(view, panels, a, {.widened = widened_tiles(a, workspace, team)}, y, workspace, team,
+              kernels().fused_product);
 }
 
 /// Whether every tile of 32 inputs has scales of its own.
@@ -204,8 +243,8 @@ GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, Li
 void multiply_scaled_tiles(const TileView& view, Panels panels, const GroupScales& scales,
                            Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
                            ThreadTeam& team) {
-  share_tiles(view, panels, a, in_tiles(a, few_tile_rows(view.reading), workspace, team), y, workspace, team,
-              [&](const TileProduct& product) {
+  share_tiles(view, panels, a, {in_tiles(a, few_tile_rows(view.reading), workspace, team)}, y, workspace,
+              team, [&](const TileProduct& product) {
                 kernels().scaled_product({product, scales.zeros, scales.group_sums});
               });
 }
@@ -214,7 +253,7 @@ void multiply_scaled_tiles(const TileView& view, Panels panels, const GroupScale
 void multiply_in_registers(const TileView& view, Panels panels, const GroupScales& scales,
                            Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
                            ThreadTeam& team) {
-  share_tiles(view, panels, a, in_tiles(a, kFewRegisterRows, workspace, team), y, workspace, team,
+  share_tiles(view, panels, a, {in_tiles(a, kFewRegisterRows, workspace, team)}, y, workspace, team,
               [&](const TileProduct& product) {
                 kernels().register_product({product, scales.zeros, scales.group_sums});
               });
@@ -234,6 +273,10 @@ void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const flo
   const Matrix<const BFloat16> a = to_bf16(x, workspace, team);
   if (kernel.register_product != nullptr) {
     multiply_in_registers(view, panels, {}, a, y, workspace, team);
+    return;
+  }
+  if (pays_to_fuse(view, a.rows)) {
+    multiply_fused(view, panels, a, y, workspace, team);
     return;
   }
   if (kernel.tile_product == nullptr) {

@@ -154,6 +154,9 @@ struct TileProduct {
   /// kFewRegisterRows: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded
   /// up][tiles of the piece] [16 rows][32], with zeros in place of rows beyond the last.
   const BFloat16* tiled;
+  /// The activations `a` widened to float, for fused_product alone: [tiles][fused_rows(rows)][32]; rows
+  /// beyond the last one may hold any numbers.
+  const float* widened;
   TilePanels weights;
   int64_t first_panel;
   int64_t panel_count;
@@ -174,6 +177,12 @@ VERBATIM_INLINE constexpr int64_t few_tile_rows(TileReading reading) {
 inline constexpr int64_t kFewRegisterRows = 8;
 /// The largest number of rows for which panels_bf16 reads panels in BF16 as fast as register_product does.
 inline constexpr int64_t kFewPanelRows = 4;
+/// The largest number of rows of a fused_product.
+inline constexpr int64_t kMostFusedRows = 8;
+/// The number of rows that a fused_product of 2 to kMostFusedRows rows computes.
+VERBATIM_INLINE constexpr int64_t fused_rows(int64_t rows) {
+  return rows + rows % 2;
+}
 /// The number of panels that a product of many rows works on at a time.
 inline constexpr int64_t kManyRowsPanels = 16;
 /// The number of tiles of k that a product of many rows works on at a time.
@@ -300,6 +309,10 @@ struct KernelTable {
   /// multiplied as they lie, which pays for more than kFewPanelRows rows.
   /// Null on machine paths that have none; tile_product and scaled_product are null where it is there.
   void (*register_product)(const ScaledProduct&);
+  /// The product of 2 to kMostFusedRows rows with tiles of kTileMxfp4, kTileBsfpFull or kTileMxbf16Full,
+  /// which are unpacked meanwhile. Null on machine paths where panels_bf16 is not the product of
+  /// generic/panels_float.h, or where tile_product or register_product is as good.
+  void (*fused_product)(const TileProduct&);
   /// The product with tiles that are scaled after it. Null on machine paths where unpacking tiles and then
   /// calling scaled_panels is as good.
   void (*scaled_product)(const ScaledProduct&);

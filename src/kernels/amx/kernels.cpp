@@ -114,6 +114,7 @@ const KernelTable& portable_table() {
     t.rounding = kPortableRounding;
     t.panels_bf16 = plain.panels_bf16;
     t.scaled_panels = plain.scaled_panels;
+    t.fused_product = plain.fused_product;
     t.tile_product = nullptr;
     t.scaled_product = nullptr;
     t.squeeze3 = plain.squeeze3;

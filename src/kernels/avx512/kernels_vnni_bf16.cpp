@@ -79,6 +79,7 @@ const KernelTable& vnni_bf16_table() {
     t.panels_bf16 = panels_bf16;
     t.scaled_panels = scaled_panels;
     t.register_product = register_product;
+    t.fused_product = nullptr;
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
     generic::fill_blocks<F32x16, VnniDot>(t.block_product);
     generic::fill_code_product<VnniDot>(t.code_product);
@@ -97,6 +98,7 @@ const KernelTable& portable_vnni_bf16_table() {
     t.panels_bf16 = table().panels_bf16;
     t.scaled_panels = table().scaled_panels;
     t.register_product = nullptr;
+    t.fused_product = table().fused_product;
     t.multiply_registers = table().multiply_registers;
     return t;
   }();

@@ -3,6 +3,7 @@
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/code_product.h"
 #include "kernels/generic/elementwise.h"
+#include "kernels/generic/fused_product.h"
 #include "kernels/generic/integer.h"
 #include "kernels/generic/multiply_registers.h"
 #include "kernels/generic/panels_float.h"
@@ -24,6 +25,7 @@ KernelTable make_table(const char* name) {
   table.panels_f16 = panels_f16<V>;
   table.panels_f32 = panels_f32<V>;
   fill_unpack<W>(table.unpack_tiles);
+  if constexpr (V::kSums >= 4) table.fused_product = fused_product<V, W>;
   fill_integer<V, Dot>(table.integer_product);
   fill_blocks<V, Dot>(table.block_product);
   table.squeeze3 = squeeze_product<V, Squeeze3<W>>;

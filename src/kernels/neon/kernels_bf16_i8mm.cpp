@@ -95,6 +95,7 @@ const KernelTable& bf16_i8mm_table() {
     t.name = "neon (dotprod, bf16, i8mm)";
     t.panels_bf16 = panels_bf16;
     t.scaled_panels = scaled_panels;
+    t.fused_product = nullptr;
     generic::fill_code_product<MixedDotProducts>(t.code_product);
     t.multiply_registers = multiply_registers;
     return t;
