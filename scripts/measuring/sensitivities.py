@@ -208,6 +208,17 @@ def grouped_tables(m):
                          fisher(m, source, samples(m)), group)
 
 
+@measurement("tables of three bits by the share of weights that is kept apart, beside those of four bits")
+def sparsity_levels(m):
+    conditions(m)
+    shares = {3: (0, 0.0005, 0.0045, 0.015, 0.025, 0.045), 4: (0, 0.0045)} if not m.quick else {3: (0, 0.015), 4: (0,)}
+    for bits, of_bits in shares.items():
+        for share in of_bits:
+            for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
+                judge_values(m, {"table_bits": bits, "split": percent_of(share)}, text, bits, min(share, 0.0005), others(share),
+                             fisher(m, source, samples(m)))
+
+
 @measurement("squeeze3 with the squares of activations in place of those of gradients")
 def activation_measure(m):
     conditions(m)

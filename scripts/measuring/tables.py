@@ -307,6 +307,8 @@ TABLES = {
         "uniform-tables", [Row("table_bits", "bits of a code"), Row("split", "sparse"), Row("values", "tables")], excess_and_bits, blocks=True),
     "grouped-tables": Table(
         "grouped-tables", [Row("group", "inputs that share a table"), Row("split", "sparse")], excess_and_bits, blocks=True),
+    "sparsity-levels": Table(
+        "sparsity-levels", [Row("table_bits", "bits of a code"), Row("split", "sparse")], excess_and_bits, blocks=True),
     "activation-measure": Table(
         "activation-measure", [Row("split", "sparse"), Row("measure", "squares of")], excess_and_bits, blocks=True),
     "two-bits": Table("two-bits", [Row("split", "sparse"), Row("of", "sensitivities of")], excess_and_bits, blocks=True),
