@@ -211,7 +211,7 @@ def grouped_tables(m):
 @measurement("tables of three bits by the share of weights that is kept apart, beside those of four bits")
 def sparsity_levels(m):
     conditions(m)
-    shares = {3: (0, 0.0005, 0.0045, 0.015, 0.025, 0.045), 4: (0, 0.0045)} if not m.quick else {3: (0, 0.015), 4: (0,)}
+    shares = {3: (0, 0.0045, 0.015, 0.025, 0.045), 4: (0,)} if not m.quick else {3: (0, 0.015), 4: (0,)}
     for bits, of_bits in shares.items():
         for share in of_bits:
             for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
