@@ -232,6 +232,11 @@ def excess_and_bits(records):
     return [Column("bits per weight", "bits", fixed(2)), *EXCESS_COLUMNS(records)]
 
 
+def of_own_kind(records):
+    """The records with what a text's sensitivities are of by one name for all texts; those of other texts are left out."""
+    return [{**of, "of": "none" if of["of"] == "none" else "its own kind"} for of in records if of["of"] == "none" or of["text"].startswith(of["of"])]
+
+
 def closed(records):
     """What sensitivities of a text of the same kind take of the distance to BF16 that there is without any."""
     alike = {(of["reading"], of["split"], of["text"]): of for of in records if of["of"] == "none"}
@@ -342,7 +347,7 @@ TABLES = {
         "sparsity-levels", [Row("table_bits", "bits of a code"), Row("split", "sparse")], excess_and_bits, blocks=True),
     "activation-measure": Table(
         "activation-measure", [Row("split", "sparse"), Row("measure", "squares of")], excess_and_bits, blocks=True),
-    "two-bits": Table("two-bits", [Row("split", "sparse"), Row("of", "sensitivities of")], excess_and_bits, blocks=True),
+    "two-bits": Table("two-bits", [Row("split", "sparse"), Row("of", "sensitivities of")], excess_and_bits, blocks=True, derive=of_own_kind),
     "sensitivity-cost": Table(
         "sensitivity-cost", [Row("measure", "measure")],
         always(Column("seconds", "seconds", fixed(0)), Column("peak memory, GiB", "gib", fixed(2)))),
