@@ -1,8 +1,11 @@
 #include "fisher.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <string>
 
 #include "base/available_memory.h"
 #include "base/error.h"
@@ -21,7 +24,12 @@ namespace verbatim::train {
 
 namespace {
 
-constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+/// "1.5 GiB"; in MiB what is less than one.
+std::string size_text(double bytes) {
+  constexpr double kMiB = 1024.0 * 1024.0;
+  const bool large = bytes >= 1024.0 * kMiB;
+  return fmt::format("{:.1f} {}", bytes / (large ? 1024.0 * kMiB : kMiB), large ? "GiB" : "MiB");
+}
 
 int64_t matrix_weights(const ModelConfig& config, int32_t layer) {
   return weights_of(sensitivity_entries(config, layer));
@@ -155,7 +163,7 @@ bool Work::backward_from_loss(SquareSums& sums) {
         const double loss = graph->backward(stream(config_.layers, sample), targets(sample), gradient,
                                             options_.output_matrix ? sink : GradientSink<float>());
         if (!std::isfinite(loss)) {
-          bad_input("the loss of sample {} is {}: {} gives logits that are no numbers", sample, loss,
+          bad_input("the loss of sample {} is no finite number: {} gives logits that are none", sample,
                     checkpoint_.path.string());
         }
         folder_.gradients(1).write(sample * sample_size_, gradient);
@@ -292,10 +300,11 @@ void require_room(const ModelConfig& config, const std::filesystem::path& file,
   const int64_t threads = threads_at_work(options);
   const std::optional<int64_t> memory = available_memory();
   if (memory && need > static_cast<double>(*memory)) {
-    fail(ErrorKind::kMachine,
-         "the sensitivities take {:.1f} GiB of memory with {} thread{}, and {:.1f} GiB are free: use fewer "
-         "threads or shorter samples, or a machine with more",
-         need / kGiB, threads, threads == 1 ? "" : "s", static_cast<double>(*memory) / kGiB);
+    fail(
+        ErrorKind::kMachine,
+        "the sensitivities take {} of memory with {} thread{}, and {} are free: use fewer threads or shorter "
+        "samples, or a machine with more",
+        size_text(need), threads, threads == 1 ? "" : "s", size_text(static_cast<double>(*memory)));
   }
   std::error_code failure;
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
@@ -303,9 +312,8 @@ void require_room(const ModelConfig& config, const std::filesystem::path& file,
   const auto room = static_cast<double>(fisher_disk(config, options));
   if (!failure && !options.resume && room > static_cast<double>(space.available)) {
     fail(ErrorKind::kMachine,
-         "the sensitivities take {:.1f} GiB in {}, and {:.1f} GiB are free: use fewer or shorter samples, or "
-         "another disk",
-         room / kGiB, folder.string(), static_cast<double>(space.available) / kGiB);
+         "the sensitivities take {} in {}, and {} are free: use fewer or shorter samples, or another disk",
+         size_text(room), folder.string(), size_text(static_cast<double>(space.available)));
   }
 }
 

@@ -149,6 +149,33 @@ def sensitivities(m):
                     judge(m, {"reading": reading, "split": split, "of": source}, text, reading, *squeezed(sensitive, outliers, given))
 
 
+@measurement("squeeze4 with the sensitivities of the other text")
+def foreign_sensitivities(m):
+    conditions(m)
+    for split, sensitive, outliers in SPLITS:
+        for text, source in zip(TEXTS, ("python", "wikitext2")):
+            judge(m, {"reading": "squeeze4", "split": split, "of": "the other text"}, text, "squeeze4",
+                  *squeezed(sensitive, outliers, fisher(m, source, samples(m))))
+
+
+@measurement("what the sparse part of squeeze3 holds: of the weights, of their sensitivity, and by columns")
+def sparse_parts(m):
+    m.repeats = 1
+    m.conditions = ("The default model in squeeze3; all matrices together. The fullest hundredth of the columns is taken of each matrix, and what it "
+                    "holds is a share of what is kept apart.")
+    shares = {"0.05 %": (0.0005, 0), "0.45 %": (0.0005, 0.004), "0.45 % across the model": (0.0005, 0.004, "--outliers-across", "model")}
+    for source in ("wikitext2", "python"):
+        given = fisher(m, source, samples(m))
+        for split, (sensitive, outliers, *across) in shares.items():
+            path = WORK / "sparse-parts.vbt"
+            m.command(m.verbatim("pack", m.model(), "-o", path, "--formats", "squeeze3", *squeezed(sensitive, outliers, given), *across))
+            output = m.json(m.verbatim("inspect", path, "--sensitivities", given), f"{source} {split}")["packed"]["sparse"]["squeeze3"]
+            (ROOT / path).unlink()
+            bits = sum(of["bits_per_weight"] * of["weights"] for of in output["matrices"]) / output["weights"]
+            m.record({"of": source, "split": split}, bits=bits, weights=output["entries"] / output["weights"], sensitivity=output["sensitivity_share"],
+                     fullest=output["fullest_entries"] / output["entries"], most=output["most_entries"])
+
+
 @measurement("squeeze3 by the number of samples that its sensitivities are of")
 def sensitivity_samples(m):
     conditions(m)
@@ -202,10 +229,21 @@ def uniform_tables(m):
 @measurement("tables of three bits for groups of inputs, and with a sparse part")
 def grouped_tables(m):
     conditions(m)
-    for group, share in ((0, 0), (256, 0), (128, 0), (256, 0.0005), (0, 0.0005), (0, 0.0045)):
+    for group, share in ((0, 0), (256, 0), (128, 0), (256, 0.0005), (0, 0.0045)):
         for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
             judge_values(m, {"group": group or "all", "split": percent_of(share)}, text, 3, min(share, 0.0005), others(share),
                          fisher(m, source, samples(m)), group)
+
+
+@measurement("tables of three bits by the share of weights that is kept apart, beside those of four bits")
+def sparsity_levels(m):
+    conditions(m)
+    shares = {3: (0, 0.0045, 0.015, 0.025, 0.045), 4: (0,)} if not m.quick else {3: (0, 0.015), 4: (0,)}
+    for bits, of_bits in shares.items():
+        for share in of_bits:
+            for text, source in ((text, source) for text in TEXTS for source in OWN[text]):
+                judge_values(m, {"table_bits": bits, "split": percent_of(share)}, text, bits, min(share, 0.0005), others(share),
+                             fisher(m, source, samples(m)))
 
 
 @measurement("squeeze3 with the squares of activations in place of those of gradients")

@@ -83,6 +83,7 @@ class Table:
     blocks: bool = False
     only: Callable = lambda record: True
     brief: bool = False  # a caption without all of the conditions
+    derive: Callable = lambda records: records  # from the records to those that the table shows
 
 
 def always(*columns):
@@ -118,9 +119,13 @@ def lines_of(headings, alignment, body):
     return ["| " + " | ".join(headings) + " |", rule, *("| " + " | ".join(cells) + " |" for cells in body)]
 
 
+def records_of(table, result):
+    return table.derive([record for record in result["values"] if table.only(record)])
+
+
 def grouped(table, found):
     """One table, in which every machine has a group of columns."""
-    records = {name: [of for of in result["values"] if table.only(of)] for name, result in found.items()}
+    records = {name: records_of(table, result) for name, result in found.items()}
     columns = [(name, column) for name in found for column in table.columns(records[name])]
     keys = []
     for name in found:
@@ -144,7 +149,7 @@ def in_blocks(table, found):
     """One table for every machine, under its name."""
     lines = []
     for name, result in found.items():
-        records = [of for of in result["values"] if table.only(of)]
+        records = records_of(table, result)
         columns = table.columns(records)
         keys = [key if isinstance(key, tuple) else (key,) for key in distinct(records, *(row.field for row in table.rows))]
         body = [[row.show(value) for row, value in zip(table.rows, key)] +
@@ -227,6 +232,24 @@ def excess_and_bits(records):
     return [Column("bits per weight", "bits", fixed(2)), *EXCESS_COLUMNS(records)]
 
 
+def of_own_kind(records):
+    """The records with what a text's sensitivities are of by one name for all texts; those of other texts are left out."""
+    return [{**of, "of": "none" if of["of"] == "none" else "its own kind"} for of in records if of["of"] == "none" or of["text"].startswith(of["of"])]
+
+
+def closed(records):
+    """What sensitivities of a text of the same kind take of the distance to BF16 that there is without any."""
+    alike = {(of["reading"], of["split"], of["text"]): of for of in records if of["of"] == "none"}
+    for of in records:
+        before = alike[of["reading"], of["split"], of["text"]]
+        if of["text"].startswith(of["of"]):
+            yield {**{field: of[field] for field in ("reading", "split", "text")},
+                   **{f"{field}_{what}": middle(record[field]) for what, record in (("before", before), ("after", of))
+                      for field in ("excess", "divergence")},
+                   **{f"{field}_closed": 1 - middle(of[field]) / middle(before[field]) for field in ("excess", "divergence")
+                      if middle(before[field]) > 0}}
+
+
 BATCH_COLUMNS = always(
     Column("tokens/s", "tokens_per_second", fixed(1)), Column("over the baseline", "speedup", fixed(2)), Column("accepted", "accepted", fixed(2)),
     Column("passes that verify", "verify_count", plain), Column("rows", "verify_rows", fixed(1)), Column("take", "verify_seconds", milliseconds),
@@ -297,6 +320,19 @@ TABLES = {
         "sensitivities", [Row("reading", "format", code), Row("split", "sparse"), Row("of", "sensitivities of")],
         lambda records: [Column("bits per weight", "bits", fixed(2)), *texts(lambda text: excess(text, f"{text}: nats above `bf16`"))(records)],
         blocks=True, only=lambda of: of["split"] != "0.05 %", brief=True),
+    "foreign-sensitivities": Table(
+        "foreign-sensitivities", [Row("reading", "format", code), Row("split", "sparse"), Row("of", "sensitivities of")], excess_and_bits, blocks=True),
+    "sensitivities-closed": Table(
+        "sensitivities", [Row("text", "text"), Row("reading", "format", code), Row("split", "sparse")],
+        always(Column("nats above `bf16`, alike", "excess_before", fixed(4)), Column("by sensitivities", "excess_after", fixed(4)),
+               Column("closed", "excess_closed", percent()), Column("divergence, alike", "divergence_before", fixed(4)),
+               Column("by sensitivities", "divergence_after", fixed(4)), Column("closed", "divergence_closed", percent())),
+        blocks=True, only=lambda of: of["reading"].startswith("squeeze"), derive=lambda records: list(closed(records))),
+    "sparse-parts": Table(
+        "sparse-parts", [Row("of", "sensitivities of"), Row("split", "sparse")],
+        always(Column("bits per weight", "bits", fixed(2)), Column("of the weights", "weights", percent(2)),
+               Column("of the sensitivity", "sensitivity", percent(1)), Column("in the fullest hundredth of the columns", "fullest", percent(1)),
+               Column("most in a column", "most", plain)), blocks=True),
     "sensitivity-samples": Table("sensitivity-samples", [Row("samples", "samples")], EXCESS_COLUMNS, blocks=True),
     "sensitive-shares": Table("sensitive-shares", [Row("share", "share kept apart", percent(2))], EXCESS_COLUMNS, blocks=True),
     "rounding-schemes": Table(
@@ -307,9 +343,11 @@ TABLES = {
         "uniform-tables", [Row("table_bits", "bits of a code"), Row("split", "sparse"), Row("values", "tables")], excess_and_bits, blocks=True),
     "grouped-tables": Table(
         "grouped-tables", [Row("group", "inputs that share a table"), Row("split", "sparse")], excess_and_bits, blocks=True),
+    "sparsity-levels": Table(
+        "sparsity-levels", [Row("table_bits", "bits of a code"), Row("split", "sparse")], excess_and_bits, blocks=True),
     "activation-measure": Table(
         "activation-measure", [Row("split", "sparse"), Row("measure", "squares of")], excess_and_bits, blocks=True),
-    "two-bits": Table("two-bits", [Row("split", "sparse"), Row("of", "sensitivities of")], excess_and_bits, blocks=True),
+    "two-bits": Table("two-bits", [Row("split", "sparse"), Row("of", "sensitivities of")], excess_and_bits, blocks=True, derive=of_own_kind),
     "sensitivity-cost": Table(
         "sensitivity-cost", [Row("measure", "measure")],
         always(Column("seconds", "seconds", fixed(0)), Column("peak memory, GiB", "gib", fixed(2)))),

@@ -1,84 +1,17 @@
 #include "formats/int4.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 #include "base/matrix.h"
+#include "formats/integer_grid.h"
 #include "formats/tile_codes.h"
 
 namespace verbatim {
 
 namespace {
 
-constexpr float kLargestF16 = 65504.0f;
-/// The fractions of a group's full range for which a scale is tried.
-constexpr float kRanges[] = {1.0f, 0.95f, 0.9f, 0.85f, 0.8f};
-
-/// A scale and a zero point that a group may be coded with.
-struct Grid {
-  Float16 scale{0};
-  uint8_t zero = 8;
-
-  uint8_t code(float weight) const {
-    if (scale.bits == 0 || !std::isfinite(weight)) return zero;
-    const float steps = std::nearbyint(weight / to_float(scale)) + static_cast<float>(zero);
-    return static_cast<uint8_t>(std::clamp(steps, 0.0f, 15.0f));
-  }
-  float value(uint8_t code) const {
-    return static_cast<float>(static_cast<int>(code) - static_cast<int>(zero)) * to_float(scale);
-  }
-};
-
-Grid make_grid(float scale, float lowest, bool asymmetric) {
-  Grid grid;
-  grid.scale = to_float16(std::clamp(scale, -kLargestF16, kLargestF16));
-  if (to_float(grid.scale) == 0.0f) grid.scale = {0};  // of a group of zeros the scale may be -0
-  if (asymmetric && grid.scale.bits != 0) {
-    grid.zero = static_cast<uint8_t>(std::clamp(std::nearbyint(-lowest / to_float(grid.scale)), 0.0f, 15.0f));
-  }
-  return grid;
-}
-
-double squared_error(const Grid& grid, std::span<const float> weights) {
-  double error = 0.0;
-  for (const float w : weights) {
-    if (!std::isfinite(w)) continue;
-    const double difference = w - grid.value(grid.code(w));
-    error += difference * difference;
-  }
-  return error;
-}
-
-Grid best_grid(std::span<const float> weights, bool asymmetric) {
-  float lowest = 0.0f;  // zero must be a level, as activations are often zero on average
-  float highest = 0.0f;
-  for (const float w : weights) {
-    if (!std::isfinite(w)) continue;
-    lowest = std::min(lowest, w);
-    highest = std::max(highest, w);
-  }
-  Grid best;
-  double least = INFINITY;
-  const auto consider = [&](const Grid& grid) {
-    const double error = squared_error(grid, weights);
-    if (error < least) {
-      least = error;
-      best = grid;
-    }
-  };
-  const float extreme = -lowest > highest ? lowest : highest;
-  for (const float range : kRanges) {
-    if (asymmetric) {
-      consider(make_grid((highest - lowest) * range / 15.0f, lowest * range, true));
-    } else {
-      // The code 0 stands for -8: a negative scale gives that side to the larger extreme.
-      consider(make_grid(-extreme * range / 8.0f, 0.0f, false));
-      consider(make_grid(std::fabs(extreme) * range / 7.0f, 0.0f, false));
-    }
-  }
-  return best;
-}
+constexpr int kBits = 4;
 
 /// The codes of a file for a group, less their zero points; fewer than the group where inputs end.
 std::span<const int8_t> given_codes(const PanelSource& source, int64_t column, int64_t begin) {
@@ -90,12 +23,11 @@ std::span<const int8_t> given_codes(const PanelSource& source, int64_t column, i
 
 /// The grid that has codes of a file as they are; nothing if there is none, as `int4` has none for zero
 /// points other than 8.
-std::optional<Grid> given_grid(std::span<const int8_t> codes, Float16 scale, bool asymmetric) {
+std::optional<IntegerGrid> given_grid(std::span<const int8_t> codes, Float16 scale, bool asymmetric) {
   const auto [lowest, highest] = std::ranges::minmax(codes);
-  Grid grid;
-  grid.scale = scale;
+  IntegerGrid grid = symmetric_grid(scale, kBits);
   if (asymmetric) grid.zero = static_cast<uint8_t>(std::max(0, -int{lowest}));
-  if (lowest + grid.zero < 0 || highest + grid.zero > 15) return std::nullopt;
+  if (lowest + grid.zero < 0 || highest + grid.zero > grid.last) return std::nullopt;
   return grid;
 }
 
@@ -122,13 +54,14 @@ void pack_panel(PackedMatrix& matrix, const PanelSource& source, const MatrixSta
       const int64_t count = std::min(kScaleGroup, matrix.k - begin);
       for (int64_t j = 0; j < count; ++j) weights[j] = source.at(i, begin + j);
       const std::span<const int8_t> given = given_codes(source, i, begin);
-      std::optional<Grid> kept;
+      std::optional<IntegerGrid> kept;
       if (!given.empty()) {
         const int64_t first = i * ceil_div(source.inputs(), kInnerStep) + begin / kInnerStep;
         const Float16 scale = source.scales[static_cast<size_t>(first)];
         kept = given_grid(given, scale, asymmetric);
       }
-      const Grid grid = kept ? *kept : best_grid({weights, static_cast<size_t>(count)}, asymmetric);
+      const IntegerGrid grid =
+          kept ? *kept : best_grid({weights, static_cast<size_t>(count)}, kBits, asymmetric);
       const int64_t index = scale_index(matrix, column, begin);
       matrix.plane(1).as<Float16>()[index] = grid.scale;
       if (asymmetric) matrix.plane(2).as<uint8_t>()[index] = grid.zero;
@@ -152,8 +85,7 @@ void unpack_column(const PackedMatrix& matrix, Reading, int64_t column, std::spa
   const uint8_t* const codes = matrix.plane(0).as<uint8_t>();
   for (int64_t k = 0; k < matrix.k; ++k) {
     const int64_t index = scale_index(matrix, column, k);
-    Grid grid;
-    grid.scale = matrix.plane(1).as<Float16>()[index];
+    IntegerGrid grid = symmetric_grid(matrix.plane(1).as<Float16>()[index], kBits);
     if (matrix.format == Format::kInt4Asymmetric) grid.zero = matrix.plane(2).as<uint8_t>()[index];
     out[static_cast<size_t>(k)] = grid.value(get_code(codes, matrix, column, k));
   }

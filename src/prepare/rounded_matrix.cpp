@@ -3,48 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "formats/importance.h"
+#include "formats/integer_grid.h"
 
 namespace verbatim {
 
 namespace {
-
-constexpr float kLargestF16 = 65504.0f;
-/// The fractions of a group's full range for which a scale is tried.
-constexpr float kRanges[] = {1.0f, 0.95f, 0.9f, 0.85f, 0.8f};
-
-double squared_error(std::span<const float> weights, float scale, int bits) {
-  double error = 0.0;
-  for (const float w : weights) {
-    const double weight = finite_or_zero(w);
-    const double difference = weight - double{nearest_code(weight, scale, bits) * scale};
-    error += difference * difference;
-  }
-  return error;
-}
-
-/// The scale of a group. The most negative code has no positive counterpart: a negative scale gives that side
-/// to the larger extreme.
-Float16 best_scale(std::span<const float> weights, int bits) {
-  const auto most = static_cast<float>(1 << (bits - 1));
-  float extreme = 0.0f;
-  for (const float w : weights) {
-    if (std::fabs(finite_or_zero(w)) > std::fabs(extreme)) extreme = finite_or_zero(w);
-  }
-  Float16 best{0};
-  double least = INFINITY;
-  for (const float range : kRanges) {
-    for (const float wanted : {-extreme * range / most, std::fabs(extreme) * range / (most - 1.0f)}) {
-      const Float16 scale = to_float16(std::clamp(wanted, -kLargestF16, kLargestF16));
-      if (to_float(scale) == 0.0f) continue;
-      const double error = squared_error(weights, to_float(scale), bits);
-      if (error >= least) continue;
-      least = error;
-      best = scale;
-    }
-  }
-  return best;
-}
 
 std::span<const float> row_of(const DenseMatrix& matrix, int64_t column) {
   return std::span(matrix.values)
@@ -77,7 +40,7 @@ RoundedMatrix choose_scales(const DenseMatrix& weights, int bits, ThreadTeam& te
         const int64_t first = group * kRoundedGroup;
         const auto count = static_cast<size_t>(std::min(kRoundedGroup, weights.k - first));
         rounded.scales[static_cast<size_t>(column * groups + group)] =
-            best_scale(row_of(weights, column).subspan(static_cast<size_t>(first), count), bits);
+            best_grid(row_of(weights, column).subspan(static_cast<size_t>(first), count), bits, false).scale;
       }
     }
   });
@@ -90,8 +53,9 @@ RoundedMatrix round_each(const DenseMatrix& weights, int bits, ThreadTeam& team)
     for (int64_t column = begin; column < end; ++column) {
       const std::span<const float> row = row_of(weights, column);
       for (int64_t i = 0; i < weights.k; ++i) {
-        rounded.codes[static_cast<size_t>(column * weights.k + i)] = nearest_code(
-            finite_or_zero(row[static_cast<size_t>(i)]), to_float(rounded.scale(column, i)), bits);
+        const IntegerGrid grid = symmetric_grid(rounded.scale(column, i), bits);
+        rounded.codes[static_cast<size_t>(column * weights.k + i)] =
+            static_cast<int8_t>(grid.code(row[static_cast<size_t>(i)]) - grid.zero);
       }
     }
   });

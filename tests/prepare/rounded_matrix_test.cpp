@@ -60,7 +60,10 @@ TEST(RoundedMatrix, TakesTheNearestOfAsManyLevelsAsItsBitsGive) {
 
 TEST(RoundedMatrix, OfFourBitsIsThatOfInt4) {
   ThreadTeam team(2);
-  const DenseMatrix weights = weights_of(20, 300, 3);
+  DenseMatrix weights = weights_of(20, 300, 3);
+  weights.values[3] = -9.0f;  // of a group that reaches as far to either side
+  weights.values[40] = 9.0f;
+  weights.values[310] = NAN;
   const PackResult own = pack_to_nearest(weights, 4, team);
   const PackResult rounded = pack_rounded(weights, round_each(weights, 4, team), team);
   for (int64_t column = 0; column < weights.columns; ++column) {

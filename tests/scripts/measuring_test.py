@@ -57,6 +57,26 @@ class Results(unittest.TestCase):
         self.assertIn("scripts/measure kernels", tables.render("kernels", "", set())[0])
 
 
+class SensitivityTables(unittest.TestCase):
+    def record(self, of, text, excess, divergence):
+        return {"reading": "squeeze3", "split": "0 %", "of": of, "text": text, "excess": excess, "divergence": divergence}
+
+    def test_what_they_close_is_a_share_of_the_distance_that_there_is_without(self):
+        records = [self.record("none", "python_heldout", 0.04, 0.05), self.record("wikitext2", "python_heldout", 0.05, 0.05),
+                   self.record("python", "python_heldout", 0.03, 0.04)]
+        closed, = tables.closed(records)
+        self.assertAlmostEqual(closed["excess_closed"], 0.25)
+        self.assertAlmostEqual(closed["divergence_closed"], 0.2)
+
+    def test_of_no_distance_nothing_is_closed(self):
+        closed, = tables.closed([self.record("none", "python_heldout", -0.04, 0.05), self.record("python", "python_heldout", 0.03, 0.04)])
+        self.assertNotIn("excess_closed", closed)
+
+    def test_those_of_a_text_of_its_own_kind_are_one_row_for_all_texts(self):
+        records = [self.record(of, text, 0.1, 0.1) for text in ("wikitext2_test", "python_heldout") for of in ("none", "wikitext2", "python")]
+        self.assertEqual([of["of"] for of in tables.of_own_kind(records)], ["none", "its own kind"] * 2)
+
+
 class Numbers(unittest.TestCase):
     def test_several_runs_become_a_median_with_its_extent(self):
         self.assertEqual(results.summary([3, 1, 2]), {"median": 2, "low": 1, "high": 3, "runs": 3})
