@@ -97,15 +97,16 @@ class FusedProduct {
   template <int kPart, int kRows, typename Prepared>
   VERBATIM_INLINE void part(const Step& step, const Prepared& prepared, Unpacking& next) const {
     constexpr int kFirst = kRows < kTogether ? kRows : kTogether;
-    const uint16_t* const words = step.words + 4 * kPart * kBlockWords;
+    const uint16_t* const quarter = step.words + 4 * kPart * kBlockWords;
     const float* const a = step.a + 8 * kPart;
-    multiply<kFirst>(words, a, step.waiting);
-    Tile::template visit_part<kPart>(
-        prepared, [out = step.out]<int kPair>(const auto& pair)
-                      __attribute__((always_inline)) { pair.store(out + kPair * kBlockWords); });
+    multiply<kFirst>(quarter, a, step.waiting);
+    const auto store = [&]<int kPair>(const auto& words) __attribute__((always_inline)) {
+      words.store(step.out + kPair * kBlockWords);
+    };
+    Tile::template visit_part<kPart>(prepared, store);
     if constexpr (kPart % 2 == 1) put_escaped<kPart / 2>(next, step.out);
     if constexpr (kRows > kFirst) {
-      multiply<kRows - kFirst>(words, a + kFirst * kInnerStep, step.waiting + kFirst * kPanelWidth);
+      multiply<kRows - kFirst>(quarter, a + kFirst * kInnerStep, step.waiting + kFirst * kPanelWidth);
     }
   }
 
