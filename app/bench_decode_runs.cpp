@@ -254,9 +254,9 @@ void add(Stats& sum, const Stats& more) {
 }
 
 TokenPrompts encode_prompts(const PromptSet& set, const Model& model, int64_t max_tokens) {
-  const int64_t bos = model.encode("").empty() ? 0 : 1;
+  const auto beginning = static_cast<int64_t>(model.encode("").size());
   const int64_t room = model.context() - max_tokens;
-  if (room <= bos) {
+  if (room <= beginning) {
     fail(ErrorKind::kUsage, "the model's context of {} tokens has no room for prompts beside {} more",
          model.context(), max_tokens);
   }
@@ -266,7 +266,7 @@ TokenPrompts encode_prompts(const PromptSet& set, const Model& model, int64_t ma
     if (tokens.empty()) bad_input("a prompt of {} has no tokens for this model", set.name);
     const int64_t excess = static_cast<int64_t>(tokens.size()) - room;
     if (excess <= 0) continue;
-    tokens.erase(tokens.begin() + bos, tokens.begin() + bos + excess);
+    tokens.erase(tokens.begin() + beginning, tokens.begin() + beginning + excess);
     ++encoded.cut;
   }
   return encoded;

@@ -125,8 +125,9 @@ std::vector<int32_t> encode(const Model& model, const std::vector<PromptPart>& p
   }
   const Tokenizer& tokenizer = data_of(model).text();
   std::vector<int32_t> tokens = tokenizer.encode(text, {.add_bos = false, .special_within = &ranges});
-  if (!add_bos || (!tokens.empty() && tokens.front() == tokenizer.bos())) return tokens;
   const std::vector<int32_t> beginning = tokenizer.encode("", {.add_bos = true});
+  const bool begun = !tokens.empty() && !beginning.empty() && tokens.front() == beginning.front();
+  if (!add_bos || begun) return tokens;
   tokens.insert(tokens.begin(), beginning.begin(), beginning.end());
   return tokens;
 }

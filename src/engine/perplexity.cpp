@@ -178,12 +178,12 @@ TokenScore score_prediction(std::span<const float> logits, int32_t token, std::s
 }
 
 std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int32_t> tokens,
-                                     std::optional<int32_t> bos, int64_t length, int64_t stride,
+                                     const std::vector<int32_t>& beginning, int64_t length, int64_t stride,
                                      const Scoring& scoring, const std::optional<Scoring>& other,
                                      ThreadTeam& team, const std::function<void(double)>& progress) {
-  const int64_t past = bos ? 1 : 0;
+  const auto past = static_cast<int64_t>(beginning.size());
   const std::vector<ScoringWindow> windows =
-      scoring_windows(static_cast<int64_t>(tokens.size()), length, stride, bos.has_value());
+      scoring_windows(static_cast<int64_t>(tokens.size()), length, stride, !beginning.empty());
   const int64_t capacity = std::min(length, static_cast<int64_t>(tokens.size())) + past;
   Scorer scorer(decoder, scoring, capacity, team);
   std::optional<Scorer> second;
@@ -197,8 +197,8 @@ std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int
   };
   std::vector<TokenScore> scores;
   for (const ScoringWindow& w : windows) {
-    std::vector<int32_t> window(static_cast<size_t>(past + w.end - w.begin), bos.value_or(0));
-    std::copy(tokens.begin() + w.begin, tokens.begin() + w.end, window.begin() + past);
+    std::vector<int32_t> window = beginning;
+    window.insert(window.end(), tokens.begin() + w.begin, tokens.begin() + w.end);
     score_window(window, w.first_scored - w.begin + past, scorer, second ? &*second : nullptr, team, advance,
                  scores);
   }
@@ -245,14 +245,11 @@ PerplexityResult measure_perplexity(const Model& model, std::string_view text,
   result.resolved = reading_name(data.decoder.weights().head.resolve(reading));
   result.bits_per_weight = bits_per_weight(data.decoder.weights(), reading);
   std::vector<int32_t> tokens = data.text().encode(text, {.add_bos = true, .parse_special = false});
-  std::optional<int32_t> bos;
-  if (!data.text().encode("", {.add_bos = true, .parse_special = false}).empty()) {
-    bos = tokens.front();
-    tokens.erase(tokens.begin());
-  }
+  const std::vector<int32_t> beginning = data.text().encode("", {.add_bos = true, .parse_special = false});
+  tokens.erase(tokens.begin(), tokens.begin() + std::ssize(beginning));
   result.text_bytes = static_cast<int64_t>(text.size());
   result.text_tokens = static_cast<int64_t>(tokens.size());
-  const int64_t past = bos ? 1 : 0;
+  const auto past = static_cast<int64_t>(beginning.size());
   const int64_t context =
       std::min<int64_t>(model.context(), other ? other->decoder->config().context : model.context());
   check_sizes(result, options, context, past);
@@ -271,7 +268,7 @@ PerplexityResult measure_perplexity(const Model& model, std::string_view text,
   std::vector<TokenScore> scores;
   {
     const Stopwatch watch(result.seconds);
-    scores = score_tokens(data.decoder, tokens, bos, length, result.stride, scoring, other, team,
+    scores = score_tokens(data.decoder, tokens, beginning, length, result.stride, scoring, other, team,
                           options.progress);
   }
   for (size_t i = 0; i < scores.size(); ++i) {
@@ -284,7 +281,7 @@ PerplexityResult measure_perplexity(const Model& model, std::string_view text,
     }
   }
   result.windows = static_cast<int64_t>(
-      scoring_windows(static_cast<int64_t>(tokens.size()), length, result.stride, bos.has_value()).size());
+      scoring_windows(static_cast<int64_t>(tokens.size()), length, result.stride, !beginning.empty()).size());
   summarize(scores, result);
   return result;
 }
@@ -301,8 +298,8 @@ std::vector<double> negative_log_likelihoods(const Model& model, std::span<const
     bad_input("token {} is outside the vocabulary of {} tokens", token, model.vocab_size());
   }
   ThreadTeam team(threads > 0 ? threads : hardware_threads());
-  const std::vector<TokenScore> scores = score_tokens(data_of(model).decoder, tokens, std::nullopt, length,
-                                                      length, Reading::kFull, std::nullopt, team);
+  const std::vector<TokenScore> scores =
+      score_tokens(data_of(model).decoder, tokens, {}, length, length, Reading::kFull, std::nullopt, team);
   std::vector<double> result;
   for (const TokenScore& score : scores) result.push_back(score.nll);
   return result;

@@ -46,11 +46,11 @@ struct Scoring {
   const Decoder* decoder = nullptr;
 };
 
-/// Scores the tokens of a text, in order, as measure_perplexity() describes. `bos`, if given, is put before
-/// every window. `length` and `stride` are those of scoring_windows(). With `other` every token is also
+/// Scores the tokens of a text, in order, as measure_perplexity() describes. `beginning` is put before every
+/// window. `length` and `stride` are those of scoring_windows(). With `other` every token is also
 /// scored by a second evaluation, with which the first is compared.
 std::vector<TokenScore> score_tokens(const Decoder& decoder, std::span<const int32_t> tokens,
-                                     std::optional<int32_t> bos, int64_t length, int64_t stride,
+                                     const std::vector<int32_t>& beginning, int64_t length, int64_t stride,
                                      const Scoring& scoring, const std::optional<Scoring>& other,
                                      ThreadTeam& team, const std::function<void(double)>& progress = {});
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -12,12 +13,14 @@ namespace verbatim {
 class BoundedText {
  public:
   /// The text is made of one of `size` bytes. `rules` names the part of the vocabulary in errors.
-  BoundedText(size_t size, const char* rules) : limit_((size + 1024) * kLargestGrowth), rules_(rules) {}
+  BoundedText(size_t size, const char* rules)
+      : limit_(std::min((size + 1024) * kLargestGrowth, kLongest)), rules_(rules) {}
 
   /// Appends to the text. Throws Error(kBadInput) if that makes it absurdly long.
   void append(std::string_view text) {
     if (text.size() > limit_ - text_.size()) {
-      bad_input("the vocabulary's {} makes the text more than {} times longer", rules_, kLargestGrowth);
+      bad_input("the vocabulary's {} makes the text more than {} times longer, or longer than {} bytes",
+                rules_, kLargestGrowth, kLongest);
     }
     text_ += text;
   }
@@ -27,6 +30,8 @@ class BoundedText {
  private:
   // A few replacements in a row may each multiply the length.
   static constexpr size_t kLargestGrowth = 64;
+  // ICU counts bytes in 31 bits.
+  static constexpr size_t kLongest = size_t{1} << 30;
 
   std::string text_;
   size_t limit_;

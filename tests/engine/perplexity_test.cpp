@@ -122,20 +122,20 @@ class TinyModelScores : public testing::Test {
   }
 
   /// What score_tokens() should give, each window evaluated whole and row by row.
-  std::vector<double> expected(const std::vector<int32_t>& tokens, std::optional<int32_t> bos, int64_t length,
-                               int64_t stride, Reading reading) {
+  std::vector<double> expected(const std::vector<int32_t>& tokens, const std::vector<int32_t>& beginning,
+                               int64_t length, int64_t stride, Reading reading) {
     ThreadTeam team(1);
     std::vector<double> nlls;
     const int32_t vocabulary = decoder_->config().vocab_size;
-    size_t next = bos ? 0 : 1;
+    size_t next = beginning.empty() ? 1 : 0;
     for (size_t begin = 0; next < tokens.size(); begin += static_cast<size_t>(stride)) {
       const size_t end = std::min(tokens.size(), begin + static_cast<size_t>(length));
       std::vector<int32_t> window(tokens.begin() + static_cast<std::ptrdiff_t>(begin),
                                   tokens.begin() + static_cast<std::ptrdiff_t>(end));
-      if (bos) window.insert(window.begin(), *bos);
+      window.insert(window.begin(), beginning.begin(), beginning.end());
       const std::vector<float> logits = test::all_logits(*decoder_, window, 16, reading, team);
-      for (size_t t = bos ? next : std::max(next, begin + 1); t < end; ++t) {
-        const size_t row = t - begin + (bos ? 1 : 0) - 1;
+      for (size_t t = beginning.empty() ? std::max(next, begin + 1) : next; t < end; ++t) {
+        const size_t row = t - begin + beginning.size() - 1;
         nlls.push_back(nll_of(logits.data() + row * static_cast<size_t>(vocabulary), vocabulary, tokens[t]));
       }
       next = end;
@@ -150,12 +150,12 @@ class TinyModelScores : public testing::Test {
 TEST_F(TinyModelScores, AreThoseOfTheWindowsEvaluatedAlone) {
   const std::vector<int32_t> tokens = some_tokens(101, decoder_->config().vocab_size);
   ThreadTeam team(2);
-  for (const std::optional<int32_t> bos : {std::optional<int32_t>(), std::optional<int32_t>(1)}) {
+  for (const std::vector<int32_t>& beginning : std::vector<std::vector<int32_t>>{{}, {1}, {1, 7}}) {
     for (const auto& [length, stride] : {std::pair{200, 200}, {101, 101}, {25, 25}, {25, 10}, {30, 1}}) {
-      SCOPED_TRACE(fmt::format("bos {} length {} stride {}", bos.has_value(), length, stride));
-      const std::vector<double> wanted = expected(tokens, bos, length, stride, Reading::kMxfp4W4A8);
+      SCOPED_TRACE(fmt::format("beginning {} length {} stride {}", beginning.size(), length, stride));
+      const std::vector<double> wanted = expected(tokens, beginning, length, stride, Reading::kMxfp4W4A8);
       const std::vector<TokenScore> scores =
-          score_tokens(*decoder_, tokens, bos, length, stride, Reading::kMxfp4W4A8, std::nullopt, team);
+          score_tokens(*decoder_, tokens, beginning, length, stride, Reading::kMxfp4W4A8, std::nullopt, team);
       ASSERT_EQ(scores.size(), wanted.size());
       for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(scores[i].nll, wanted[i], 1e-9) << i;
     }
@@ -166,9 +166,9 @@ TEST_F(TinyModelScores, OfWindowsLongerThanAPassAreTheSame) {
   const std::vector<int32_t> tokens = some_tokens(1300, decoder_->config().vocab_size);
   ThreadTeam team(2);
   for (const auto& [length, stride] : {std::pair{1300, 1300}, {1100, 100}}) {
-    const std::vector<double> wanted = expected(tokens, 1, length, stride, Reading::kFull);
+    const std::vector<double> wanted = expected(tokens, {1}, length, stride, Reading::kFull);
     const std::vector<TokenScore> scores =
-        score_tokens(*decoder_, tokens, 1, length, stride, Reading::kFull, std::nullopt, team);
+        score_tokens(*decoder_, tokens, {1}, length, stride, Reading::kFull, std::nullopt, team);
     ASSERT_EQ(scores.size(), wanted.size());
     for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(scores[i].nll, wanted[i], 1e-9) << i;
   }
@@ -178,7 +178,7 @@ TEST_F(TinyModelScores, ComparedWithAnotherReadingAreThoseOfEach) {
   const std::vector<int32_t> tokens = some_tokens(60, decoder_->config().vocab_size);
   ThreadTeam team(2);
   const auto score = [&](Reading reading, std::optional<Reading> other) {
-    return score_tokens(*decoder_, tokens, 1, 25, 20, reading, other, team);
+    return score_tokens(*decoder_, tokens, {1}, 25, 20, reading, other, team);
   };
   const std::vector<TokenScore> draft = score(Reading::kMxfp4W4A8, std::nullopt);
   const std::vector<TokenScore> full = score(Reading::kFull, std::nullopt);

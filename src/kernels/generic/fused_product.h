@@ -34,7 +34,7 @@ class FusedProduct {
   struct Unpacking {
     TilePlace at;
     uint64_t escaped;   ///< the index of the entry of the next escaped weight
-    bool done = false;  ///< the last tile of all has been unpacked, and is once more in vain
+    bool done = false;  ///< the last tile of all is unpacked once more, and not used
   };
 
   /// Goes on to the tile behind one.

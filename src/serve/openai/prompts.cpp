@@ -81,8 +81,7 @@ std::vector<int32_t> fill_in_prompt(const Model& model, std::string_view prefix,
       return spelling == nullptr || model.find_token(spelling).has_value();
     };
     if (!found(each.prefix) || !found(each.suffix) || !found(each.middle)) continue;
-    std::vector<int32_t> tokens;
-    if (model.encode("").size() == 1) tokens = model.encode("");  // the beginning of the sequence
+    std::vector<int32_t> tokens = model.encode("");  // the beginning of the sequence
     const auto add = [&](const char* mark, std::string_view text) {
       tokens.push_back(*model.find_token(mark));
       const std::vector<int32_t> more = encode(model, {{.text = std::string(text)}}, false);
