@@ -52,6 +52,16 @@ struct F32x16 {
     odd->low = _mm256_castsi256_ps(_mm256_and_si256(first, mask));
     odd->high = _mm256_castsi256_ps(_mm256_and_si256(second, mask));
   }
+  /// The odd numbers of load_pairs(), loaded when `sum` is known: sixteen registers have no room for them beside
+  /// the even ones, and a compiler left to itself loads both at once and puts sums aside.
+  VERBATIM_INLINE static F32x16 load_odd_behind(const F32x16& sum, const BFloat16* from) {
+    const __m256 known = sum.high;
+    __asm__("" : "+r"(from) : "x"(known));
+    F32x16 even;
+    F32x16 odd;
+    load_pairs(from, &even, &odd);
+    return odd;
+  }
   VERBATIM_INLINE static F32x16 from_exponents(const uint8_t* exponents) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(exponents));
     return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu8_epi32(bytes), 23)),

@@ -5,35 +5,44 @@
 namespace verbatim::generic {
 
 /// Walks rows × panels in blocks and calls Micro::template block<Rows, Panels>(product, first_row,
-/// first_panel) on each. Blocks of a panel group follow each other so that its weights stay in the cache for
-/// all rows. A block has up to Micro::kSums panels × rows, as the registers allow; with few rows, more panels
-/// keep the multipliers busy.
+/// first_panel) on each. A block has up to Micro::kSums panels × rows, as the registers allow: with few rows,
+/// more panels keep the multipliers busy. Blocks of four rows follow each other over all rows while the weights
+/// of a panel are in the cache; the rows that are left then meet a few panels together.
 template <typename Micro, typename Product>
 void for_each_block(const Product& product) {
-  const auto rows_of = [&]<int kPanels>(int64_t panel) {
-    int64_t row = 0;
-    for (; row + 4 <= product.rows; row += 4) Micro::template block<4, kPanels>(product, row, panel);
+  static constexpr auto together = [](int rows) {
+    const int panels = Micro::kSums / rows;
+    return panels < 1 ? 1 : panels > 4 ? 4 : panels;
+  };
+  static constexpr int kGroup = together(1);
+  const auto blocks = [&]<int kRows>(int64_t row, int64_t panel, int64_t end) {
+    constexpr int kPanels = together(kRows);
+    for (; panel + kPanels <= end; panel += kPanels) Micro::template block<kRows, kPanels>(product, row, panel);
+    if constexpr (kPanels > 1) {
+      for (; panel < end; ++panel) Micro::template block<kRows, 1>(product, row, panel);
+    }
+  };
+  const auto smaller = [](int64_t a, int64_t b) { return a < b ? a : b; };
+  const int64_t in_fours = product.rows - product.rows % 4;
+  for (int64_t first = 0; first < product.panel_count; first += kGroup) {
+    const int64_t last = smaller(first + kGroup, product.panel_count);
+    for (int64_t panel = first; panel < last; panel += together(4)) {
+      for (int64_t row = 0; row < in_fours; row += 4) {
+        blocks.template operator()<4>(row, panel, smaller(panel + together(4), last));
+      }
+    }
+    int64_t row = in_fours;
+    if constexpr (together(3) == kGroup) {
+      if (row + 3 == product.rows) {
+        blocks.template operator()<3>(row, first, last);
+        continue;
+      }
+    }
     if (row + 2 <= product.rows) {
-      Micro::template block<2, kPanels>(product, row, panel);
+      blocks.template operator()<2>(row, first, last);
       row += 2;
     }
-    if (row < product.rows) Micro::template block<1, kPanels>(product, row, panel);
-  };
-  const auto panels_by = [&]<int kPanels>() {
-    int64_t panel = 0;
-    for (; panel + kPanels <= product.panel_count; panel += kPanels)
-      rows_of.template operator()<kPanels>(panel);
-    if constexpr (kPanels > 1) {
-      for (; panel < product.panel_count; ++panel) rows_of.template operator()<1>(panel);
-    }
-  };
-  constexpr auto clamp = [](int panels) { return panels < 1 ? 1 : panels > 4 ? 4 : panels; };
-  if (product.rows == 1) {
-    panels_by.template operator()<clamp(Micro::kSums)>();
-  } else if (product.rows < 4) {
-    panels_by.template operator()<clamp(Micro::kSums / 2)>();
-  } else {
-    panels_by.template operator()<clamp(Micro::kSums / 4)>();
+    if (row < product.rows) blocks.template operator()<1>(row, first, last);
   }
 }
 

@@ -133,16 +133,24 @@ struct WidenedAdding {
   template <int kRows, int kPanelBlock>
   VERBATIM_INLINE static void add(V (&sums)[kRows][kPanelBlock], const float* a, const BFloat16* weights,
                                   int64_t inputs, const PanelProduct<float, BFloat16>& p) {
+    const int64_t a_stride = p.a_stride;
+    const int64_t panel_stride = p.panel_stride;
     for (int64_t k = 0; k < inputs; k += 2) {
       for (int j = 0; j < kPanelBlock; ++j) {
+        const BFloat16* const pairs = weights + j * panel_stride + k * kPanelWidth;
+        __builtin_prefetch(pairs + kWidenedAhead);
         V even;
         V odd;
-        __builtin_prefetch(weights + j * p.panel_stride + k * kPanelWidth + kWidenedAhead);
-        V::load_pairs(weights + j * p.panel_stride + k * kPanelWidth, &even, &odd);
-        for (int r = 0; r < kRows; ++r)
-          sums[r][j] = fma_of_bf16(V::set(a[r * p.a_stride + k]), even, sums[r][j]);
-        for (int r = 0; r < kRows; ++r)
-          sums[r][j] = fma_of_bf16(V::set(a[r * p.a_stride + k + 1]), odd, sums[r][j]);
+        V::load_pairs(pairs, &even, &odd);
+        for (int r = 0; r < kRows; ++r) {
+          sums[r][j] = fma_of_bf16(V::set(a[r * a_stride + k]), even, sums[r][j]);
+        }
+        if constexpr (requires { V::load_odd_behind(even, pairs); }) {
+          odd = V::load_odd_behind(sums[kRows - 1][j], pairs);
+        }
+        for (int r = 0; r < kRows; ++r) {
+          sums[r][j] = fma_of_bf16(V::set(a[r * a_stride + k + 1]), odd, sums[r][j]);
+        }
       }
     }
   }
