@@ -94,6 +94,10 @@ VERBATIM_INLINE Pairs<V> load_squeezed_pairs(const uint16_t* words) {
   return pairs;
 }
 
+/// How many bytes ahead of the product memory is asked for codes, so that reading goes on while tables are
+/// looked up.
+inline constexpr int64_t kSqueezedAhead = 4096;
+
 /// The product of kRows rows with a panel. Each output has sixteen partial sums over k in order, which one
 /// fixed tree combines at the end. Weights are multiplied where they are looked up, group by group with all
 /// columns, so that codes are read as they lie; meanwhile the sums of other columns wait in the first-level
@@ -117,6 +121,7 @@ void squeeze_rows(const SqueezeProduct& p, int64_t panel, int64_t row) {
       }
     }
     for (int column = 0; column < kPanelWidth; ++column, codes += Codes::kBytes) {
+      __builtin_prefetch(codes + kSqueezedAhead);
       const typename Codes::Group group = Codes::load(codes);
       V sum[kRows];
       for (int r = 0; r < kRows; ++r) sum[r] = sums[column][r];
