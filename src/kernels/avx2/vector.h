@@ -52,8 +52,8 @@ struct F32x16 {
     odd->low = _mm256_castsi256_ps(_mm256_and_si256(first, mask));
     odd->high = _mm256_castsi256_ps(_mm256_and_si256(second, mask));
   }
-  /// The odd numbers of load_pairs(), loaded when `sum` is known: sixteen registers have no room for them beside
-  /// the even ones, and a compiler left to itself loads both at once and puts sums aside.
+  /// The odd numbers of load_pairs(), loaded when `sum` is known: sixteen registers have no room for them
+  /// beside the even ones, and a compiler left to itself loads both at once and puts sums aside.
   VERBATIM_INLINE static F32x16 load_odd_behind(const F32x16& sum, const BFloat16* from) {
     const __m256 known = sum.high;
     __asm__("" : "+r"(from) : "x"(known));

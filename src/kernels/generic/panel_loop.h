@@ -6,8 +6,8 @@ namespace verbatim::generic {
 
 /// Walks rows × panels in blocks and calls Micro::template block<Rows, Panels>(product, first_row,
 /// first_panel) on each. A block has up to Micro::kSums panels × rows, as the registers allow: with few rows,
-/// more panels keep the multipliers busy. Blocks of four rows follow each other over all rows while the weights
-/// of a panel are in the cache; the rows that are left then meet a few panels together.
+/// more panels keep the multipliers busy. Blocks of four rows follow each other over all rows while the
+/// weights of a panel are in the cache; the rows that are left then meet a few panels together.
 template <typename Micro, typename Product>
 void for_each_block(const Product& product) {
   static constexpr auto together = [](int rows) {
@@ -17,7 +17,8 @@ void for_each_block(const Product& product) {
   static constexpr int kGroup = together(1);
   const auto blocks = [&]<int kRows>(int64_t row, int64_t panel, int64_t end) {
     constexpr int kPanels = together(kRows);
-    for (; panel + kPanels <= end; panel += kPanels) Micro::template block<kRows, kPanels>(product, row, panel);
+    for (; panel + kPanels <= end; panel += kPanels)
+      Micro::template block<kRows, kPanels>(product, row, panel);
     if constexpr (kPanels > 1) {
       for (; panel < end; ++panel) Micro::template block<kRows, 1>(product, row, panel);
     }
