@@ -91,11 +91,17 @@ struct PanelSums {
   VERBATIM_INLINE void add(Words words, const Rows& rows, int64_t tile, int64_t input) {
 #pragma GCC unroll 16  // or the sums of many rows leave the registers
     for (int r = 0; r < kRows; ++r) {
-      int32_t pair;
-      __builtin_memcpy(&pair, rows.at(r, tile) + input, sizeof pair);
+      const __m512i pair = pair_of(rows, r, tile, input);
       open(r) = _mm512_dpbf16_ps(open(r), reinterpret_cast<__m512bh>(words.lanes),
-                                 reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair)));
+                                 reinterpret_cast<__m512bh>(pair));
     }
+  }
+  /// A pair of a row's inputs for all lanes.
+  template <typename Rows>
+  VERBATIM_INLINE static __m512i pair_of(const Rows& rows, int64_t row, int64_t tile, int64_t input) {
+    int32_t pair;
+    __builtin_memcpy(&pair, rows.at(row, tile) + input, sizeof pair);
+    return _mm512_set1_epi32(pair);
   }
   /// Scales the products of a group behind its last tile.
   template <typename Rows>

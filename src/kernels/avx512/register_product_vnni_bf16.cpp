@@ -28,9 +28,13 @@ class Product {
     static_assert(kFewRegisterRows == 8);
     if (rows <= kFewRegisterRows) return few_rows<8, kPanels>();
     static_assert(kRowTile == 16);
-    if constexpr (!kThroughMemory) {
-      if (rows <= 12) return few_tiled_rows<12>();
-      if (rows <= kRowTile) return few_tiled_rows<16>();
+    if constexpr (kFewEscaped) {
+      if (rows <= 10) return few_tiled_rows<10, 2>();
+      if (rows <= 12) return few_tiled_rows<12, 2>();
+      if (rows <= 14) return few_tiled_rows<14, 2>();
+    } else if constexpr (!kThroughMemory) {
+      if (rows <= 12) return few_tiled_rows<12, 1>();
+      if (rows <= kRowTile) return few_tiled_rows<16, 1>();
     }
     many_rows();
   }
@@ -75,6 +79,30 @@ class Product {
   /// Whether the words of tiles come from memory for few rows, too: because they are there, or because
   /// escaped weights have been written over them.
   static constexpr bool kThroughMemory = kInPlace || kEscaped;
+  /// Whether words come from memory, but hardly any are written over, which takes longer tile by tile than in
+  /// pieces of panels.
+  static constexpr bool kFewEscaped = kInPlace || std::is_same_v<Tile, generic::BsfpFullTile<Words>>;
+
+  /// Adds the products with a pair of inputs of kPanels panels, not scaled. A pair of activations of many
+  /// rows is used for all panels before the next one, or these pairs would take the registers of the sums.
+  template <int kPanels, int kRows, typename Rows>
+  VERBATIM_INLINE static void add_to_all(PanelSums<Scaling, kRows> (&sums)[kPanels],
+                                         const Words (&words)[kPanels], const Rows& rows, int64_t tile,
+                                         int64_t input) {
+    if constexpr (kRows <= kFewRegisterRows) {
+      for (int j = 0; j < kPanels; ++j) sums[j].add(words[j], rows, tile, input);
+      return;
+    }
+#pragma GCC unroll 16  // or the sums of many rows leave the registers
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i pair = PanelSums<Scaling, kRows>::pair_of(rows, r, tile, input);
+      for (int j = 0; j < kPanels; ++j) {
+        __m512& sum = sums[j].sums[r];
+        sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(words[j].lanes),
+                               reinterpret_cast<__m512bh>(pair));
+      }
+    }
+  }
 
   /// All rows, at most kRows, with kPanels panels, `apart` from each other, whose words come from memory. A
   /// tile is unpacked while the one before it is multiplied, because words that were just written over in
@@ -115,8 +143,10 @@ class Product {
             __builtin_prefetch(words[j] + pair * generic::kBlockWords +
                                generic::kPrefetchTiles * generic::kTileWords);
           }
-          sums[j].add(Words::load(words[j] + pair * generic::kBlockWords), rows, tile, 2 * pair);
         }
+        Words pairs[kPanels];
+        for (int j = 0; j < kPanels; ++j) pairs[j] = Words::load(words[j] + pair * generic::kBlockWords);
+        add_to_all(sums, pairs, rows, tile, 2 * pair);
       }
     }
     for (int j = 0; j < kPanels; ++j) {
@@ -171,9 +201,9 @@ class Product {
   }
 
   /// Rows of one tile of activations: unpacking a piece of weights to memory would not pay for so few.
-  template <int kRows>
+  template <int kRows, int kPanels>
   void few_tiled_rows() const {
-    all_panels<1, kRows>(TiledRowBlock<kRows>(p_.tiles, 0, 0, tiles_));
+    all_panels<kPanels, kRows>(TiledRowBlock<kRows>(p_.tiles, 0, 0, tiles_));
   }
 
   /// A piece of kPanels panels beside each other: where it begins, and the words of its tiles.
