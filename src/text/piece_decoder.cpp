@@ -79,7 +79,8 @@ std::string PieceDecoder::decode(std::string_view piece, bool first, bool added)
       case DecoderStep::Kind::kByteFallback:
         if (const auto byte = byte_token_value(text)) {
           text.assign(1, static_cast<char>(*byte));
-          if (*byte >= 0x80) return text;  // no character by itself: nothing else applies to it
+          // A part of a character is no text that another step could apply to.
+          if (*byte >= 0x80) return text;
         }
         break;
       case DecoderStep::Kind::kReplace:

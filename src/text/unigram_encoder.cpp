@@ -15,15 +15,16 @@ namespace {
 // How much worse than the worst token a character without a token is.
 constexpr double kUnknownPenalty = 10.0;
 
-/// The best way to cut a word up to some place: its score, and its last token.
+/// Stands for a token where a character is unknown.
+constexpr Token kUnknownCharacter = -1;
+
+/// The best way to cut a word up to some place: its score, and where its last token begins.
 struct Place {
   double score = 0.0;
-  size_t begin = 0;  // of the last token
-  Token token = -1;  // kUnknownCharacter: none, the last character is unknown
+  size_t begin = 0;
+  Token token = kUnknownCharacter;
   bool reached = false;
 };
-
-constexpr Token kUnknownCharacter = -1;
 
 class UnigramEncoder final : public SegmentEncoder {
  public:
