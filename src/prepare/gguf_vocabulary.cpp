@@ -8,6 +8,7 @@
 #include "text/gguf_pre_tokenizers.h"
 #include "text/json_fields.h"
 #include "text/sentencepiece_model.h"
+#include "text/step_json.h"
 #include "text/tokenizer_config.h"
 #include "text/tokenizer_files.h"
 
@@ -94,21 +95,10 @@ VocabularyLoss add_pieces(const TokenizerFiles& files, const Tokenizer& tokenize
   return {.composition = false, .later_spaces = model.add_dummy_prefix && !config.legacy.value_or(true)};
 }
 
-/// Lists the steps of a pre-tokenizer that is one step or a sequence of them.
-std::vector<const Json*> pre_tokenizer_steps(const Json& json) {
-  const Json* const step = find_field(json, "pre_tokenizer");
-  if (step == nullptr) return {};
-  const Json* const inner = find_field(*step, "pretokenizers");
-  if (inner == nullptr || !inner->is_array()) return {step};
-  std::vector<const Json*> steps;
-  for (const Json& each : *inner) steps.push_back(&each);
-  return steps;
-}
-
 /// The regular expressions by which a byte-level vocabulary cuts texts; nothing for other ways.
 std::optional<std::vector<std::string>> patterns_of(const Json& json, const std::string& where) {
   std::vector<std::string> patterns;
-  const std::vector<const Json*> steps = pre_tokenizer_steps(json);
+  const std::vector<const Json*> steps = steps_of(json, "pre_tokenizer", "pretokenizers", where);
   for (const Json* const step : steps) {
     const std::string type = string_field(*step, "type", where).value_or("");
     if (type == "Split") {
