@@ -73,10 +73,10 @@ void read_added_tokens(const Json& tokenizer, const PieceDecoder& decoder, const
     // A special token is found where it is written, whatever normalization would make of it: a normalizer
     // that puts a space first would otherwise hide it in the middle of a text.
     if (token.special || !token.normalized) {
-      added.add(std::move(token));
+      added.add(std::move(token), where);
     } else {
       token.content = normalize(steps.normalizer, token.content);
-      steps.normalized_added.add(std::move(token));
+      steps.normalized_added.add(std::move(token), where);
     }
   }
 }
