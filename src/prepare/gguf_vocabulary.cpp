@@ -64,6 +64,11 @@ void add_tokens(const Tokenizer& tokenizer, const TokenLists& lists, const char*
         "{}: the vocabulary puts {} tokens before a text and {} behind it, which a GGUF file cannot say",
         where, before.size(), after.size());
   }
+  if (!before.empty() && before.front() != tokenizer.bos()) {
+    bad_input(
+        "{}: the vocabulary begins texts with token {}, but its bos_token is {}; a GGUF file has only one",
+        where, before.front(), tokenizer.bos().value_or(-1));
+  }
   metadata.add("tokenizer.ggml.add_bos_token", !before.empty());
   if (ends) metadata.add("tokenizer.ggml.add_eos_token", true);
 }

@@ -124,7 +124,7 @@ void read_surroundings(const Json& json, const std::string& where, TokenizerPart
   if (!frame.before.empty()) {
     vocabulary.bos = frame.before.front();
     vocabulary.add_bos = true;
-    if (frame.before.size() > 1) vocabulary.before = std::move(frame.before);
+    vocabulary.before = std::move(frame.before);
   }
   vocabulary.after = std::move(frame.after);
 }

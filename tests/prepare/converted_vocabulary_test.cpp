@@ -173,6 +173,12 @@ TEST_F(ConvertedVocabulary, IsRefusedWhereGgufHasNoLikeOfIt) {
   vocabulary = byte_level_vocabulary(kQwen2, false);
   vocabulary["added_tokens"][0]["rstrip"] = true;
   expect_refused(vocabulary, {"added token 262", "rstrip"});
+  vocabulary = byte_level_vocabulary(kQwen2, false);
+  vocabulary["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single", {{{"SpecialToken", {{"id", "<|end|>"}}}}, {{"Sequence", {{"id", "A"}}}}}}};
+  write("tokenizer_config.json", R"({"bos_token": "<s>"})");
+  expect_refused(vocabulary, {"begins texts with token 263", "bos_token is 262"});
   write_model(260);
   expect_refused(byte_level_vocabulary(kQwen2, false), {"265 tokens", "260"});
 }
