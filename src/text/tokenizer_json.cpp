@@ -107,6 +107,7 @@ std::shared_ptr<const Tokenizer> finish(const TokenizerJsonOptions& options, Tok
     if (piece == nullptr || !piece->added || piece->kind != PieceKind::kNormal) continue;
     piece->bytes = parts.decoder.decode(piece->text, false, true);
   }
+  parts.decoder.require_independent(parts.vocabulary);
   auto vocabulary = std::make_shared<const Vocabulary>(std::move(parts.vocabulary));
   auto encoder = make_encoder(vocabulary);
   return make_tokenizer(std::move(vocabulary), std::move(parts.added), std::move(encoder), std::move(kind),
