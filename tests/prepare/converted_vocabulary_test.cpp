@@ -10,6 +10,7 @@
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
 #include "text/byte_level.h"
+#include "text/tokenizer_json.h"
 #include "verbatim/convert.h"
 
 namespace verbatim {
@@ -43,7 +44,7 @@ class ConvertedVocabulary : public testing::Test {
     const auto back = load_tokenizer(find_tokenizer(back_));
     for (const std::string text : kTexts) {
       for (const bool special : {false, true}) {
-        const Tokenizer::EncodeOptions options{.add_bos = true, .parse_special = special};
+        const Tokenizer::EncodeOptions options{.add_bos = true, .add_end = true, .parse_special = special};
         const std::vector<Token> expected = original->encode(text, options);
         EXPECT_EQ(converted->encode(text, options), expected) << text << special;
         EXPECT_EQ(back->encode(text, options), expected) << text << special;
@@ -146,6 +147,41 @@ TEST_F(ConvertedVocabulary, ThatBeginsTextsDoesSoStill) {
   convert();
   expect_same();
   EXPECT_EQ(gguf_string(open_gguf(gguf_), "tokenizer.ggml.pre"), "llama-bpe");
+}
+
+TEST_F(ConvertedVocabulary, ThatEndsTextsDoesSoStill) {
+  for (const bool begins : {false, true}) {
+    SCOPED_TRACE(begins);
+    for (const fs::path& made : {model_, gguf_, back_}) fs::remove_all(made);
+    write_model(300);
+    json vocabulary = byte_level_vocabulary(kLlama3, true);
+    json single = json::parse(R"([{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "<|end|>"}}])");
+    if (begins) single.insert(single.begin(), json::parse(R"({"SpecialToken": {"id": "<s>"}})"));
+    vocabulary["post_processor"] = {{"type", "TemplateProcessing"}, {"single", single}};
+    write("tokenizer.json", vocabulary.dump());
+    write("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": "<|end|>"})");
+    write("generation_config.json", R"({"bos_token_id": 262, "eos_token_id": 263})");
+    convert();
+    expect_same();
+    // Other programs look for the end in the post-processor alone.
+    const auto alone =
+        parse_tokenizer_json(test::read_file(back_ / "tokenizer.json"), {"tokenizer.json", {}});
+    const std::vector<Token> expected = begins ? std::vector<Token>{262, 263} : std::vector<Token>{263};
+    EXPECT_EQ(alone->encode("", {.add_end = true}), expected);
+    EXPECT_EQ(json::parse(test::read_file(back_ / "tokenizer_config.json"))["eos_token"], "<|end|>");
+  }
+}
+
+TEST_F(ConvertedVocabulary, OfPiecesThatEndsTextsDoesSoStill) {
+  write_model(4100);
+  fs::copy(test::default_model() / "tokenizer.model", model_ / "tokenizer.model");
+  json config = json::parse(test::read_file(test::default_model() / "tokenizer_config.json"));
+  config["add_eos_token"] = true;
+  write("tokenizer_config.json", config.dump());
+  convert();
+  expect_same();
+  const auto back = load_tokenizer(find_tokenizer(back_));
+  EXPECT_EQ(back->encode("", {.add_bos = false, .add_end = true}), std::vector<Token>{back->eos().value()});
 }
 
 TEST_F(ConvertedVocabulary, SaysThatGgufComposesNothing) {
