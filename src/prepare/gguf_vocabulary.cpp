@@ -181,6 +181,14 @@ VocabularyLoss add_byte_level_pieces(const TokenizerFiles& files, const Tokenize
       if (type == static_cast<int32_t>(Type::kNormal)) type = static_cast<int32_t>(Type::kUserDefined);
     }
   }
+  // The settings may add tokens of their own.
+  for (const AddedToken& token : tokenizer_config_of(files).added) {
+    int32_t& type = lists.types[static_cast<size_t>(token.id)];
+    const bool own = require_field(model, "vocab", where).contains(token.content);
+    if (own || type != static_cast<int32_t>(Type::kNormal)) continue;
+    refuse_rules(token, where);
+    type = static_cast<int32_t>(Type::kUserDefined);
+  }
   const bool composed = composes(json, where);
   add_tokens(tokenizer, lists, "gpt2", where, metadata);
   metadata.add("tokenizer.ggml.pre", *name);

@@ -32,7 +32,9 @@ class ConvertedVocabulary : public testing::Test {
     options.vocab_size = vocabulary;
     test::write_tiny_llama(model_, options);
   }
-  void write(const char* name, const std::string& text) const { std::ofstream(model_ / name) << text; }
+  void write(const char* name, const std::string& text) const {
+    std::ofstream(model_ / name, std::ios::binary) << text;
+  }
   ConvertReport convert() const {
     const auto report = convert_model(model_, gguf_);
     EXPECT_TRUE(convert_model(gguf_, back_));
@@ -192,6 +194,83 @@ TEST_F(ConvertedVocabulary, SaysThatGgufComposesNothing) {
   const ConvertReport report = convert();
   ASSERT_EQ(report.warnings.size(), 1u);
   EXPECT_NE(report.warnings[0].find("NFC"), std::string::npos);
+}
+
+TEST_F(ConvertedVocabulary, OfBytesKeepsTokensThatTheSettingsAdd) {
+  write_model(300);
+  write("tokenizer.json", byte_level_vocabulary(kQwen2, false).dump());
+  const auto settings = [](bool strips) {
+    json config = {{"eos_token", "<|end|>"}};
+    config["added_tokens_decoder"]["270"] = {{"content", "tree"}, {"special", false}, {"lstrip", strips}};
+    return config.dump();
+  };
+  write("tokenizer_config.json", settings(false));
+  write("generation_config.json", R"({"eos_token_id": 263})");
+  convert();
+  expect_same();
+  const auto converted = load_tokenizer({TokenizerSource::Kind::kGguf, gguf_});
+  EXPECT_EQ(converted->encode("tree", {.add_bos = false}), std::vector<Token>{270});
+  fs::remove(gguf_);
+  write("tokenizer_config.json", settings(true));
+  expect_bad_input([&] { convert_model(model_, gguf_); }, {"added token tree takes spaces"});
+}
+
+TEST_F(ConvertedVocabulary, OfPiecesIsRefusedWhereGgufHasNoLikeOfIt) {
+  write_model(4100);
+  const std::string pieces = test::read_file(test::default_model() / "tokenizer.model");
+  const json settings = json::parse(test::read_file(test::default_model() / "tokenizer_config.json"));
+  const auto expect_refused = [&](const std::string& file, const json& config,
+                                  std::initializer_list<std::string> words) {
+    write("tokenizer.model", file);
+    write("tokenizer_config.json", config.dump());
+    expect_bad_input([&] { convert_model(model_, gguf_); }, words);
+    EXPECT_FALSE(fs::exists(gguf_));
+  };
+  // Fields at the end of the file stand in place of earlier ones: the kind of model, and a rule for spaces.
+  expect_refused(pieces + "\x12\x02\x18\x01", settings, {"tokenizer.model", "Unigram vocabulary"});
+  expect_refused(pieces + "\x1A\x02\x20\x01", settings, {"tokenizer.model", "normalizes texts"});
+  json config = settings;
+  config["added_tokens_decoder"]["4096"] = {{"content", "<|x|>"}, {"special", true}, {"rstrip", true}};
+  expect_refused(pieces, config, {"added token <|x|> takes spaces around it"});
+}
+
+TEST_F(ConvertedVocabulary, ThatAddsOrMeansOtherTokensIsRefused) {
+  write_model(300);
+  const json plain = byte_level_vocabulary(kQwen2, false);
+  const auto expect_refused = [&](const json& vocabulary, std::initializer_list<std::string> words) {
+    write("tokenizer.json", vocabulary.dump());
+    expect_bad_input([&] { convert_model(model_, gguf_); }, words);
+    EXPECT_FALSE(fs::exists(gguf_));
+  };
+  const auto framed = [&](const char* single) {
+    json vocabulary = plain;
+    vocabulary["post_processor"] = {{"type", "TemplateProcessing"}, {"single", json::parse(single)}};
+    return vocabulary;
+  };
+  expect_refused(
+      framed(
+          R"([{"SpecialToken": {"id": "<s>"}}, {"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}])"),
+      {"puts 2 tokens before a text and 0 behind it"});
+  expect_refused(framed(R"([{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "<s>"}}])"),
+                 {"puts 0 tokens before a text and 1 behind it"});
+  json vocabulary = plain;
+  vocabulary["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteLevel"},
+    {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})");
+  expect_refused(vocabulary, {"token 32", "would mean something else in the other format"});
+  vocabulary = plain;
+  vocabulary["model"]["vocab"].erase(byte_level_text("\xF0"));
+  vocabulary["model"]["unk_token"] = "<s>";
+  expect_refused(vocabulary, {"the text", "would have other tokens in the other format"});
+  vocabulary["model"] = {{"type", "WordPiece"}, {"unk_token", "a"}, {"vocab", {{"a", 0}}}};
+  expect_refused(vocabulary, {"of the kind 'wordpiece'", "cannot be converted"});
+}
+
+TEST_F(ConvertedVocabulary, OfVocabJsonIsRefused) {
+  write_model(300);
+  write("vocab.json", byte_level_vocabulary(kQwen2, false)["model"]["vocab"].dump());
+  write("merges.txt", "o n\n");
+  expect_bad_input([&] { convert_model(model_, gguf_); },
+                   {"vocab.json", "only tokenizer.model and tokenizer.json"});
 }
 
 TEST_F(ConvertedVocabulary, IsRefusedWhereGgufHasNoLikeOfIt) {
