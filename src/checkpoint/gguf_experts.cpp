@@ -78,4 +78,14 @@ std::optional<std::string> expert_tensor_name(std::string_view rest, const Model
   return std::nullopt;
 }
 
+std::optional<int64_t> expert_of(std::string_view name, const ModelConfig& config) {
+  if (config.experts.count == 0) return std::nullopt;
+  const std::string experts = fmt::format(".{}experts.", expert_names(config).part);
+  const size_t at = name.find(experts);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = name.substr(at + experts.size());
+  const std::optional<int64_t> expert = whole_number(rest.substr(0, rest.find('.')));
+  return expert && *expert >= 0 && *expert < config.experts.count ? expert : std::nullopt;
+}
+
 }  // namespace verbatim

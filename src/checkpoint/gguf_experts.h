@@ -22,4 +22,7 @@ std::vector<std::pair<std::string, TensorView>> split_experts(const std::string&
 /// ("ffn_gate_inp.weight") or of an expert's matrix ("ffn_gate.3.weight"). Nothing for other tensors.
 std::optional<std::string> expert_tensor_name(std::string_view rest, const ModelConfig& config);
 
+/// The expert whose matrix or bias a tensor with this Hugging Face name is; nothing for other tensors.
+std::optional<int64_t> expert_of(std::string_view name, const ModelConfig& config);
+
 }  // namespace verbatim

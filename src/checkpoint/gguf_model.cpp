@@ -25,11 +25,6 @@ struct NamePair {
   std::string_view hugging_face;
 };
 
-// Tensors that are read into the config.
-constexpr const char* kRopeFactors = "rope_freqs.weight";
-constexpr const char* kShortFactors = "rope_factors_short.weight";
-constexpr const char* kLongFactors = "rope_factors_long.weight";
-
 constexpr NamePair kLayerNames[] = {
     {"attn_q", "self_attn.q_proj"}, {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
     {"ffn_gate", "mlp.gate_proj"},  {"attn_q_norm", "self_attn.q_norm"}, {"attn_k_norm", "self_attn.k_norm"},
@@ -227,6 +222,29 @@ std::vector<float> read_rope_factors(const GgufFile& gguf, const char* name, con
   return factors;
 }
 
+/// Reads the scaling of Llama 3 where the file states it beside its divisors, which it must then have.
+void parse_llama3_scaling(const GgufFile& gguf, const std::string& where, ModelConfig& config) {
+  const GgufFields fields(gguf, kLlama3Scaling, where);
+  const std::optional<float> factor = fields.number("factor");
+  if (!factor) return;
+  if (config.rope_scaling.kind != RopeScaling::Kind::kNone) {
+    bad_input("{}: RoPE scaling of two kinds is not supported", where);
+  }
+  RopeScaling& scaling = config.rope_scaling;
+  scaling.kind = RopeScaling::Kind::kLlama3;
+  scaling.factor = *factor;
+  scaling.low_frequency_factor = fields.number("low_freq_factor").value_or(scaling.low_frequency_factor);
+  scaling.high_frequency_factor = fields.number("high_freq_factor").value_or(scaling.high_frequency_factor);
+  scaling.original_context = fields.required_integer("original_context_length");
+  fields.refuse_others({});
+  validate(config, where);
+  if (config.rope_frequency_factors != llama3_divisors(config)) {
+    bad_input("{}: tensor {} does not hold the divisors of the scaling that {}* states", where, kRopeFactors,
+              kLlama3Scaling);
+  }
+  config.rope_frequency_factors.clear();
+}
+
 /// Reads the LongRoPE scaling of a Phi-3, which has no type: the factors are tensors.
 void parse_long_rope(const GgufFile& gguf, const GgufFields& fields, ModelConfig& config) {
   LongRope factors = {.short_factors = read_rope_factors(gguf, kShortFactors, config, fields.where()),
@@ -403,6 +421,7 @@ ModelConfig parse_config(const GgufFile& gguf, const std::string& where) {
                         "rope.scaling.original_context_length"});
   config.rope_frequency_factors = read_rope_factors(gguf, kRopeFactors, config, where);
   validate(config, where);
+  parse_llama3_scaling(gguf, where, config);
   return config;
 }
 

@@ -7,6 +7,15 @@
 
 namespace verbatim {
 
+// Tensors of a GGUF file that are read into the config: the divisors of the frequencies of rotated pairs.
+inline constexpr const char* kRopeFactors = "rope_freqs.weight";
+inline constexpr const char* kShortFactors = "rope_factors_short.weight";
+inline constexpr const char* kLongFactors = "rope_factors_long.weight";
+
+/// What the metadata begin with that state Llama 3's scaling as config.json does. Other programs know its
+/// divisors alone, which are rounded.
+inline constexpr const char* kLlama3Scaling = "verbatim.llama3_scaling.";
+
 /// The model in a GGUF file, its tensors under their Hugging Face names. Throws Error(kBadInput), naming
 /// `where`, for what the file lacks and for every feature that the engine does not have.
 Checkpoint gguf_checkpoint(const GgufFile& gguf, const std::filesystem::path& path);

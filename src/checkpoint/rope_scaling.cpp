@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "base/elementary.h"
 
@@ -30,6 +31,26 @@ float long_rope_attention_factor(double factor, int32_t original) {
   if (!(factor > 1.0) || original < 2) return 1.0f;
   return static_cast<float>(
       std::sqrt(1.0 + elementary::log(factor) / elementary::log(static_cast<double>(original))));
+}
+
+double llama3_frequency(double frequency, const RopeScaling& scaling) {
+  const double context = scaling.original_context;
+  const double wavelength = 2.0 * std::numbers::pi / frequency;
+  if (wavelength < context / scaling.high_frequency_factor) return frequency;
+  if (wavelength > context / scaling.low_frequency_factor) return frequency / scaling.factor;
+  const double smooth = (context / wavelength - scaling.low_frequency_factor) /
+                        (scaling.high_frequency_factor - scaling.low_frequency_factor);
+  return (1.0 - smooth) * frequency / scaling.factor + smooth * frequency;
+}
+
+std::vector<float> llama3_divisors(const ModelConfig& config) {
+  const int32_t elements = rotated_elements(config);
+  std::vector<float> divisors;
+  for (int32_t i = 0; i < elements / 2; ++i) {
+    const double frequency = elementary::pow(static_cast<double>(config.rope_theta), -2.0 * i / elements);
+    divisors.push_back(static_cast<float>(frequency / llama3_frequency(frequency, config.rope_scaling)));
+  }
+  return divisors;
 }
 
 }  // namespace verbatim

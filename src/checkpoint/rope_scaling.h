@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
+
+#include "checkpoint/model_config.h"
 
 namespace verbatim {
 
@@ -27,5 +30,13 @@ float yarn_attention_factor(float factor, std::optional<float> mscale = {},
 /// The factor on cosines and sines under LongRoPE, for files that do not state it: the square root of
 /// 1 + ln(factor) / ln(original). It is 1 for a scaling factor up to 1.
 float long_rope_attention_factor(double factor, int32_t original);
+
+/// The frequency of a rotated pair under the scaling of Llama 3.1: long wavelengths are stretched by the
+/// factor, short ones kept, those between interpolated.
+double llama3_frequency(double frequency, const RopeScaling& scaling);
+
+/// The divisors of the frequencies of the rotated pairs by which GGUF files state the scaling of Llama 3, to
+/// 32 bits. The scaling itself rounds in another way.
+std::vector<float> llama3_divisors(const ModelConfig& config);
 
 }  // namespace verbatim

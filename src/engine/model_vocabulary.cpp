@@ -1,5 +1,7 @@
 #include "verbatim/model_vocabulary.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "container/load.h"
 #include "engine/model_data.h"
@@ -32,17 +34,25 @@ std::vector<int32_t> ModelVocabulary::encode(std::string_view text, const Encode
 }
 
 std::string ModelVocabulary::decode(const std::vector<int32_t>& tokens, bool show_control) const {
+  const Tokenizer& tokenizer = *state_->tokenizer;
   std::string text;
+  std::string between;  // control tokens
+  const auto append_between = [&] {
+    text += with_replacements(std::exchange(between, {}), tokenizer.replacements());
+  };
   bool first = true;
   for (const int32_t token : tokens) {
     if (is_control(token)) {
-      if (show_control) text += piece(token);
+      if (!show_control) continue;
+      append_between();
+      text += piece(token);
       continue;
     }
-    text += token_text(token, first);
+    between += token_text(token, first);
     first = false;
   }
-  return without_edges(std::move(text), state_->tokenizer->edges());
+  append_between();
+  return without_edges(std::move(text), tokenizer.edges());
 }
 
 std::string ModelVocabulary::token_text(int32_t token, bool first) const {

@@ -6,22 +6,11 @@
 #include <optional>
 
 #include "base/elementary.h"
+#include "checkpoint/rope_scaling.h"
 
 namespace verbatim {
 
 namespace {
-
-/// The frequency scaling of Llama 3.1: long wavelengths are stretched by the factor, short ones kept, those
-/// between interpolated.
-double scale_llama3(double frequency, const RopeScaling& scaling) {
-  const double context = scaling.original_context;
-  const double wavelength = 2.0 * std::numbers::pi / frequency;
-  if (wavelength < context / scaling.high_frequency_factor) return frequency;
-  if (wavelength > context / scaling.low_frequency_factor) return frequency / scaling.factor;
-  const double smooth = (context / wavelength - scaling.low_frequency_factor) /
-                        (scaling.high_frequency_factor - scaling.low_frequency_factor);
-  return (1.0 - smooth) * frequency / scaling.factor + smooth * frequency;
-}
 
 /// The ramp of YaRN (Peng et al., arXiv:2309.00071, §3.2): the share of the unscaled frequency in the
 /// frequency of each pair. It is 1 for pairs that turn often in the original context, 0 for slow ones, and
@@ -80,7 +69,7 @@ RotaryEmbedding::RotaryEmbedding(const ModelConfig& config) : scaling_(config.ro
         frequency /= config.rope_scaling.factor;
         break;
       case RopeScaling::Kind::kLlama3:
-        frequency = scale_llama3(frequency, config.rope_scaling);
+        frequency = llama3_frequency(frequency, config.rope_scaling);
         break;
       case RopeScaling::Kind::kDynamic:
         stretch_powers_.push_back(-2.0 * i / (elements - 2));

@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "checkpoint/gguf_blocks.h"
 #include "checkpoint/hf_config.h"
+#include "checkpoint/rope_scaling.h"
 #include "prepare/convert.h"
 #include "prepare/converted_tensors.h"
 #include "prepare/converted_vocabulary.h"
@@ -32,11 +33,13 @@ void add_windows(const ModelConfig& config, ordered_json& json) {
   switch (config.architecture) {
     case kQwen2:
     case kQwen3:
+    case kQwen3Moe:
       json["use_sliding_window"] = !none;
       if (none) return;
       json["max_window_layers"] = 0;
       break;
     case kMistral:
+    case kMixtral:
     case kPhi3:
       json["sliding_window"] = none ? ordered_json(nullptr) : ordered_json(config.sliding_window);
       return;
@@ -54,6 +57,25 @@ void add_windows(const ModelConfig& config, ordered_json& json) {
       return;
   }
   if (!none) json["sliding_window"] = config.sliding_window;
+}
+
+void add_long_rope(const ModelConfig& config, ordered_json& json) {
+  const RopeScaling& scaling = config.rope_scaling;
+  const auto list = [](const std::vector<float>& factors) {
+    ordered_json numbers = ordered_json::array();
+    for (const float factor : factors) numbers.push_back(shortest(factor));
+    return numbers;
+  };
+  json["original_max_position_embeddings"] = scaling.original_context;
+  ordered_json& parameters = json["rope_scaling"];
+  parameters = {{"type", "longrope"},
+                {"short_factor", list(scaling.long_rope.short_factors)},
+                {"long_factor", list(scaling.long_rope.long_factors)}};
+  // Some programs refuse any other field, so that this one is there only where it cannot be derived.
+  const double factor = static_cast<double>(config.context) / scaling.original_context;
+  if (scaling.long_rope.attention_factor != long_rope_attention_factor(factor, scaling.original_context)) {
+    parameters["attention_factor"] = shortest(scaling.long_rope.attention_factor);
+  }
 }
 
 void add_positions(const ModelConfig& config, ordered_json& json) {
@@ -76,6 +98,14 @@ void add_positions(const ModelConfig& config, ordered_json& json) {
                             {"beta_slow", shortest(scaling.yarn.beta_slow)},
                             {"truncate", scaling.yarn.truncate}};
   }
+  if (scaling.kind == RopeScaling::Kind::kLlama3) {
+    json["rope_scaling"] = {{"rope_type", "llama3"},
+                            {"factor", shortest(scaling.factor)},
+                            {"low_freq_factor", shortest(scaling.low_frequency_factor)},
+                            {"high_freq_factor", shortest(scaling.high_frequency_factor)},
+                            {"original_max_position_embeddings", scaling.original_context}};
+  }
+  if (scaling.kind == RopeScaling::Kind::kLongRope) add_long_rope(config, json);
   const bool partly =
       config.architecture == Architecture::kPhi3 || config.architecture == Architecture::kGlm4;
   if (partly) {
@@ -117,6 +147,18 @@ void add_family_fields(const ModelConfig& config, ordered_json& json) {
       break;
     case Architecture::kGlm4:
       json["attention_bias"] = config.qkv_bias;
+      break;
+    case Architecture::kMixtral:
+      json["num_local_experts"] = config.experts.count;
+      json["num_experts_per_tok"] = config.experts.used;
+      break;
+    case Architecture::kQwen3Moe:
+      json["num_experts"] = config.experts.count;
+      json["num_experts_per_tok"] = config.experts.used;
+      json["moe_intermediate_size"] = config.experts.intermediate_size;
+      json["norm_topk_prob"] = config.experts.normalized;
+      json["decoder_sparse_step"] = 1;
+      json["mlp_only_layers"] = ordered_json::array();
       break;
     default:
       break;
@@ -160,7 +202,7 @@ DType main_type(const Checkpoint& checkpoint, const ConvertModelOptions& options
           "such tensors to that type",
           checkpoint.path.string(), printable(name), dtype_name(view.dtype));
     }
-    if (view.shape.size() == 1) continue;
+    if (is_small(name, view, checkpoint)) continue;
     const DType type = blocks ? *options.widen : view.dtype;
     if (common && *common != type) return DType::kF32;
     common = type;
@@ -177,11 +219,12 @@ std::vector<ConvertedTensor> folder_tensors(const Checkpoint& checkpoint, DType 
     ConvertedTensor tensor{.entry = {.name = name,
                                      .dtype = view.dtype > DType::kBF16 ? *options.widen : view.dtype,
                                      .shape = view.shape},
-                           .source = &view,
+                           .sources = {&view},
                            .source_name = name};
     set_layout(tensor, checkpoint, hugging_face_interleaves(architecture), gemma);
-    // GGUF files have vectors in F32 whatever they were in.
-    if (view.shape.size() == 1 && main != DType::kF32 && fits(tensor, main)) tensor.entry.dtype = main;
+    // GGUF files have small tensors in F32 whatever they were in.
+    if (is_small(name, view, checkpoint) && main != DType::kF32 && fits(tensor, main))
+      tensor.entry.dtype = main;
     tensors.push_back(std::move(tensor));
   }
   return tensors;

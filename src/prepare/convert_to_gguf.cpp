@@ -1,8 +1,10 @@
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "base/printable.h"
 #include "checkpoint/check_tensors.h"
+#include "checkpoint/gguf_experts.h"
 #include "checkpoint/gguf_model.h"
 #include "checkpoint/gguf_writer.h"
 #include "checkpoint/rope_scaling.h"
@@ -51,6 +53,12 @@ class ConfigMetadata {
     field("attention.value_length", config_.head_dim);
     field("attention.layer_norm_rms_epsilon", config_.rms_norm_epsilon);
     field("vocab_size", config_.vocab_size);
+    if (config_.experts.count == 0) return;
+    field("expert_count", config_.experts.count);
+    field("expert_used_count", config_.experts.used);
+    if (config_.architecture != Architecture::kMixtral) {
+      field("expert_feed_forward_length", config_.experts.intermediate_size);
+    }
   }
 
   void add_rope() {
@@ -73,13 +81,27 @@ class ConfigMetadata {
       field("rope.scaling.yarn_beta_fast", scaling.yarn.beta_fast);
       field("rope.scaling.yarn_beta_slow", scaling.yarn.beta_slow);
     }
+    if (scaling.kind == RopeScaling::Kind::kLongRope) {
+      field("rope.scaling.original_context_length", scaling.original_context);
+      field("rope.scaling.attn_factor", scaling.long_rope.attention_factor);
+    }
+    if (scaling.kind == RopeScaling::Kind::kLlama3) add_llama3_scaling(scaling);
+  }
+
+  void add_llama3_scaling(const RopeScaling& scaling) {
+    const std::string prefix = kLlama3Scaling;
+    metadata_.add(prefix + "factor", scaling.factor);
+    metadata_.add(prefix + "low_freq_factor", scaling.low_frequency_factor);
+    metadata_.add(prefix + "high_freq_factor", scaling.high_frequency_factor);
+    metadata_.add(prefix + "original_context_length", scaling.original_context);
   }
 
   void add_family() {
     const Architecture architecture = config_.architecture;
     const bool gemma3 = architecture == Architecture::kGemma3;
     const bool gemma = gemma3 || architecture == Architecture::kGemma2;
-    if (config_.sliding_window > 0 || gemma) field("attention.sliding_window", config_.sliding_window);
+    const bool has_window = config_.sliding_window > 0 && architecture != Architecture::kQwen3Moe;
+    if (has_window || gemma) field("attention.sliding_window", config_.sliding_window);
     if (gemma && !config_.windowless_layers.empty()) {
       field("attention.sliding_window_pattern", config_.windowless_layers.front() + 1);
     }
@@ -101,8 +123,43 @@ class ConfigMetadata {
   std::string architecture_;
 };
 
+/// Adds the tensor of an expert to the stack of all experts' tensors.
+void add_to_stack(ConvertedTensor tensor, int64_t expert, const Checkpoint& checkpoint,
+                  std::map<std::string, ConvertedTensor>& stacks) {
+  const int64_t count = checkpoint.config.experts.count;
+  const TensorView* const source = tensor.sources.front();
+  auto [found, first] = stacks.try_emplace(tensor.entry.name, std::move(tensor));
+  ConvertedTensor& stack = found->second;
+  if (first) {
+    stack.entry.shape.insert(stack.entry.shape.begin(), count);
+    stack.sources.assign(static_cast<size_t>(count), nullptr);
+  }
+  if (source->dtype != stack.entry.dtype) {
+    bad_input("{}: tensor {} is in {}, that of another expert in {}; a GGUF file has one type for all",
+              checkpoint.path.string(), printable(stack.source_name), dtype_name(stack.entry.dtype),
+              dtype_name(source->dtype));
+  }
+  stack.sources[static_cast<size_t>(expert)] = source;
+}
+
+/// The tensors that state how positions are scaled.
+std::vector<ConvertedTensor> rope_tensors(const ModelConfig& config) {
+  const auto made = [](const char* name, const std::vector<float>& values) {
+    return ConvertedTensor{.entry = {.name = name, .dtype = DType::kF32, .shape = {std::ssize(values)}},
+                           .sources = {},
+                           .source_name = name,
+                           .values = values};
+  };
+  const RopeScaling& scaling = config.rope_scaling;
+  if (scaling.kind == RopeScaling::Kind::kLlama3) return {made(kRopeFactors, llama3_divisors(config))};
+  if (scaling.kind != RopeScaling::Kind::kLongRope) return {};
+  return {made(kShortFactors, scaling.long_rope.short_factors),
+          made(kLongFactors, scaling.long_rope.long_factors)};
+}
+
 std::vector<ConvertedTensor> gguf_tensors(const Checkpoint& checkpoint) {
-  std::vector<ConvertedTensor> tensors;
+  std::vector<ConvertedTensor> tensors = rope_tensors(checkpoint.config);
+  std::map<std::string, ConvertedTensor> stacks;
   for (const auto& [name, view] : checkpoint.tensors) {
     if (checkpoint.config.tied_embeddings && name == "lm_head.weight") continue;  // the embedding once more
     if (view.scaled != nullptr || view.dtype > DType::kBF16) {
@@ -110,13 +167,18 @@ std::vector<ConvertedTensor> gguf_tensors(const Checkpoint& checkpoint) {
                 checkpoint.path.string(), printable(name), dtype_name(view.dtype));
     }
     ConvertedTensor tensor{.entry = {.name = gguf_name_of(name, checkpoint),
-                                     .dtype = view.shape.size() == 1 ? DType::kF32 : view.dtype,
+                                     .dtype = is_small(name, view, checkpoint) ? DType::kF32 : view.dtype,
                                      .shape = view.shape},
-                           .source = &view,
+                           .sources = {&view},
                            .source_name = name};
+    if (const std::optional<int64_t> expert = expert_of(name, checkpoint.config)) {
+      add_to_stack(std::move(tensor), *expert, checkpoint, stacks);
+      continue;
+    }
     set_layout(tensor, checkpoint, gguf_interleaves(checkpoint.config.architecture), false);
     tensors.push_back(std::move(tensor));
   }
+  for (auto& [name, stack] : stacks) tensors.push_back(std::move(stack));
   return tensors;
 }
 
@@ -143,8 +205,8 @@ std::optional<ConvertedModel> convert_to_gguf(const Checkpoint& checkpoint,
   // What does not open as the same model is not handed out.
   const GgufFile written = open_gguf(writer.path());
   const Checkpoint converted = gguf_checkpoint(written, writer.path());
-  check_tensors(converted);
   require_same_config(checkpoint, converted.config, "GGUF");
+  check_tensors(converted);
   if (vocabulary) {
     require_same_tokens(*load_tokenizer(checkpoint.tokenizer), *make_gguf_tokenizer(written, target.string()),
                         loss, checkpoint.path.string());

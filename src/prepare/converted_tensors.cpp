@@ -8,6 +8,8 @@
 #include "base/float16.h"
 #include "base/memory_map.h"
 #include "base/printable.h"
+#include "checkpoint/expert_names.h"
+#include "checkpoint/gguf_experts.h"
 #include "checkpoint/gguf_model.h"
 #include "container/config_json.h"
 
@@ -20,7 +22,8 @@ using Rows = ConvertedTensor::Rows;
 constexpr Architecture kConvertible[] = {
     Architecture::kLlama,   Architecture::kMistral, Architecture::kQwen2, Architecture::kQwen3,
     Architecture::kSmolLm3, Architecture::kGranite, Architecture::kOlmo2, Architecture::kPhi3,
-    Architecture::kGemma2,  Architecture::kGemma3,  Architecture::kGlm4};
+    Architecture::kGemma2,  Architecture::kGemma3,  Architecture::kGlm4,  Architecture::kMixtral,
+    Architecture::kQwen3Moe};
 
 bool is_norm(const std::string& name) {
   return name.ends_with("norm.weight");
@@ -79,16 +82,15 @@ void add_exactly(const ConvertedTensor& tensor, std::span<float> row, const Chec
   }
 }
 
-void write_tensor(const Checkpoint& checkpoint, const ConvertedTensor& tensor,
+void write_source(const Checkpoint& checkpoint, const ConvertedTensor& tensor, const TensorView& source,
                   const std::function<void(std::span<const std::byte>)>& write, ConvertedModel& result) {
-  const TensorView& source = *tensor.source;
   const DType dtype = tensor.entry.dtype;
   const bool as_stored = dtype == source.dtype && tensor.added == 0.0f;
   if (as_stored && tensor.rows == Rows::kStay) return write(source.data);
   const int64_t rows = source.rows();
   const auto columns = static_cast<size_t>(source.columns());
-  // Vectors are in another type in GGUF, which holds them exactly unless they are in blocks.
-  const bool counted = source.shape.size() > 1 || source.dtype > DType::kBF16;
+  // Small tensors are in another type in GGUF, which holds them exactly unless they are in blocks.
+  const bool counted = !is_small(tensor.source_name, source, checkpoint) || source.dtype > DType::kBF16;
   if (!as_stored && counted) ++result.widened;
   std::vector<float> values(columns);
   std::vector<std::byte> bytes;
@@ -110,6 +112,12 @@ void write_tensor(const Checkpoint& checkpoint, const ConvertedTensor& tensor,
   }
 }
 
+double source_bytes(const ConvertedTensor& tensor) {
+  double bytes = 0;
+  for (const TensorView* const source : tensor.sources) bytes += static_cast<double>(source->data.size());
+  return bytes;
+}
+
 nlohmann::ordered_json comparable(ModelConfig config) {
   // How files store the weights, and what no file of a format says.
   config.rope_interleaved = false;
@@ -122,6 +130,10 @@ nlohmann::ordered_json comparable(ModelConfig config) {
 
 }  // namespace
 
+bool is_small(const std::string& name, const TensorView& tensor, const Checkpoint& checkpoint) {
+  return tensor.shape.size() == 1 || is_router(checkpoint.config, name);
+}
+
 void require_convertible(const Checkpoint& checkpoint) {
   const Architecture architecture = checkpoint.config.architecture;
   if (std::ranges::find(kConvertible, architecture) != std::end(kConvertible)) return;
@@ -132,14 +144,27 @@ void require_convertible(const Checkpoint& checkpoint) {
 }
 
 std::string gguf_name_of(const std::string& name, const Checkpoint& checkpoint) {
-  constexpr const char* kLayerParts[] = {
-      "attn_norm", "post_attention_norm", "ffn_norm",    "post_ffw_norm", "attn_q",   "attn_k", "attn_v",
-      "attn_qkv",  "attn_output",         "attn_q_norm", "attn_k_norm",   "ffn_gate", "ffn_up", "ffn_down"};
+  constexpr const char* kLayerParts[] = {"attn_norm",    "post_attention_norm",
+                                         "ffn_norm",     "post_ffw_norm",
+                                         "attn_q",       "attn_k",
+                                         "attn_v",       "attn_qkv",
+                                         "attn_output",  "attn_q_norm",
+                                         "attn_k_norm",  "ffn_gate",
+                                         "ffn_gate_inp", "ffn_up",
+                                         "ffn_down"};
+  constexpr const char* kExpertParts[] = {"ffn_gate", "ffn_up", "ffn_down"};
   std::vector<std::string> stems = {"token_embd", "output_norm", "output"};
   constexpr std::string_view kLayers = "model.layers.";
   if (name.starts_with(kLayers)) {
     const std::string number = name.substr(kLayers.size(), name.find('.', kLayers.size()) - kLayers.size());
     for (const char* part : kLayerParts) stems.push_back(fmt::format("blk.{}.{}", number, part));
+    if (const std::optional<int64_t> expert = expert_of(name, checkpoint.config)) {
+      for (const char* part : kExpertParts) {
+        const std::string stem = fmt::format("blk.{}.{}", number, part);
+        const std::string single = fmt::format("{}.{}.weight", stem, *expert);
+        if (hugging_face_name(single, checkpoint.config) == name) return stem + "_exps.weight";
+      }
+    }
   }
   for (const std::string& stem : stems) {
     for (const char* end : {".weight", ".bias"}) {
@@ -156,7 +181,7 @@ void set_layout(ConvertedTensor& tensor, const Checkpoint& checkpoint, bool inte
   if (is_rotated(tensor.source_name) && config.rope_interleaved != interleaved) {
     tensor.rows = interleaved ? Rows::kInterleave : Rows::kSeparate;
     tensor.head_rows = config.head_dim;
-    if (tensor.source->shape.size() < 2) {
+    if (tensor.sources.front()->shape.size() < 2) {
       bad_input("{}: tensor {}, a bias of a rotated matrix, cannot be converted", checkpoint.path.string(),
                 printable(tensor.source_name));
     }
@@ -170,7 +195,7 @@ bool write_converted(const Checkpoint& checkpoint, std::span<const ConvertedTens
                      const std::function<void(std::span<const std::byte>)>& write,
                      const ConvertModelOptions& options, ConvertedModel& result) {
   double total = 0;
-  for (const ConvertedTensor& tensor : tensors) total += static_cast<double>(tensor.source->data.size());
+  for (const ConvertedTensor& tensor : tensors) total += source_bytes(tensor);
   double done = 0;
   const auto count = [&result, &write](std::span<const std::byte> bytes) {
     result.bytes += std::ssize(bytes);
@@ -178,19 +203,23 @@ bool write_converted(const Checkpoint& checkpoint, std::span<const ConvertedTens
   };
   for (const ConvertedTensor& tensor : tensors) {
     if (options.cancelled && options.cancelled()) return false;
-    write_tensor(checkpoint, tensor, count, result);
+    if (!tensor.values.empty()) count(std::as_bytes(std::span(tensor.values)));
+    for (const TensorView* const source : tensor.sources) {
+      write_source(checkpoint, tensor, *source, count, result);
+    }
     for (const auto& file : checkpoint.files) file->release();
-    done += static_cast<double>(tensor.source->data.size());
+    done += source_bytes(tensor);
     if (options.progress) options.progress(done / total);
   }
   return !(options.cancelled && options.cancelled());
 }
 
 bool fits(const ConvertedTensor& tensor, DType dtype) {
-  if (tensor.source->dtype != DType::kF32) return false;
-  std::vector<float> values(static_cast<size_t>(tensor.source->columns()));
-  for (int64_t row = 0; row < tensor.source->rows(); ++row) {
-    tensor.source->read_row(row, values);
+  const TensorView& source = *tensor.sources.front();
+  if (source.dtype != DType::kF32) return false;
+  std::vector<float> values(static_cast<size_t>(source.columns()));
+  for (int64_t row = 0; row < source.rows(); ++row) {
+    source.read_row(row, values);
     for (const float value : values) {
       const float sum = value + tensor.added;
       if (!holds(dtype, sum) || sum - tensor.added != value) return false;

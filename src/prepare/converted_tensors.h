@@ -11,11 +11,12 @@
 
 namespace verbatim {
 
-/// A tensor of a converted model and how it follows from one of the original.
+/// A tensor of a converted model and how it follows from those of the original.
 struct ConvertedTensor {
   TensorEntry entry;
-  const TensorView* source = nullptr;
-  std::string source_name;
+  std::vector<const TensorView*> sources;  ///< one, or those of all experts in order
+  std::string source_name;                 ///< of the first of them
+  std::vector<float> values = {};          ///< in F32, for a tensor that follows from the config alone
   enum class Rows {
     kStay,
     kInterleave,  ///< of the two halves of a head neighbours become pairs
@@ -29,9 +30,12 @@ struct ConvertedTensor {
 /// Refuses families whose tensors are not converted, by name.
 void require_convertible(const Checkpoint& checkpoint);
 
-/// The name in a GGUF file of a tensor with a Hugging Face name. Throws Error(kBadInput), naming the tensor,
-/// if there is none.
+/// The name in a GGUF file of a tensor with a Hugging Face name; for a tensor of an expert, that of the stack
+/// of all experts' tensors. Throws Error(kBadInput), naming the tensor, if there is none.
 std::string gguf_name_of(const std::string& name, const Checkpoint& checkpoint);
+
+/// Whether GGUF files have a tensor in F32 whatever it was in: vectors and routers.
+bool is_small(const std::string& name, const TensorView& tensor, const Checkpoint& checkpoint);
 
 /// Sets the rows of a query or key matrix for the layout of `interleaved`, and what is added to a norm.
 void set_layout(ConvertedTensor& tensor, const Checkpoint& checkpoint, bool interleaved, bool norms_less_one);
@@ -41,7 +45,7 @@ bool write_converted(const Checkpoint& checkpoint, std::span<const ConvertedTens
                      const std::function<void(std::span<const std::byte>)>& write,
                      const ConvertModelOptions& options, ConvertedModel& result);
 
-/// Whether a vector is in F32 and a type of 16 bits holds all of its numbers, less what is added.
+/// Whether a tensor is in F32 and a type of 16 bits holds all of its numbers, less what is added.
 bool fits(const ConvertedTensor& tensor, DType dtype);
 
 /// Checks that the converted model is the original. Throws Error(kBadInput), naming the first field of its

@@ -104,20 +104,41 @@ ordered_json byte_level_step() {
   return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", false}, {"use_regex", false}};
 }
 
-/// The step that puts the token before a text that begins one.
+/// What the vocabulary puts behind a text that nothing continues.
+std::vector<Token> end_of_text(const Tokenizer& tokenizer) {
+  return tokenizer.encode("", {.add_bos = false, .add_end = true});
+}
+
+/// The step that puts tokens before a text that begins one, and behind a text that nothing continues.
 ordered_json post_processor_json(const Tokenizer& tokenizer) {
-  const std::vector<Token> first = tokenizer.encode("", {.add_bos = true});
-  if (first.empty()) return byte_level_step();
-  const std::string text(tokenizer.vocabulary_text(first.front()));
-  const ordered_json special = {{"SpecialToken", {{"id", text}, {"type_id", 0}}}};
-  const auto sequence = [](const char* id, int type) {
-    return ordered_json{{"Sequence", {{"id", id}, {"type_id", type}}}};
+  const std::vector<Token> before = tokenizer.encode("", {.add_bos = true});
+  const std::vector<Token> after = end_of_text(tokenizer);
+  if (before.empty() && after.empty()) return byte_level_step();
+  ordered_json single = ordered_json::array();
+  ordered_json pair = ordered_json::array();
+  ordered_json named = ordered_json::object();
+  const auto add_tokens = [&](const std::vector<Token>& tokens, std::initializer_list<ordered_json*> lists) {
+    for (const Token token : tokens) {
+      const std::string text(tokenizer.vocabulary_text(token));
+      for (ordered_json* const list : lists) {
+        list->push_back({{"SpecialToken", {{"id", text}, {"type_id", 0}}}});
+      }
+      named[text] = {
+          {"id", text}, {"ids", ordered_json::array({token})}, {"tokens", ordered_json::array({text})}};
+    }
   };
+  const auto add_text = [](ordered_json& list, const char* id, int type) {
+    list.push_back({{"Sequence", {{"id", id}, {"type_id", type}}}});
+  };
+  add_tokens(before, {&single, &pair});
+  add_text(single, "A", 0);
+  add_text(pair, "A", 0);
+  add_text(pair, "B", 1);
+  add_tokens(after, {&single, &pair});
   ordered_json result = {{"type", "TemplateProcessing"}};
-  result["single"] = ordered_json::array({special, sequence("A", 0)});
-  result["pair"] = ordered_json::array({special, sequence("A", 0), sequence("B", 1)});
-  result["special_tokens"][text] = {
-      {"id", text}, {"ids", ordered_json::array({first.front()})}, {"tokens", ordered_json::array({text})}};
+  result["single"] = single;
+  result["pair"] = pair;
+  result["special_tokens"] = named;
   return result;
 }
 
@@ -178,7 +199,7 @@ std::map<std::string, std::string> folder_vocabulary(const GgufFile& gguf, const
     config["legacy"] = true;  // as GGUF files put spaces after special tokens
   }
   config["add_bos_token"] = !tokenizer->encode("", {.add_bos = true}).empty();
-  if (!tokenizer->encode("", {.add_bos = false, .add_end = true}).empty()) config["add_eos_token"] = true;
+  if (!end_of_text(*tokenizer).empty()) config["add_eos_token"] = true;
   config["clean_up_tokenization_spaces"] = false;
   const auto name_token = [&](const char* key, const std::optional<Token>& token) {
     if (token && tokenizer->is_control(*token)) config[key] = std::string(tokenizer->vocabulary_text(*token));

@@ -8,6 +8,7 @@
 #include "text/gguf_pre_tokenizers.h"
 #include "text/json_fields.h"
 #include "text/sentencepiece_model.h"
+#include "text/step_json.h"
 #include "text/tokenizer_config.h"
 #include "text/tokenizer_files.h"
 
@@ -63,6 +64,11 @@ void add_tokens(const Tokenizer& tokenizer, const TokenLists& lists, const char*
         "{}: the vocabulary puts {} tokens before a text and {} behind it, which a GGUF file cannot say",
         where, before.size(), after.size());
   }
+  if (!before.empty() && before.front() != tokenizer.bos()) {
+    bad_input(
+        "{}: the vocabulary begins texts with token {}, but its bos_token is {}; a GGUF file has only one",
+        where, before.front(), tokenizer.bos().value_or(-1));
+  }
   metadata.add("tokenizer.ggml.add_bos_token", !before.empty());
   if (ends) metadata.add("tokenizer.ggml.add_eos_token", true);
 }
@@ -94,21 +100,10 @@ VocabularyLoss add_pieces(const TokenizerFiles& files, const Tokenizer& tokenize
   return {.composition = false, .later_spaces = model.add_dummy_prefix && !config.legacy.value_or(true)};
 }
 
-/// Lists the steps of a pre-tokenizer that is one step or a sequence of them.
-std::vector<const Json*> pre_tokenizer_steps(const Json& json) {
-  const Json* const step = find_field(json, "pre_tokenizer");
-  if (step == nullptr) return {};
-  const Json* const inner = find_field(*step, "pretokenizers");
-  if (inner == nullptr || !inner->is_array()) return {step};
-  std::vector<const Json*> steps;
-  for (const Json& each : *inner) steps.push_back(&each);
-  return steps;
-}
-
 /// The regular expressions by which a byte-level vocabulary cuts texts; nothing for other ways.
 std::optional<std::vector<std::string>> patterns_of(const Json& json, const std::string& where) {
   std::vector<std::string> patterns;
-  const std::vector<const Json*> steps = pre_tokenizer_steps(json);
+  const std::vector<const Json*> steps = steps_of(json, "pre_tokenizer", "pretokenizers", where);
   for (const Json* const step : steps) {
     const std::string type = string_field(*step, "type", where).value_or("");
     if (type == "Split") {
@@ -185,6 +180,14 @@ VocabularyLoss add_byte_level_pieces(const TokenizerFiles& files, const Tokenize
       int32_t& type = lists.types[static_cast<size_t>(id)];
       if (type == static_cast<int32_t>(Type::kNormal)) type = static_cast<int32_t>(Type::kUserDefined);
     }
+  }
+  // The settings may add tokens of their own.
+  for (const AddedToken& token : tokenizer_config_of(files).added) {
+    int32_t& type = lists.types[static_cast<size_t>(token.id)];
+    const bool own = require_field(model, "vocab", where).contains(token.content);
+    if (own || type != static_cast<int32_t>(Type::kNormal)) continue;
+    refuse_rules(token, where);
+    type = static_cast<int32_t>(Type::kUserDefined);
   }
   const bool composed = composes(json, where);
   add_tokens(tokenizer, lists, "gpt2", where, metadata);

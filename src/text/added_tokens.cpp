@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/utf8.h"
 
 namespace verbatim {
@@ -42,34 +43,32 @@ bool lies_within(const std::vector<ByteRange>& ranges, size_t begin, size_t end)
 
 }  // namespace
 
-void AddedTokens::add(AddedToken token) {
-  if (token.content.empty()) return;
-  const auto same = [&](const AddedToken& other) { return other.content == token.content; };
-  const auto first_byte = static_cast<unsigned char>(token.content[0]);
-  std::vector<size_t>& bucket = by_first_byte_[first_byte];
-  const auto known = std::find_if(bucket.begin(), bucket.end(), [&](size_t i) { return same(tokens_[i]); });
-  if (known != bucket.end()) {
-    tokens_[*known] = std::move(token);
-    return;
+void AddedTokens::add(AddedToken token, const std::string& where) {
+  if (token.content.size() > kLongestPiece) {
+    bad_input("{}: the added token {} has {} bytes; the limit is {}", where, token.id, token.content.size(),
+              kLongestPiece);
   }
-  const auto place = std::find_if(bucket.begin(), bucket.end(),
-                                  [&](size_t i) { return tokens_[i].content.size() < token.content.size(); });
-  bucket.insert(place, tokens_.size());
+  if (token.content.empty()) return;
+  contents_.add(token.content, static_cast<Token>(tokens_.size()), where);
   tokens_.push_back(std::move(token));
 }
 
 const AddedToken* AddedTokens::match(std::string_view text, size_t offset, bool special,
                                      const std::vector<ByteRange>* within) const {
-  for (const size_t i : by_first_byte_[static_cast<unsigned char>(text[offset])]) {
-    const AddedToken& token = tokens_[i];
-    if (token.special && !special) continue;
-    if (text.compare(offset, token.content.size(), token.content) != 0) continue;
-    if (token.special && within != nullptr && !lies_within(*within, offset, offset + token.content.size())) {
-      continue;
-    }
-    return &token;
+  const auto is_hidden = [&](const AddedToken& token, size_t end) {
+    return token.special && (!special || (within != nullptr && !lies_within(*within, offset, end)));
+  };
+  const AddedToken* longest = nullptr;
+  uint32_t node = PieceTrie::kRoot;
+  for (size_t end = offset; end < text.size();) {
+    node = contents_.child(node, text[end++]);
+    if (node == PieceTrie::kNone) break;
+    const Token index = contents_.token(node);
+    if (index < 0) continue;
+    const AddedToken& token = tokens_[static_cast<size_t>(index)];
+    if (!is_hidden(token, end)) longest = &token;
   }
-  return nullptr;
+  return longest;
 }
 
 std::vector<TextSegment> AddedTokens::split(std::string_view text, bool special,
@@ -84,8 +83,8 @@ std::vector<TextSegment> AddedTokens::split(std::string_view text, bool special,
       continue;
     }
     size_t end = offset + token->content.size();
-    if (token->single_word && !stands_alone(text, offset, end)) {  // nor is a shorter one looked for in it
-      offset = end;
+    if (token->single_word && !stands_alone(text, offset, end)) {
+      offset = end;  // no shorter token is looked for in its text
       continue;
     }
     if (token->strip_left) {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "text/piece_trie.h"
 #include "text/tokenizer.h"
 
 namespace verbatim {
@@ -30,7 +30,8 @@ struct TextSegment {
 class AddedTokens {
  public:
   /// Adds a token, unless its content is empty. A later token replaces an earlier one of the same content.
-  void add(AddedToken token);
+  /// Throws Error(kBadInput), naming `where`, if contents are absurdly long.
+  void add(AddedToken token, const std::string& where);
   bool empty() const { return tokens_.empty(); }
 
   /// Cuts `text` (valid UTF-8) at the added tokens: the leftmost first, and the longest where several begin.
@@ -44,7 +45,7 @@ class AddedTokens {
                           const std::vector<ByteRange>* within) const;
 
   std::vector<AddedToken> tokens_;
-  std::array<std::vector<size_t>, 256> by_first_byte_;  // indices into tokens_, longest content first
+  PieceTrie contents_;  // with indices into tokens_
 };
 
 }  // namespace verbatim

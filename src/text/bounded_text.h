@@ -27,9 +27,10 @@ class BoundedText {
   size_t size() const { return text_.size(); }
   std::string take() { return std::move(text_); }
 
- private:
-  // A few replacements in a row may each multiply the length.
+  /// How many times longer rules may make a text: a few replacements in a row may each multiply the length.
   static constexpr size_t kLargestGrowth = 64;
+
+ private:
   // ICU counts bytes in 31 bits.
   static constexpr size_t kLongest = size_t{1} << 30;
 

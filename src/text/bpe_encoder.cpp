@@ -4,7 +4,9 @@
 #include <unordered_map>
 
 #include "base/utf8.h"
+#include "text/bounded_text.h"
 #include "text/byte_level.h"
+#include "text/piece_trie.h"
 
 namespace verbatim {
 
@@ -22,7 +24,7 @@ class BpeEncoder final : public SegmentEncoder {
     }
     for (const auto& [text, id] : vocabulary.ids) {
       const bool character = !text.empty() && utf8_length(text[0]) == text.size();
-      if (character && is_normal(id)) characters_.emplace(utf8_character(text, 0), id);
+      if (character && vocabulary.builds_words(id)) characters_.emplace(utf8_character(text, 0), id);
     }
   }
 
@@ -33,19 +35,14 @@ class BpeEncoder final : public SegmentEncoder {
   }
 
  private:
-  bool is_normal(Token token) const {
-    const Piece& piece = model_.vocabulary->pieces[token];
-    return piece.kind == PieceKind::kNormal && !piece.added;
-  }
-
-  std::optional<Token> find_normal(std::string_view text) const {
+  std::optional<Token> find_part(std::string_view text) const {
     const auto found = model_.vocabulary->find(text);
-    return found && is_normal(*found) ? found : std::nullopt;
+    return found && model_.vocabulary->builds_words(*found) ? found : std::nullopt;
   }
 
   void encode_word(std::string_view word, PairMerger& merger, std::vector<Token>& tokens) const {
     if (model_.ignore_merges) {
-      const auto whole = find_normal(model_.byte_level ? byte_level_text(word) : std::string(word));
+      const auto whole = find_part(model_.byte_level ? byte_level_text(word) : std::string(word));
       if (whole) return tokens.push_back(*whole);
     }
     const size_t begin = tokens.size();
@@ -91,6 +88,7 @@ class BpeEncoder final : public SegmentEncoder {
 
   /// Appends the characters of a word with what marks those within and at the end of words.
   void append_marked_characters(std::string_view word, std::vector<Token>& tokens) const {
+    const size_t limit = tokens.size() + BoundedText::kLargestGrowth * (word.size() + kLongestPiece);
     bool after_unknown = false;
     for (size_t i = 0; i < word.size();) {
       const size_t length = utf8_length(word[i]);
@@ -98,11 +96,15 @@ class BpeEncoder final : public SegmentEncoder {
       text += word.substr(i, length);
       i += length;
       if (i == word.size()) text += model_.end_suffix;
-      const auto known = find_normal(text);
+      const auto known = find_part(text);
       const bool unknown = !known && !append_fallback(text, tokens);
       if (known) tokens.push_back(*known);
       if (unknown) append_unknown(after_unknown, tokens);
       after_unknown = unknown;
+      if (tokens.size() > limit) {
+        bad_input("the vocabulary's marks within and behind words make more than {} byte tokens of each byte",
+                  BoundedText::kLargestGrowth);
+      }
     }
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/error.h"
+
 namespace verbatim {
 
 namespace {
@@ -57,6 +59,8 @@ const Merge* MergeTable::find(Token left, Token right) const {
 void PairMerger::merge(std::vector<Token>& tokens, size_t begin) {
   const size_t count = tokens.size() - begin;
   if (count < 2) return;
+  if (count > most_)
+    bad_input("a word of the text has {} tokens before any merge; at most {} fit", count, most_);
   if (count <= kShortWord) {
     merge_short(tokens, begin);
   } else {

@@ -40,8 +40,13 @@ class MergeTable {
 /// word, and may be used by one thread at a time.
 class PairMerger {
  public:
-  explicit PairMerger(const MergeTable& table) : table_(&table) {}
-  /// Merges the word that is tokens[begin] to the end of `tokens`.
+  /// Positions in a word are kept in 32 bits.
+  static constexpr size_t kMost = size_t{1} << 30;
+
+  /// `most` is the largest number of tokens of a word, at most kMost.
+  explicit PairMerger(const MergeTable& table, size_t most = kMost) : table_(&table), most_(most) {}
+  /// Merges the word that is tokens[begin] to the end of `tokens`. Throws Error(kBadInput) if it has too
+  /// many.
   void merge(std::vector<Token>& tokens, size_t begin);
 
  private:
@@ -59,6 +64,7 @@ class PairMerger {
   void merge_long(std::vector<Token>& tokens, size_t begin);
 
   const MergeTable* table_;
+  size_t most_;
   std::vector<Candidate> heap_;
   std::vector<uint32_t> next_;
   std::vector<uint32_t> previous_;

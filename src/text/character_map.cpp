@@ -7,8 +7,9 @@ namespace verbatim {
 
 namespace {
 
-// A unit of the trie: a label in the lowest byte, with the highest bit as part of it so that a unit that
-// holds a value has no byte's label; a flag for an entry that ends here; and the distance to the children.
+// A unit of the trie holds a label in its lowest byte, a flag for an entry that ends here, and the distance
+// to the children. Its highest bit is part of the label, so that a unit that holds a value has no byte's
+// label.
 uint32_t label_of(uint32_t unit) {
   return unit & 0x800000FFu;
 }

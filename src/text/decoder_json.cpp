@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/printable.h"
+#include "base/utf8.h"
 #include "text/step_json.h"
 #include "text/tokenizer_json_steps.h"
 
@@ -8,6 +11,8 @@ namespace verbatim {
 namespace {
 
 using DecoderKind = DecoderStep::Kind;
+
+constexpr std::string_view kReplacementCharacter = "\uFFFD";
 
 /// A decoder while its steps are read: steps apply to tokens one by one until one joins them.
 struct DecoderReader {
@@ -28,13 +33,47 @@ void refuse_joined(const std::string& type, const DecoderReader& reader) {
             printable(type));
 }
 
+/// Whether the bytes of a character may come from several tokens.
+bool may_cut_characters(const DecoderReader& reader) {
+  return std::ranges::any_of(reader.decoder.steps, [](const DecoderStep& step) {
+    return step.kind == DecoderKind::kByteFallback || step.kind == DecoderKind::kByteLevel;
+  });
+}
+
+bool is_character(const Pattern& pattern) {
+  return !pattern.regex && utf8_length(pattern.literal[0]) == pattern.literal.size();
+}
+
 void add_replace_decoder(const Json& json, DecoderReader& reader) {
   Pattern pattern = parse_pattern(json, reader.decoder.where);
-  // In a joined text a match could lie across tokens, unless it has one byte.
-  if (reader.finished || pattern.regex || pattern.literal.size() > 1) refuse_joined("Replace", reader);
+  // In a joined text a match could lie across tokens, unless it is one character. What is written for bytes
+  // that form no character is not in the text here.
+  if (reader.finished || !is_character(pattern) || pattern.literal == kReplacementCharacter) {
+    refuse_joined("Replace", reader);
+  }
   DecoderStep& step = add_decoder(DecoderKind::kReplace, reader);
+  step.joined = reader.joined;
   step.pattern = std::move(pattern);
   step.content = require_string(json, "content", reader.decoder.where);
+}
+
+/// Lists the replacements in the joined text, which find the characters that several tokens spell together.
+/// Those within a token have been replaced by then, and replacing twice must do nothing.
+void add_replacements(DecoderReader& reader) {
+  PieceDecoder& decoder = reader.decoder;
+  for (const DecoderStep& step : decoder.steps) {
+    if (!step.joined || step.kind != DecoderKind::kReplace) continue;
+    decoder.replacements.push_back({.from = step.pattern.literal, .to = step.content});
+  }
+  const auto has_one_byte = [](const TextReplacement& each) { return each.from.size() == 1; };
+  if (!may_cut_characters(reader) || std::ranges::all_of(decoder.replacements, has_one_byte)) {
+    return decoder.replacements.clear();
+  }
+  for (const TextReplacement& made : decoder.replacements) {
+    for (const TextReplacement& sought : decoder.replacements) {
+      if (made.to.find(sought.from) != std::string::npos) refuse_joined("Replace", reader);
+    }
+  }
 }
 
 void add_strip_decoder(const Json& json, DecoderReader& reader) {
@@ -51,8 +90,20 @@ void add_strip_decoder(const Json& json, DecoderReader& reader) {
     return;
   }
   reader.finished = true;
-  reader.decoder.drop_first_space = edges.content == " " && edges.start == 1 && edges.stop == 0;
-  if (!reader.decoder.drop_first_space) reader.decoder.edges = edges;
+  reader.decoder.edges = edges;
+}
+
+/// Leaves out the space that begins a text with the first token, where no other token could begin the text.
+void drop_first_space(PieceDecoder& decoder) {
+  const TextEdges& edges = decoder.edges;
+  if (edges.content != " " || edges.start != 1 || edges.stop != 0) return;
+  const auto keeps_tokens = [](const DecoderStep& step) {
+    return step.kind == DecoderKind::kByteFallback || step.kind == DecoderKind::kByteLevel ||
+           (step.kind == DecoderKind::kReplace && !step.content.empty());
+  };
+  if (!decoder.replacements.empty() || !std::ranges::all_of(decoder.steps, keeps_tokens)) return;
+  decoder.edges = {};
+  decoder.drop_first_space = true;
 }
 
 void add_mark(const Json& json, DecoderReader& reader) {
@@ -83,8 +134,9 @@ void add_word_end(const Json& json, DecoderReader& reader) {
 void add_decoder_step(const Json& json, DecoderReader& reader) {
   const std::string type = require_string(json, "type", reader.decoder.where);
   if (type == "ByteLevel") {
-    refuse_joined(type, reader);
-    add_decoder(DecoderKind::kByteLevel, reader);
+    // The tokens are joined by 'Fuse' as they are by 'ByteLevel' itself.
+    if (reader.finished || may_cut_characters(reader)) refuse_joined(type, reader);
+    add_decoder(DecoderKind::kByteLevel, reader).joined = reader.joined;
     reader.joined = true;
   } else if (type == "ByteFallback") {
     refuse_joined(type, reader);
@@ -114,6 +166,8 @@ PieceDecoder parse_decoder(const Json& tokenizer, const std::string& where) {
   DecoderReader reader;
   reader.decoder.where = where;
   for (const Json* step : steps_of(tokenizer, "decoder", "decoders", where)) add_decoder_step(*step, reader);
+  add_replacements(reader);
+  drop_first_space(reader.decoder);
   // Without any decoder, tokens are words.
   if (find_field(tokenizer, "decoder") == nullptr) add_decoder(DecoderKind::kSpaceBetween, reader);
   return std::move(reader.decoder);

@@ -23,12 +23,15 @@ class StreamingDetokenizer {
   std::string finish();
 
  private:
+  void hold(bool ends);
   bool drop_start();
 
   const Tokenizer* tokenizer_;
   bool first_;
   std::vector<Token> shown_;
   TextEdges edges_;  // `start` counts down
+  std::vector<TextReplacement> replacements_;
+  std::string incomplete_;  // bytes behind `held_` that form no character yet
   std::string held_;
 };
 

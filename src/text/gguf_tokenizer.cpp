@@ -46,13 +46,14 @@ std::optional<Token> token_id(const GgufFile& gguf, const std::string& key, cons
 }
 
 // Control tokens only count where the caller allows them; user-defined ones always do.
-void add_to_look_for(const std::string& text, Token id, int64_t type, AddedTokens& added) {
+void add_to_look_for(const std::string& text, Token id, int64_t type, const std::string& where,
+                     AddedTokens& added) {
   if (type != kUserDefined && kind_of(type) != PieceKind::kControl) return;
   AddedToken token;
   token.content = text;
   token.id = id;
   token.special = type != kUserDefined;
-  added.add(std::move(token));
+  added.add(std::move(token), where);
 }
 
 Vocabulary read_vocabulary(const GgufFile& gguf, bool byte_level, const std::string& where,
@@ -73,7 +74,7 @@ Vocabulary read_vocabulary(const GgufFile& gguf, bool byte_level, const std::str
       bad_input("{}: token {} is not valid UTF-8", where, i);
     const int64_t type = types != nullptr ? types->integers[i] : int64_t{kNormal};
     vocabulary.set(id, text, kind_of(type), bytes_of(text, type, byte_level));
-    add_to_look_for(text, id, type, added);
+    add_to_look_for(text, id, type, where, added);
   }
   vocabulary.bos = token_id(gguf, "tokenizer.ggml.bos_token_id", vocabulary, where);
   vocabulary.eos = token_id(gguf, "tokenizer.ggml.eos_token_id", vocabulary, where);

@@ -40,7 +40,8 @@ bool is_ideograph(UChar32 c) {
          is_within(c, 0xF900, 0xFAFF) || is_within(c, 0x2F800, 0x2FA1F);
 }
 
-constexpr size_t kLongestCluster = 5;  // bytes; longer ones are not looked up as a whole
+/// The most bytes of a cluster that is looked up as a whole.
+constexpr size_t kLongestCluster = 5;
 
 void append_mapped(const CharacterMap& map, std::string_view cluster, BoundedText& text) {
   if (cluster.size() <= kLongestCluster) {
@@ -61,7 +62,8 @@ bool is_ascii(std::string_view text) {
 /// Calls `use` with every extended grapheme cluster.
 template <typename Use>
 void for_each_cluster(std::string_view text, Use&& use) {
-  if (is_ascii(text)) {  // the only cluster of several characters is a line's end
+  if (is_ascii(text)) {
+    // The only cluster of several characters is the end of a line.
     for (size_t i = 0; i < text.size();) {
       const size_t length = text.substr(i, 2) == "\r\n" ? 2 : 1;
       use(text.substr(i, length));
@@ -95,7 +97,7 @@ std::string lower_case(std::string_view text) {
   std::string result;
   for_each_character(text, [&](UChar32 c, std::string_view) {
     if (c == 0x130) {
-      result += "i\u0307";  // the one character that becomes two
+      result += "i\u0307";  // This is the one character that becomes two.
     } else {
       append_character(u_tolower(c), result);
     }

@@ -82,11 +82,7 @@ void add_normalizer_step(const Json& json, const std::string& where, Normalizer&
 }  // namespace
 
 Normalizer parse_normalizer(const Json& tokenizer, const std::string& where) {
-  Normalizer normalizer;
-  for (const Json* step : steps_of(tokenizer, "normalizer", "normalizers", where)) {
-    add_normalizer_step(*step, where, normalizer);
-  }
-  return normalizer;
+  return parse_steps(tokenizer, "normalizer", "normalizers", where, add_normalizer_step);
 }
 
 }  // namespace verbatim

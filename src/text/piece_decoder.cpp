@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "text/byte_level.h"
-#include "text/vocabulary.h"
 
 namespace verbatim {
 
@@ -79,7 +78,8 @@ std::string PieceDecoder::decode(std::string_view piece, bool first, bool added)
       case DecoderStep::Kind::kByteFallback:
         if (const auto byte = byte_token_value(text)) {
           text.assign(1, static_cast<char>(*byte));
-          if (*byte >= 0x80) return text;  // no character by itself: nothing else applies to it
+          // A part of a character is no text that another step could apply to.
+          if (*byte >= 0x80) return text;
         }
         break;
       case DecoderStep::Kind::kReplace:
@@ -121,6 +121,29 @@ bool PieceDecoder::looks_at_place() const {
            step.kind == DecoderStep::Kind::kSpaceBetween;
   };
   return std::any_of(steps.begin(), steps.end(), looks);
+}
+
+void PieceDecoder::require_independent(const Vocabulary& vocabulary) const {
+  const auto bytes = std::find_if(steps.begin(), steps.end(), [](const DecoderStep& step) {
+    return step.joined && step.kind == DecoderStep::Kind::kByteLevel;
+  });
+  if (bytes == steps.end()) return;
+  PieceDecoder before = *this;
+  before.steps.resize(static_cast<size_t>(bytes - steps.begin()));
+  for (const Piece& piece : vocabulary.pieces) {
+    if (piece.kind == PieceKind::kAbsent || piece.kind == PieceKind::kControl) continue;
+    for (const bool first : {false, true}) {
+      const std::string text = before.decode(piece.text, first, piece.added);
+      const std::optional<std::string> spelled = byte_level_bytes(text);
+      // Added tokens do not write bytes as characters, unless those are the same.
+      if (spelled && (!piece.added || *spelled == text)) continue;
+      bad_input(
+          "{}: the decoder 'ByteLevel' after one that joins tokens is not supported with the token '{}', "
+          "which "
+          "does not spell bytes",
+          where, printable(piece.text));
+    }
+  }
 }
 
 bool PieceDecoder::has_byte_tokens() const {

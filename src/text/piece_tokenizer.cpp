@@ -20,6 +20,7 @@ class PieceTokenizer final : public Tokenizer {
         encoder_(std::move(encoder)),
         kind_(std::move(kind)),
         edges_(decoder != nullptr ? decoder->edges : TextEdges()),
+        replacements_(decoder != nullptr ? decoder->replacements : std::vector<TextReplacement>()),
         decoder_(decoder != nullptr && decoder->looks_at_place() ? std::move(decoder) : nullptr) {}
 
   std::vector<Token> encode(std::string_view text, const EncodeOptions& options) const override {
@@ -57,6 +58,7 @@ class PieceTokenizer final : public Tokenizer {
   }
 
   TextEdges edges() const override { return edges_; }
+  std::vector<TextReplacement> replacements() const override { return replacements_; }
   int32_t vocab_size() const override { return static_cast<int32_t>(vocabulary_->pieces.size()); }
   std::optional<Token> bos() const override { return vocabulary_->bos; }
   std::optional<Token> eos() const override { return vocabulary_->eos; }
@@ -75,6 +77,7 @@ class PieceTokenizer final : public Tokenizer {
   std::unique_ptr<SegmentEncoder> encoder_;
   std::string kind_;
   TextEdges edges_;
+  std::vector<TextReplacement> replacements_;
   std::shared_ptr<const PieceDecoder> decoder_;  // nullptr if pieces do not depend on their place
 };
 

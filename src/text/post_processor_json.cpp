@@ -76,7 +76,8 @@ TextFrame parse_processor(const Json& step, const Vocabulary& vocabulary, const 
     return {.before = {parse_pair(step, "cls", vocabulary, where)},
             .after = {parse_pair(step, "sep", vocabulary, where)}};
   }
-  if (type == "ByteLevel") return {};  // it says where in the text a token stands, which nothing asks for
+  // 'ByteLevel' says where in the text a token stands, which nothing here asks for.
+  if (type == "ByteLevel") return {};
   refuse_step("post-processor", type,
               "Sequence, ByteLevel, TemplateProcessing, BertProcessing, RobertaProcessing", where);
 }

@@ -132,11 +132,7 @@ void add_pre_tokenizer_step(const Json& json, const std::string& where, PreToken
 }  // namespace
 
 PreTokenizer parse_pre_tokenizer(const Json& tokenizer, const std::string& where) {
-  PreTokenizer steps;
-  for (const Json* step : steps_of(tokenizer, "pre_tokenizer", "pretokenizers", where)) {
-    add_pre_tokenizer_step(*step, where, steps);
-  }
-  return steps;
+  return parse_steps(tokenizer, "pre_tokenizer", "pretokenizers", where, add_pre_tokenizer_step);
 }
 
 }  // namespace verbatim

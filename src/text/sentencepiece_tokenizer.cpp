@@ -73,7 +73,7 @@ std::optional<Token> control_token(const Vocabulary& vocabulary, int32_t id) {
   return id;
 }
 
-Vocabulary make_vocabulary(const SentencePieceModel& model, AddedTokens& added) {
+Vocabulary make_vocabulary(const SentencePieceModel& model, const std::string& where, AddedTokens& added) {
   Vocabulary vocabulary;
   for (size_t i = 0; i < model.entries.size(); ++i) {
     const SentencePieceModel::Entry& entry = model.entries[i];
@@ -84,7 +84,7 @@ Vocabulary make_vocabulary(const SentencePieceModel& model, AddedTokens& added) 
     token.content = entry.text;
     token.id = id;
     token.special = true;
-    added.add(std::move(token));
+    added.add(std::move(token), where);
   }
   vocabulary.unknown = control_token(vocabulary, model.unknown);
   vocabulary.bos = control_token(vocabulary, model.bos);
@@ -105,7 +105,7 @@ std::shared_ptr<const Tokenizer> parse_sentencepiece(std::string_view bytes, con
     continued = make_processor(without_dummy_prefix(bytes), where);
   }
   AddedTokens added;
-  Vocabulary vocabulary = make_vocabulary(model, added);
+  Vocabulary vocabulary = make_vocabulary(model, where, added);
   apply_tokenizer_config(config, where, vocabulary, added);
   return make_tokenizer(std::make_shared<const Vocabulary>(std::move(vocabulary)), std::move(added),
                         std::make_unique<SentencePieceEncoder>(std::move(processor), std::move(continued)),

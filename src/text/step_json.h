@@ -16,6 +16,15 @@ namespace verbatim {
 std::vector<const Json*> steps_of(const Json& tokenizer, const char* field, const char* list,
                                   const std::string& where);
 
+/// What all steps of a field make: `add` appends each of them in turn.
+template <typename Steps>
+Steps parse_steps(const Json& tokenizer, const char* field, const char* list, const std::string& where,
+                  void (*add)(const Json&, const std::string&, Steps&)) {
+  Steps steps;
+  for (const Json* step : steps_of(tokenizer, field, list, where)) add(*step, where, steps);
+  return steps;
+}
+
 /// The pattern of a step that searches, a string or a regular expression.
 Pattern parse_pattern(const Json& step, const std::string& where);
 

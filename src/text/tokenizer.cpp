@@ -9,6 +9,7 @@
 #include "text/sentencepiece_tokenizer.h"
 #include "text/tokenizer_files.h"
 #include "text/tokenizer_json.h"
+#include "text/vocabulary.h"
 
 namespace verbatim {
 
@@ -20,7 +21,12 @@ std::string Tokenizer::decode(const std::vector<Token>& tokens) const {
     text += piece_bytes(token, first);
     first = false;
   }
-  return without_edges(std::move(text), edges());
+  return without_edges(with_replacements(std::move(text), replacements()), edges());
+}
+
+std::string with_replacements(std::string text, const std::vector<TextReplacement>& replacements) {
+  for (const TextReplacement& each : replacements) text = replace_all(text, each.from, each.to);
+  return text;
 }
 
 std::string without_edges(std::string text, const TextEdges& edges) {

@@ -27,6 +27,12 @@ struct TextEdges {
   size_t stop = 0;
 };
 
+/// A character that is something else in the text of tokens.
+struct TextReplacement {
+  std::string from;
+  std::string to;
+};
+
 /// Turns text into tokens and back. Implementations are immutable and safe to share between threads.
 class Tokenizer {
  public:
@@ -53,6 +59,10 @@ class Tokenizer {
   /// What the ends of a whole text leave out of what its tokens add.
   virtual TextEdges edges() const { return {}; }
 
+  /// What replaces characters, one replacement after the other, in the bytes of neighbouring tokens. The
+  /// bytes of a single token have been through it.
+  virtual std::vector<TextReplacement> replacements() const { return {}; }
+
   /// The text of tokens, without control tokens. Bytes that are not UTF-8 stay as they are.
   std::string decode(const std::vector<Token>& tokens) const;
 
@@ -68,6 +78,9 @@ class Tokenizer {
   /// The kind of vocabulary for people: "sentencepiece", "byte-level bpe", ...
   virtual std::string kind() const = 0;
 };
+
+/// A text with its characters replaced.
+std::string with_replacements(std::string text, const std::vector<TextReplacement>& replacements);
 
 /// A whole text without what its ends leave out.
 std::string without_edges(std::string text, const TextEdges& edges);

@@ -79,7 +79,7 @@ void apply_tokenizer_config(const TokenizerConfig& config, const std::string& wh
                             AddedTokens& added) {
   for (const AddedToken& token : config.added) {
     place_added_token(token, where, vocabulary);
-    added.add(token);
+    added.add(token, where);
   }
   for (const std::string& text : config.special) {
     const auto id = vocabulary.find(text);
@@ -89,7 +89,7 @@ void apply_tokenizer_config(const TokenizerConfig& config, const std::string& wh
     token.id = *id;
     token.special = true;
     place_added_token(token, where, vocabulary);
-    added.add(token);
+    added.add(token, where);
   }
   if (config.bos && vocabulary.find(*config.bos)) vocabulary.bos = vocabulary.find(*config.bos);
   if (config.eos && vocabulary.find(*config.eos)) vocabulary.eos = vocabulary.find(*config.eos);

@@ -73,10 +73,10 @@ void read_added_tokens(const Json& tokenizer, const PieceDecoder& decoder, const
     // A special token is found where it is written, whatever normalization would make of it: a normalizer
     // that puts a space first would otherwise hide it in the middle of a text.
     if (token.special || !token.normalized) {
-      added.add(std::move(token));
+      added.add(std::move(token), where);
     } else {
       token.content = normalize(steps.normalizer, token.content);
-      steps.normalized_added.add(std::move(token));
+      steps.normalized_added.add(std::move(token), where);
     }
   }
 }
@@ -107,6 +107,7 @@ std::shared_ptr<const Tokenizer> finish(const TokenizerJsonOptions& options, Tok
     if (piece == nullptr || !piece->added || piece->kind != PieceKind::kNormal) continue;
     piece->bytes = parts.decoder.decode(piece->text, false, true);
   }
+  parts.decoder.require_independent(parts.vocabulary);
   auto vocabulary = std::make_shared<const Vocabulary>(std::move(parts.vocabulary));
   auto encoder = make_encoder(vocabulary);
   return make_tokenizer(std::move(vocabulary), std::move(parts.added), std::move(encoder), std::move(kind),
@@ -124,7 +125,7 @@ void read_surroundings(const Json& json, const std::string& where, TokenizerPart
   if (!frame.before.empty()) {
     vocabulary.bos = frame.before.front();
     vocabulary.add_bos = true;
-    if (frame.before.size() > 1) vocabulary.before = std::move(frame.before);
+    vocabulary.before = std::move(frame.before);
   }
   vocabulary.after = std::move(frame.after);
 }

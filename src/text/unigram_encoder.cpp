@@ -15,15 +15,16 @@ namespace {
 // How much worse than the worst token a character without a token is.
 constexpr double kUnknownPenalty = 10.0;
 
-/// The best way to cut a word up to some place: its score, and its last token.
+/// Stands for a token where a character is unknown.
+constexpr Token kUnknownCharacter = -1;
+
+/// The best way to cut a word up to some place: its score, and where its last token begins.
 struct Place {
   double score = 0.0;
-  size_t begin = 0;  // of the last token
-  Token token = -1;  // kUnknownCharacter: none, the last character is unknown
+  size_t begin = 0;
+  Token token = kUnknownCharacter;
   bool reached = false;
 };
-
-constexpr Token kUnknownCharacter = -1;
 
 class UnigramEncoder final : public SegmentEncoder {
  public:
@@ -35,7 +36,7 @@ class UnigramEncoder final : public SegmentEncoder {
       least = id == 0 ? model_.scores[id] : std::min(least, model_.scores[id]);
       const Piece& piece = vocabulary.pieces[id];
       const auto token = static_cast<Token>(id);
-      if (is_own(token) || piece.kind == PieceKind::kByte) {
+      if (vocabulary.builds_words(token) || piece.kind == PieceKind::kByte) {
         texts_.add(piece.text, token, where);
       }
       const auto byte = byte_token_value(piece.text);
@@ -51,11 +52,6 @@ class UnigramEncoder final : public SegmentEncoder {
   }
 
  private:
-  bool is_own(Token token) const {
-    const Piece& piece = model_.vocabulary->pieces[token];
-    return piece.kind == PieceKind::kNormal && !piece.added;
-  }
-
   void encode_word(std::string_view word, std::vector<Place>& places, std::vector<Token>& tokens) const {
     find_best(word, places);
     // The tokens come out from the last to the first.
@@ -107,7 +103,7 @@ class UnigramEncoder final : public SegmentEncoder {
   void append_unknown_reversed(std::string_view text, std::vector<Token>& tokens) const {
     // Several characters that are unknown one by one may be a token together, if a bad one.
     const auto whole = model_.vocabulary->find(text);
-    if (whole && is_own(*whole)) return tokens.push_back(*whole);
+    if (whole && model_.vocabulary->builds_words(*whole)) return tokens.push_back(*whole);
     const auto has_token = [&](char c) { return byte_tokens_[static_cast<unsigned char>(c)] >= 0; };
     if (model_.byte_fallback && std::all_of(text.begin(), text.end(), has_token)) {
       for (size_t i = text.size(); i > 0; --i) {

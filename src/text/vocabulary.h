@@ -49,6 +49,11 @@ struct Vocabulary {
   /// Sets the token `id`: its text (valid UTF-8), its kind and the bytes that it adds to a text.
   void set(Token id, const std::string& text, PieceKind kind, std::string bytes);
   std::optional<Token> find(std::string_view text) const;
+  /// Whether a token is the model's own and stands for the text it spells, so that words are built of it.
+  bool builds_words(Token token) const {
+    const Piece& piece = pieces[static_cast<size_t>(token)];
+    return piece.kind == PieceKind::kNormal && !piece.added;
+  }
   bool has(int64_t id) const {
     return id >= 0 && id < static_cast<int64_t>(pieces.size()) && pieces[id].kind != PieceKind::kAbsent;
   }

@@ -17,14 +17,13 @@ class WordPieceEncoder final : public SegmentEncoder {
  public:
   WordPieceEncoder(WordPieceModel model, const std::string& where) : model_(std::move(model)) {
     const std::string_view prefix = model_.inner_prefix;
-    const std::vector<Piece>& pieces = model_.vocabulary->pieces;
-    for (size_t id = 0; id < pieces.size(); ++id) {
-      const std::string_view text = pieces[id].text;
-      if (pieces[id].kind != PieceKind::kNormal || pieces[id].added) continue;
-      beginnings_.add(text, static_cast<Token>(id), where);
-      if (text.starts_with(prefix)) {
-        continuations_.add(text.substr(prefix.size()), static_cast<Token>(id), where);
-      }
+    const Vocabulary& vocabulary = *model_.vocabulary;
+    for (size_t id = 0; id < vocabulary.pieces.size(); ++id) {
+      const auto token = static_cast<Token>(id);
+      if (!vocabulary.builds_words(token)) continue;
+      const std::string_view text = vocabulary.pieces[id].text;
+      beginnings_.add(text, token, where);
+      if (text.starts_with(prefix)) continuations_.add(text.substr(prefix.size()), token, where);
     }
   }
 

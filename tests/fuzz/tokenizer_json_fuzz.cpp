@@ -1,11 +1,14 @@
-// Any bytes as a tokenizer.json: it loads and then encodes and decodes, or is refused with an Error.
+// Any bytes as a tokenizer.json: it loads and then encodes and decodes, as a whole and as a stream, or is
+// refused with an Error.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include "base/utf8.h"
+#include "text/detokenizer.h"
 #include "text/tokenizer_json.h"
 #include "verbatim/error.h"
 
@@ -21,7 +24,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         for (const Token token : tokens) {
           if (token < 0 || token >= tokenizer->vocab_size()) std::abort();
         }
-        tokenizer->decode(tokens);
+        StreamingDetokenizer stream(*tokenizer, true);
+        std::string streamed;
+        for (const Token token : tokens) streamed += stream.push(token);
+        streamed += stream.finish();
+        if (streamed != tokenizer->decode(tokens)) std::abort();
       } catch (const Error&) {  // a pattern that takes too long on this text
       }
     }

@@ -10,6 +10,7 @@
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
 #include "text/byte_level.h"
+#include "text/tokenizer_json.h"
 #include "verbatim/convert.h"
 
 namespace verbatim {
@@ -31,7 +32,9 @@ class ConvertedVocabulary : public testing::Test {
     options.vocab_size = vocabulary;
     test::write_tiny_llama(model_, options);
   }
-  void write(const char* name, const std::string& text) const { std::ofstream(model_ / name) << text; }
+  void write(const char* name, const std::string& text) const {
+    std::ofstream(model_ / name, std::ios::binary) << text;
+  }
   ConvertReport convert() const {
     const auto report = convert_model(model_, gguf_);
     EXPECT_TRUE(convert_model(gguf_, back_));
@@ -43,7 +46,7 @@ class ConvertedVocabulary : public testing::Test {
     const auto back = load_tokenizer(find_tokenizer(back_));
     for (const std::string text : kTexts) {
       for (const bool special : {false, true}) {
-        const Tokenizer::EncodeOptions options{.add_bos = true, .parse_special = special};
+        const Tokenizer::EncodeOptions options{.add_bos = true, .add_end = true, .parse_special = special};
         const std::vector<Token> expected = original->encode(text, options);
         EXPECT_EQ(converted->encode(text, options), expected) << text << special;
         EXPECT_EQ(back->encode(text, options), expected) << text << special;
@@ -148,6 +151,41 @@ TEST_F(ConvertedVocabulary, ThatBeginsTextsDoesSoStill) {
   EXPECT_EQ(gguf_string(open_gguf(gguf_), "tokenizer.ggml.pre"), "llama-bpe");
 }
 
+TEST_F(ConvertedVocabulary, ThatEndsTextsDoesSoStill) {
+  for (const bool begins : {false, true}) {
+    SCOPED_TRACE(begins);
+    for (const fs::path& made : {model_, gguf_, back_}) fs::remove_all(made);
+    write_model(300);
+    json vocabulary = byte_level_vocabulary(kLlama3, true);
+    json single = json::parse(R"([{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "<|end|>"}}])");
+    if (begins) single.insert(single.begin(), json::parse(R"({"SpecialToken": {"id": "<s>"}})"));
+    vocabulary["post_processor"] = {{"type", "TemplateProcessing"}, {"single", single}};
+    write("tokenizer.json", vocabulary.dump());
+    write("tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": "<|end|>"})");
+    write("generation_config.json", R"({"bos_token_id": 262, "eos_token_id": 263})");
+    convert();
+    expect_same();
+    // Other programs look for the end in the post-processor alone.
+    const auto alone =
+        parse_tokenizer_json(test::read_file(back_ / "tokenizer.json"), {"tokenizer.json", {}});
+    const std::vector<Token> expected = begins ? std::vector<Token>{262, 263} : std::vector<Token>{263};
+    EXPECT_EQ(alone->encode("", {.add_end = true}), expected);
+    EXPECT_EQ(json::parse(test::read_file(back_ / "tokenizer_config.json"))["eos_token"], "<|end|>");
+  }
+}
+
+TEST_F(ConvertedVocabulary, OfPiecesThatEndsTextsDoesSoStill) {
+  write_model(4100);
+  fs::copy(test::default_model() / "tokenizer.model", model_ / "tokenizer.model");
+  json config = json::parse(test::read_file(test::default_model() / "tokenizer_config.json"));
+  config["add_eos_token"] = true;
+  write("tokenizer_config.json", config.dump());
+  convert();
+  expect_same();
+  const auto back = load_tokenizer(find_tokenizer(back_));
+  EXPECT_EQ(back->encode("", {.add_bos = false, .add_end = true}), std::vector<Token>{back->eos().value()});
+}
+
 TEST_F(ConvertedVocabulary, SaysThatGgufComposesNothing) {
   write_model(300);
   json vocabulary = byte_level_vocabulary(kQwen2, false);
@@ -156,6 +194,83 @@ TEST_F(ConvertedVocabulary, SaysThatGgufComposesNothing) {
   const ConvertReport report = convert();
   ASSERT_EQ(report.warnings.size(), 1u);
   EXPECT_NE(report.warnings[0].find("NFC"), std::string::npos);
+}
+
+TEST_F(ConvertedVocabulary, OfBytesKeepsTokensThatTheSettingsAdd) {
+  write_model(300);
+  write("tokenizer.json", byte_level_vocabulary(kQwen2, false).dump());
+  const auto settings = [](bool strips) {
+    json config = {{"eos_token", "<|end|>"}};
+    config["added_tokens_decoder"]["270"] = {{"content", "tree"}, {"special", false}, {"lstrip", strips}};
+    return config.dump();
+  };
+  write("tokenizer_config.json", settings(false));
+  write("generation_config.json", R"({"eos_token_id": 263})");
+  convert();
+  expect_same();
+  const auto converted = load_tokenizer({TokenizerSource::Kind::kGguf, gguf_});
+  EXPECT_EQ(converted->encode("tree", {.add_bos = false}), std::vector<Token>{270});
+  fs::remove(gguf_);
+  write("tokenizer_config.json", settings(true));
+  expect_bad_input([&] { convert_model(model_, gguf_); }, {"added token tree takes spaces"});
+}
+
+TEST_F(ConvertedVocabulary, OfPiecesIsRefusedWhereGgufHasNoLikeOfIt) {
+  write_model(4100);
+  const std::string pieces = test::read_file(test::default_model() / "tokenizer.model");
+  const json settings = json::parse(test::read_file(test::default_model() / "tokenizer_config.json"));
+  const auto expect_refused = [&](const std::string& file, const json& config,
+                                  std::initializer_list<std::string> words) {
+    write("tokenizer.model", file);
+    write("tokenizer_config.json", config.dump());
+    expect_bad_input([&] { convert_model(model_, gguf_); }, words);
+    EXPECT_FALSE(fs::exists(gguf_));
+  };
+  // Fields at the end of the file stand in place of earlier ones: the kind of model, and a rule for spaces.
+  expect_refused(pieces + "\x12\x02\x18\x01", settings, {"tokenizer.model", "Unigram vocabulary"});
+  expect_refused(pieces + "\x1A\x02\x20\x01", settings, {"tokenizer.model", "normalizes texts"});
+  json config = settings;
+  config["added_tokens_decoder"]["4096"] = {{"content", "<|x|>"}, {"special", true}, {"rstrip", true}};
+  expect_refused(pieces, config, {"added token <|x|> takes spaces around it"});
+}
+
+TEST_F(ConvertedVocabulary, ThatAddsOrMeansOtherTokensIsRefused) {
+  write_model(300);
+  const json plain = byte_level_vocabulary(kQwen2, false);
+  const auto expect_refused = [&](const json& vocabulary, std::initializer_list<std::string> words) {
+    write("tokenizer.json", vocabulary.dump());
+    expect_bad_input([&] { convert_model(model_, gguf_); }, words);
+    EXPECT_FALSE(fs::exists(gguf_));
+  };
+  const auto framed = [&](const char* single) {
+    json vocabulary = plain;
+    vocabulary["post_processor"] = {{"type", "TemplateProcessing"}, {"single", json::parse(single)}};
+    return vocabulary;
+  };
+  expect_refused(
+      framed(
+          R"([{"SpecialToken": {"id": "<s>"}}, {"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}])"),
+      {"puts 2 tokens before a text and 0 behind it"});
+  expect_refused(framed(R"([{"Sequence": {"id": "A"}}, {"SpecialToken": {"id": "<s>"}}])"),
+                 {"puts 0 tokens before a text and 1 behind it"});
+  json vocabulary = plain;
+  vocabulary["decoder"] = json::parse(R"({"type": "Sequence", "decoders": [{"type": "ByteLevel"},
+    {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})");
+  expect_refused(vocabulary, {"token 32", "would mean something else in the other format"});
+  vocabulary = plain;
+  vocabulary["model"]["vocab"].erase(byte_level_text("\xF0"));
+  vocabulary["model"]["unk_token"] = "<s>";
+  expect_refused(vocabulary, {"the text", "would have other tokens in the other format"});
+  vocabulary["model"] = {{"type", "WordPiece"}, {"unk_token", "a"}, {"vocab", {{"a", 0}}}};
+  expect_refused(vocabulary, {"of the kind 'wordpiece'", "cannot be converted"});
+}
+
+TEST_F(ConvertedVocabulary, OfVocabJsonIsRefused) {
+  write_model(300);
+  write("vocab.json", byte_level_vocabulary(kQwen2, false)["model"]["vocab"].dump());
+  write("merges.txt", "o n\n");
+  expect_bad_input([&] { convert_model(model_, gguf_); },
+                   {"vocab.json", "only tokenizer.model and tokenizer.json"});
 }
 
 TEST_F(ConvertedVocabulary, IsRefusedWhereGgufHasNoLikeOfIt) {
@@ -173,6 +288,12 @@ TEST_F(ConvertedVocabulary, IsRefusedWhereGgufHasNoLikeOfIt) {
   vocabulary = byte_level_vocabulary(kQwen2, false);
   vocabulary["added_tokens"][0]["rstrip"] = true;
   expect_refused(vocabulary, {"added token 262", "rstrip"});
+  vocabulary = byte_level_vocabulary(kQwen2, false);
+  vocabulary["post_processor"] = {
+      {"type", "TemplateProcessing"},
+      {"single", {{{"SpecialToken", {{"id", "<|end|>"}}}}, {{"Sequence", {{"id", "A"}}}}}}};
+  write("tokenizer_config.json", R"({"bos_token": "<s>"})");
+  expect_refused(vocabulary, {"begins texts with token 263", "bos_token is 262"});
   write_model(260);
   expect_refused(byte_level_vocabulary(kQwen2, false), {"265 tokens", "260"});
 }

@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 
+#include "tokenizer_support.h"
+
 namespace verbatim {
 namespace {
 
@@ -49,6 +51,20 @@ TEST(PairMerger, EqualsTheSlowWayOnRandomTables) {
       expected.insert(expected.begin(), {7, 7});
       ASSERT_EQ(merged, expected);
     }
+  }
+}
+
+TEST(PairMerger, RefusesWordsOfMoreTokensThanItCanNumber) {
+  MergeTable table;
+  table.add(0, 0, {0, 1});
+  for (const size_t most : {size_t{3}, size_t{30}}) {
+    PairMerger merger(table, most);
+    std::vector<Token> tokens(5 + most, 0);
+    merger.merge(tokens, 5);
+    EXPECT_EQ(tokens.size(), 5 + (most + 1) / 2);
+    tokens.assign(5 + most + 1, 0);
+    const auto message = test::bad_input_message([&] { merger.merge(tokens, 5); });
+    EXPECT_NE(message.find("at most " + std::to_string(most) + " fit"), std::string::npos) << message;
   }
 }
 

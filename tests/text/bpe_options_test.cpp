@@ -90,6 +90,16 @@ TEST(BpeOptions, MarksThatAreAbsurdlyLongAreRefused) {
   }
 }
 
+TEST(BpeOptions, MarksThatMakeVeryManyByteTokensAreRefused) {
+  Json json = bpe({{"?", 0}, {"a", 1}, {"<0x61>", 2}, {"<0x23>", 3}}, Json::array());
+  json["model"]["byte_fallback"] = true;
+  json["model"]["continuing_subword_prefix"] = std::string(1000, '#');
+  const auto tokenizer = test::load_json(json);
+  EXPECT_EQ(tokenizer->encode("aa", {}).size(), 1002u);
+  const auto message = test::bad_input_message([&] { tokenizer->encode(std::string(2000, 'a'), {}); });
+  EXPECT_NE(message.find("more than 64 byte tokens"), std::string::npos) << message;
+}
+
 TEST(BpeOptions, AddedTokensAreNoPartsOfWords) {
   Json json = bpe({{"a", 0}, {"?", 1}}, Json::array());
   json["model"]["unk_token"] = "?";

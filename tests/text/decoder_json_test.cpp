@@ -126,13 +126,73 @@ TEST(DecoderJson, WhatLooksAcrossTokensIsRefused) {
        {R"({"type": "Replace", "pattern": {"String": "ab"}, "content": ""})",
         R"({"type": "Replace", "pattern": {"Regex": "a"}, "content": ""})", R"({"type": "Metaspace"})",
         R"({"type": "WordPiece"})", R"({"type": "BPEDecoder"})", R"({"type": "ByteFallback"})",
-        R"({"type": "ByteLevel"})"}) {
+        R"({"type": "ByteFallback"}, {"type": "ByteLevel"})",
+        R"({"type": "ByteLevel"}, {"type": "ByteLevel"})",
+        R"({"type": "ByteLevel"}, {"type": "Replace", "pattern": {"String": "é"}, "content": "éé"})",
+        R"({"type": "ByteLevel"}, {"type": "Replace", "pattern": {"String": "\ufffd"}, "content": ""})"}) {
     const std::string decoder =
         R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, )" + std::string(step) + "]}";
     EXPECT_NE(refused(decoder.c_str()).find("after one that joins tokens is not supported"),
               std::string::npos)
         << step;
   }
+}
+
+TEST(DecoderJson, AStripOfFusedTextsAppliesWhereTokensDependOnTheirPlaceAsWell) {
+  const Json json = with_decoder(R"({"type": "Sequence", "decoders": [{"type": "WordPiece", "cleanup": false},
+    {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})",
+                                 {" a", "b"});
+  EXPECT_EQ(decoded(json, {1, 1, 2}), "a  a b");
+}
+
+TEST(DecoderJson, AStripOfFusedTextsFindsTheSpaceBehindTokensThatAddNothing) {
+  const Json json = with_decoder(R"({"type": "Sequence", "decoders": [
+    {"type": "Replace", "pattern": {"String": "_"}, "content": ""}, {"type": "Fuse"},
+    {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})",
+                                 {"_", " a"});
+  EXPECT_EQ(decoded(json, {1, 1, 2, 1, 2}), "a a");
+}
+
+TEST(DecoderJson, AReplacedCharacterBehindFuseMayComeFromSeveralTokens) {
+  const char* const decoder = R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"},
+    {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}]})";
+  const Json json = with_decoder(decoder, {"▁a", "<0xE2>", "<0x96>", "<0x81>", "é▁"});
+  EXPECT_EQ(decoded(json, {1, 5, 1}), " aé  a");
+  EXPECT_EQ(decoded(json, {2, 3, 4, 1, 2, 3, 4}), "  a ");
+  EXPECT_EQ(decoded(json, {2, 3, 1, 4}), "\xE2\x96 a\x81") << "bytes that form no character stay";
+  EXPECT_EQ(test::load_json(json)->piece_bytes(1, false), " a");
+}
+
+TEST(DecoderJson, AReplacedCharacterThatSeveralTokensSpellIsStripped) {
+  const char* const decoder = R"({"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"},
+    {"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
+    {"type": "Strip", "content": " ", "start": 1, "stop": 1}]})";
+  const Json json = with_decoder(decoder, {"▁a", "<0xE2>", "<0x96>", "<0x81>"});
+  EXPECT_EQ(decoded(json, {2, 3, 4, 1, 2, 3, 4}), " a");
+  EXPECT_EQ(decoded(json, {1, 2, 3, 4, 2, 3, 4}), "a ");
+}
+
+TEST(DecoderJson, AReplacedCharacterBehindByteLevelMayComeFromSeveralTokens) {
+  const Json json = with_decoder(R"({"type": "Sequence", "decoders": [{"type": "ByteLevel"},
+    {"type": "Replace", "pattern": {"String": "é"}, "content": "e"}]})",
+                                 {"Ã", "©", "Ã©a"});
+  EXPECT_EQ(decoded(json, {1, 2, 3}), "eea");
+}
+
+TEST(DecoderJson, ByteLevelBehindFuseIsTheSameWhereAllTokensSpellBytes) {
+  const char* const decoder =
+      R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteLevel"}]})";
+  Json json = with_decoder(decoder, {"Ġa", "Ã", "©"});
+  json["added_tokens"] = Json::parse(
+      R"([{"id": 4, "content": "<b>", "special": false}, {"id": 5, "content": "<｜s ▁>", "special": true}])");
+  EXPECT_EQ(decoded(json, {1, 2, 5, 3, 4}), " aé<b>");
+  for (const char* token : {"a b", "数", "▁"}) {
+    EXPECT_NE(test::refusal(with_decoder(decoder, {token})).find("which does not spell bytes"),
+              std::string::npos)
+        << token;
+  }
+  json["added_tokens"] = Json::parse(R"([{"id": 4, "content": "Ġ", "special": false}])");
+  EXPECT_NE(test::refusal(json).find("which does not spell bytes"), std::string::npos);
 }
 
 TEST(DecoderJson, MalformedOnesAreRefused) {

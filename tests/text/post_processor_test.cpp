@@ -76,6 +76,18 @@ TEST(PostProcessor, TheSettingsMayAddOrLeaveOutTheEnd) {
   EXPECT_EQ(framed(with_processor("null"), config).prompt, (Tokens{1}));
 }
 
+TEST(PostProcessor, ItsSingleTokenWinsOverTheBeginningThatTheSettingsName) {
+  const char* const beginning =
+      R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<m>"}}, {"Sequence": {"id": "A"}}]})";
+  TokenizerConfig config;
+  config.bos = "<s>";
+  EXPECT_EQ(framed(with_processor(beginning), config).prompt, (Tokens{7, 1}));
+  const auto tokenizer = parse_tokenizer_json(with_processor(beginning).dump(), {"tokenizer.json", config});
+  EXPECT_EQ(tokenizer->bos(), 5) << "chat templates write the token that the settings name";
+  config.add_bos = false;
+  EXPECT_EQ(framed(with_processor(beginning), config).prompt, (Tokens{1}));
+}
+
 TEST(PostProcessor, WhatCannotBeUnderstoodIsRefused) {
   EXPECT_NE(refused(R"({"type": "Other"})").find("the post-processor 'Other' is not supported"),
             std::string::npos);
