@@ -226,7 +226,7 @@ std::vector<float> read_rope_factors(const GgufFile& gguf, const char* name, con
 void parse_llama3_scaling(const GgufFile& gguf, const std::string& where, ModelConfig& config) {
   const GgufFields fields(gguf, kLlama3Scaling, where);
   const std::optional<float> factor = fields.number("factor");
-  if (!factor) return;
+  if (!factor) return fields.refuse_others({});
   if (config.rope_scaling.kind != RopeScaling::Kind::kNone) {
     bad_input("{}: RoPE scaling of two kinds is not supported", where);
   }

@@ -36,7 +36,7 @@ std::vector<int32_t> ModelVocabulary::encode(std::string_view text, const Encode
 std::string ModelVocabulary::decode(const std::vector<int32_t>& tokens, bool show_control) const {
   const Tokenizer& tokenizer = *state_->tokenizer;
   std::string text;
-  std::string between;  // control tokens
+  std::string between;  // the text behind the last control token that is shown
   const auto append_between = [&] {
     text += with_replacements(std::exchange(between, {}), tokenizer.replacements());
   };

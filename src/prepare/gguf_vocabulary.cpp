@@ -183,6 +183,8 @@ VocabularyLoss add_byte_level_pieces(const TokenizerFiles& files, const Tokenize
   }
   // The settings may add tokens of their own.
   for (const AddedToken& token : tokenizer_config_of(files).added) {
+    // Loading leaves out what the vocabulary lists already, and the places that the settings give it.
+    if (tokenizer.vocabulary_text(token.id) != token.content) continue;
     int32_t& type = lists.types[static_cast<size_t>(token.id)];
     const bool own = require_field(model, "vocab", where).contains(token.content);
     if (own || type != static_cast<int32_t>(Type::kNormal)) continue;

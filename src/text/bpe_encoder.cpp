@@ -4,7 +4,6 @@
 #include <unordered_map>
 
 #include "base/utf8.h"
-#include "text/bounded_text.h"
 #include "text/byte_level.h"
 #include "text/piece_trie.h"
 
@@ -88,7 +87,6 @@ class BpeEncoder final : public SegmentEncoder {
 
   /// Appends the characters of a word with what marks those within and at the end of words.
   void append_marked_characters(std::string_view word, std::vector<Token>& tokens) const {
-    const size_t limit = tokens.size() + BoundedText::kLargestGrowth * (word.size() + kLongestPiece);
     bool after_unknown = false;
     for (size_t i = 0; i < word.size();) {
       const size_t length = utf8_length(word[i]);
@@ -101,10 +99,6 @@ class BpeEncoder final : public SegmentEncoder {
       if (known) tokens.push_back(*known);
       if (unknown) append_unknown(after_unknown, tokens);
       after_unknown = unknown;
-      if (tokens.size() > limit) {
-        bad_input("the vocabulary's marks within and behind words make more than {} byte tokens of each byte",
-                  BoundedText::kLargestGrowth);
-      }
     }
   }
 

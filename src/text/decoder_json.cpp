@@ -70,6 +70,8 @@ void add_replacements(DecoderReader& reader) {
     return decoder.replacements.clear();
   }
   for (const TextReplacement& made : decoder.replacements) {
+    // Bytes beside a character that is taken out may form another one.
+    if (made.to.empty() && decoder.replacements.size() > 1) refuse_joined("Replace", reader);
     for (const TextReplacement& sought : decoder.replacements) {
       if (made.to.find(sought.from) != std::string::npos) refuse_joined("Replace", reader);
     }

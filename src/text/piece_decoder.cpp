@@ -139,8 +139,7 @@ void PieceDecoder::require_independent(const Vocabulary& vocabulary) const {
       if (spelled && (!piece.added || *spelled == text)) continue;
       bad_input(
           "{}: the decoder 'ByteLevel' after one that joins tokens is not supported with the token '{}', "
-          "which "
-          "does not spell bytes",
+          "which does not spell bytes",
           where, printable(piece.text));
     }
   }

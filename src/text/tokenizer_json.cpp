@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "text/added_token_json.h"
+#include "text/bounded_text.h"
 #include "text/bpe_encoder.h"
 #include "text/bpe_vocabulary.h"
 #include "text/byte_level.h"
@@ -160,6 +161,13 @@ std::shared_ptr<const Tokenizer> make_bpe(const Json& json, const Json& model_js
   model.ignore_merges = bool_field(model_json, "ignore_merges", where).value_or(false);
   model.inner_prefix = mark_field(model_json, "continuing_subword_prefix", "", where);
   model.end_suffix = mark_field(model_json, "end_of_word_suffix", "", where);
+  if (model.byte_fallback &&
+      std::max(model.inner_prefix.size(), model.end_suffix.size()) >= BoundedText::kLargestGrowth) {
+    bad_input(
+        "{}: a mark within or behind words of {} bytes or more is not supported with 'byte_fallback', which "
+        "would write each of them as a token",
+        where, BoundedText::kLargestGrowth);
+  }
   read_vocabulary(require_field(model_json, "vocab", where), parts.decoder, where, parts.vocabulary);
   read_merges(model_json, where, parts.vocabulary, model);
   read_surroundings(json, where, parts);

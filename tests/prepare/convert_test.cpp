@@ -335,7 +335,7 @@ TEST_F(Convert, RefusesExpertsOfDifferentTypes) {
   std::ofstream(gguf, std::ios::binary) << file;
   ASSERT_TRUE(convert_model(gguf, folder_.path() / "folder")) << "folders have a type for each tensor";
   expect_refused(folder_.path() / "folder",
-                 {"block_sparse_moe.experts.0.w2.weight", "BF16", "F16", "one type"});
+                 {"block_sparse_moe.experts.0.w2.weight", "in BF16", "in F16", "one type"});
 }
 
 TEST_F(Convert, RefusesWhatAMixtureOfExpertsCannotSayInGguf) {

@@ -215,6 +215,21 @@ TEST_F(ConvertedVocabulary, OfBytesKeepsTokensThatTheSettingsAdd) {
   expect_bad_input([&] { convert_model(model_, gguf_); }, {"added token tree takes spaces"});
 }
 
+TEST_F(ConvertedVocabulary, OfBytesIgnoresOtherPlacesThatTheSettingsGiveItsTokens) {
+  write_model(300);
+  write("tokenizer.json", byte_level_vocabulary(kQwen2, false).dump());
+  json config = {{"eos_token", "<|end|>"}};
+  config["added_tokens_decoder"]["5"] = {{"content", "[INST]"}, {"special", false}};
+  config["added_tokens_decoder"]["2000000000"] = {{"content", "<s>"}, {"special", true}};
+  write("tokenizer_config.json", config.dump());
+  write("generation_config.json", R"({"eos_token_id": 263})");
+  convert();
+  expect_same();
+  const auto types = gguf_array(open_gguf(gguf_), "tokenizer.ggml.token_type");
+  ASSERT_NE(types, nullptr);
+  EXPECT_EQ(types->integers.at(5), 1) << "a normal token";
+}
+
 TEST_F(ConvertedVocabulary, OfPiecesIsRefusedWhereGgufHasNoLikeOfIt) {
   write_model(4100);
   const std::string pieces = test::read_file(test::default_model() / "tokenizer.model");

@@ -91,13 +91,16 @@ TEST(BpeOptions, MarksThatAreAbsurdlyLongAreRefused) {
 }
 
 TEST(BpeOptions, MarksThatMakeVeryManyByteTokensAreRefused) {
-  Json json = bpe({{"?", 0}, {"a", 1}, {"<0x61>", 2}, {"<0x23>", 3}}, Json::array());
-  json["model"]["byte_fallback"] = true;
-  json["model"]["continuing_subword_prefix"] = std::string(1000, '#');
-  const auto tokenizer = test::load_json(json);
-  EXPECT_EQ(tokenizer->encode("aa", {}).size(), 1002u);
-  const auto message = test::bad_input_message([&] { tokenizer->encode(std::string(2000, 'a'), {}); });
-  EXPECT_NE(message.find("more than 64 byte tokens"), std::string::npos) << message;
+  for (const char* mark : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    Json json = bpe({{"?", 0}, {"a", 1}, {"<0x61>", 2}, {"<0x23>", 3}}, Json::array());
+    json["model"]["byte_fallback"] = true;
+    json["model"][mark] = std::string(63, '#');
+    EXPECT_EQ(test::load_json(json)->encode("aa", {}).size(), 65u) << mark;
+    json["model"][mark] = std::string(64, '#');
+    const auto message = test::bad_input_message([&] { test::load_json(json); });
+    EXPECT_NE(message.find("64 bytes or more is not supported with 'byte_fallback'"), std::string::npos)
+        << message;
+  }
 }
 
 TEST(BpeOptions, AddedTokensAreNoPartsOfWords) {

@@ -129,7 +129,9 @@ TEST(DecoderJson, WhatLooksAcrossTokensIsRefused) {
         R"({"type": "ByteFallback"}, {"type": "ByteLevel"})",
         R"({"type": "ByteLevel"}, {"type": "ByteLevel"})",
         R"({"type": "ByteLevel"}, {"type": "Replace", "pattern": {"String": "é"}, "content": "éé"})",
-        R"({"type": "ByteLevel"}, {"type": "Replace", "pattern": {"String": "\ufffd"}, "content": ""})"}) {
+        R"({"type": "ByteLevel"}, {"type": "Replace", "pattern": {"String": "\ufffd"}, "content": ""})",
+        R"({"type": "ByteLevel"}, {"type": "Replace", "pattern": {"String": "▁"}, "content": ""},
+          {"type": "Replace", "pattern": {"String": "é"}, "content": "e"})"}) {
     const std::string decoder =
         R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, )" + std::string(step) + "]}";
     EXPECT_NE(refused(decoder.c_str()).find("after one that joins tokens is not supported"),

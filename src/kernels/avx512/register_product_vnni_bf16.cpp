@@ -79,8 +79,8 @@ class Product {
   /// Whether the words of tiles come from memory for few rows, too: because they are there, or because
   /// escaped weights have been written over them.
   static constexpr bool kThroughMemory = kInPlace || kEscaped;
-  /// Whether words come from memory, but hardly any are written over, which takes longer tile by tile than in
-  /// pieces of panels.
+  /// Whether words come from memory and at most few of them are written over. Where many are, doing so tile
+  /// by tile takes longer than in pieces of panels.
   static constexpr bool kFewEscaped = kInPlace || std::is_same_v<Tile, generic::BsfpFullTile<Words>>;
 
   /// Adds the products with a pair of inputs of kPanels panels, not scaled. A pair of activations of many
@@ -97,7 +97,7 @@ class Product {
     for (int r = 0; r < kRows; ++r) {
       const __m512i pair = PanelSums<Scaling, kRows>::pair_of(rows, r, tile, input);
       for (int j = 0; j < kPanels; ++j) {
-        __m512& sum = sums[j].sums[r];
+        __m512& sum = sums[j].open(r);
         sum = _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(words[j].lanes),
                                reinterpret_cast<__m512bh>(pair));
       }
