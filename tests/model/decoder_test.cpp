@@ -298,14 +298,27 @@ std::vector<Row> random_tree(int32_t position, size_t nodes, int32_t vocabulary,
   return rows;
 }
 
-std::vector<int32_t> path_to(const std::vector<Row>& rows, size_t row) {
-  std::vector<int32_t> tokens;
+/// The rows from the root of a tree to one of its rows.
+std::vector<size_t> path_to(const std::vector<Row>& rows, size_t row) {
+  std::vector<size_t> path;
   for (auto r = static_cast<int32_t>(row); r >= 0;) {
+    path.insert(path.begin(), static_cast<size_t>(r));
     const Row& node = rows[static_cast<size_t>(r)];
-    tokens.insert(tokens.begin(), node.token);
     r = node.parent == Row::kPrevious ? r - 1 : node.parent;
   }
-  return tokens;
+  return path;
+}
+
+/// Paths that together have every row of a tree.
+std::vector<std::vector<size_t>> paths_of(const std::vector<Row>& rows) {
+  std::vector<bool> seen(rows.size());
+  std::vector<std::vector<size_t>> paths;
+  for (size_t r = rows.size(); r-- > 0;) {  // a row comes after those on its path
+    if (seen[r]) continue;
+    paths.push_back(path_to(rows, r));
+    for (const size_t on_path : paths.back()) seen[on_path] = true;
+  }
+  return paths;
 }
 
 // Roots around the border of attention's chunks, so that trees cross it.
@@ -327,21 +340,28 @@ TEST_P(DecoderRows, ATreeGivesEveryNodeTheLogitsOfItsPathAndKeepsTheOneThatIsCho
     for (int64_t r = 0; r < logits.rows; ++r) actual.emplace_back(logits.row(r), logits.row(r) + vocabulary);
     const size_t kept = 1 + random() % (rows.size() - 1);
     decoder_->keep_path(static_cast<int64_t>(kept), cache, workspace);
-    for (size_t r = 0; r < rows.size(); ++r) {
+    const auto with_past = [&](const std::vector<size_t>& path) {
       std::vector<int32_t> tokens = past;
-      for (const int32_t token : path_to(rows, r)) tokens.push_back(token);
-      const std::vector<float> all = test::all_logits(*decoder_, tokens, 512, Reading::kFull, team);
-      ASSERT_EQ(actual[r], std::vector<float>(all.end() - vocabulary, all.end()))
-          << "root " << root << " row " << r;
-      if (r != kept) continue;
-      tokens.push_back(5);
-      const Row next{0, static_cast<int32_t>(tokens.size()) - 1, 5};
-      const std::vector<float> after = test::all_logits(*decoder_, tokens, 512, Reading::kFull, team);
-      const Matrix<const float> going_on =
-          decoder_->forward({&next, 1}, Reading::kFull, caches, 0, workspace, team);
-      ASSERT_EQ(std::vector<float>(going_on.row(0), going_on.row(0) + vocabulary),
-                std::vector<float>(after.end() - vocabulary, after.end()));
+      for (const size_t r : path) tokens.push_back(rows[r].token);
+      return tokens;
+    };
+    for (const std::vector<size_t>& path : paths_of(rows)) {
+      const std::vector<float> all = test::all_logits(*decoder_, with_past(path), 512, Reading::kFull, team);
+      auto expected = all.end() - static_cast<int64_t>(path.size()) * vocabulary;
+      for (const size_t r : path) {
+        ASSERT_EQ(actual[r], std::vector<float>(expected, expected + vocabulary))
+            << "root " << root << " row " << r;
+        expected += vocabulary;
+      }
     }
+    std::vector<int32_t> tokens = with_past(path_to(rows, kept));
+    tokens.push_back(5);
+    const Row next{0, static_cast<int32_t>(tokens.size()) - 1, 5};
+    const std::vector<float> after = test::all_logits(*decoder_, tokens, 512, Reading::kFull, team);
+    const Matrix<const float> going_on =
+        decoder_->forward({&next, 1}, Reading::kFull, caches, 0, workspace, team);
+    ASSERT_EQ(std::vector<float>(going_on.row(0), going_on.row(0) + vocabulary),
+              std::vector<float>(after.end() - vocabulary, after.end()));
   }
 }
 
