@@ -59,15 +59,10 @@ const AddedToken* AddedTokens::match(std::string_view text, size_t offset, bool 
     return token.special && (!special || (within != nullptr && !lies_within(*within, offset, end)));
   };
   const AddedToken* longest = nullptr;
-  uint32_t node = PieceTrie::kRoot;
-  for (size_t end = offset; end < text.size();) {
-    node = contents_.child(node, text[end++]);
-    if (node == PieceTrie::kNone) break;
-    const Token index = contents_.token(node);
-    if (index < 0) continue;
+  contents_.each_at(text, offset, [&](Token index, size_t end) {
     const AddedToken& token = tokens_[static_cast<size_t>(index)];
     if (!is_hidden(token, end)) longest = &token;
-  }
+  });
   return longest;
 }
 

@@ -24,6 +24,17 @@ class PieceTrie {
   uint32_t child(uint32_t node, char byte) const;
   /// The token whose text ends at a node; -1 if there is none.
   Token token(uint32_t node) const { return tokens_[node]; }
+  /// Calls visit(token, end) for each token whose text stands at a place of a text, the shorter before the
+  /// longer; `end` is where it ends.
+  template <typename Visit>
+  void each_at(std::string_view text, size_t begin, Visit&& visit) const {
+    uint32_t node = kRoot;
+    for (size_t end = begin; end < text.size();) {
+      node = child(node, text[end++]);
+      if (node == kNone) return;
+      if (token(node) >= 0) visit(token(node), end);
+    }
+  }
 
  private:
   struct Edge {

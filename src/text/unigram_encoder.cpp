@@ -86,15 +86,10 @@ class UnigramEncoder final : public SegmentEncoder {
       const double score = places[begin].score;
       const size_t character = utf8_length(word[begin]);
       bool known = false;
-      uint32_t node = PieceTrie::kRoot;
-      for (size_t end = begin; end < word.size();) {
-        node = texts_.child(node, word[end++]);
-        if (node == PieceTrie::kNone) break;
-        const Token token = texts_.token(node);
-        if (token < 0) continue;
+      texts_.each_at(word, begin, [&](Token token, size_t end) {
         reach(begin, end, score + model_.scores[static_cast<size_t>(token)], token);
         known = known || end - begin == character;
-      }
+      });
       if (!known) reach(begin, begin + character, score + unknown_score_, kUnknownCharacter);
       begin += character;
     }

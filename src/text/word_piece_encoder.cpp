@@ -38,16 +38,12 @@ class WordPieceEncoder final : public SegmentEncoder {
     bool known = !has_more_characters(word, model_.longest_word);
     for (size_t begin = 0; known && begin < word.size();) {
       const PieceTrie& texts = begin == 0 ? beginnings_ : continuations_;
-      uint32_t node = PieceTrie::kRoot;
       Token longest = -1;
       size_t longest_end = begin;
-      for (size_t end = begin; end < word.size();) {
-        node = texts.child(node, word[end++]);
-        if (node == PieceTrie::kNone) break;
-        if (texts.token(node) < 0) continue;
-        longest = texts.token(node);
+      texts.each_at(word, begin, [&](Token token, size_t end) {
+        longest = token;
         longest_end = end;
-      }
+      });
       known = longest >= 0;
       if (known) tokens.push_back(longest);
       begin = longest_end;
