@@ -116,8 +116,9 @@ void add_eval_logits(Command eval) {
   command.add_flag("--json", options->json, "Print one JSON object");
   command.add_option("--reading", logits.reading, "How to read the weights: full, mxfp4-w4a8, ...")
       .show_default();
-  command.add_option("--cache", options->common.cache,
-                     "How keys and values are stored: bf16, f16, int8 or hierarchical[:option=value,...]");
+  command.add_option(
+      "--cache", options->common.cache,
+      "How keys and values are stored: bf16, f16, f32, int8 or hierarchical[:option=value,...]");
   command.add_option("--prefill-chunk", logits.prefill_chunk, "Tokens per pass")
       .show_default()
       .range(int64_t{1}, int64_t{1} << 20);

@@ -202,8 +202,9 @@ void add_eval_perplexity(Command eval) {
       .add_option("--compare-model", options->compare_model,
                   "Another model with the same vocabulary, of which --compare-with then names the reading")
       .type_name("MODEL");
-  command.add_option("--cache", options->common.cache,
-                     "How keys and values are stored: bf16, f16, int8 or hierarchical[:option=value,...]");
+  command.add_option(
+      "--cache", options->common.cache,
+      "How keys and values are stored: bf16, f16, f32, int8 or hierarchical[:option=value,...]");
   command.add_flag("--draft-cache", perplexity.draft_cache,
                    "Read of them what a draft reads: the upper halves of the codes");
   command

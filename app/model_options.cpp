@@ -23,7 +23,7 @@ void add_decoding(Command command, CommonOptions& options) {
   add(decoding, "--recipe", options.recipe,
       "A name from `verbatim recipes` or a .toml file; without it auto");
   add(decoding, "--cache", options.cache,
-      "Keys and values in bf16, f16, int8 or hierarchical[:option=value,...]");
+      "Keys and values in bf16, f16, f32, int8 or hierarchical[:option=value,...]");
   add(decoding, "--draft-model", options.draft_model, "The model that recipes with a small model draft with")
       .type_name("MODEL");
   add(decoding, "--draft-length", options.draft_length,

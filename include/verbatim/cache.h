@@ -12,6 +12,7 @@ struct CacheOptions {
   enum class Kind {
     kBf16,          ///< two bytes for each number
     kF16,           ///< two bytes for each number; for comparison
+    kF32,           ///< four bytes for each number, with attention in F32 throughout; for comparison
     kInt8,          ///< one byte for each number, with a scale per position and head; for comparison
     kHierarchical,  ///< QuantSpec: 4 + 4 bits, and the latest positions in BF16
   };
@@ -34,8 +35,8 @@ struct CacheOptions {
   bool operator==(const CacheOptions&) const = default;
 };
 
-/// The name of a way to store keys and values: "bf16", "f16", "int8" or "hierarchical", followed by the
-/// options that differ from the defaults: "hierarchical:group=64,bits=4,keys=position".
+/// The name of a way to store keys and values: "bf16", "f16", "f32", "int8" or "hierarchical", followed by
+/// the options that differ from the defaults: "hierarchical:group=64,bits=4,keys=position".
 std::string cache_name(const CacheOptions& options);
 
 /// The way to store keys and values that cache_name() names so. Throws Error(kBadInput), naming `where`, for

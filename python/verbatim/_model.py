@@ -105,7 +105,7 @@ class Model:
             recipe: How to decode: a name of recipe_names() or a .toml file. The weights are packed for it.
             recipes: Further recipes that generations will name.
             formats: Formats to pack the weights into, whatever the recipes need.
-            cache: How keys and values are stored: "bf16", "f16", "int8", "hierarchical[:option=value,...]".
+            cache: How keys and values are stored: "bf16", "f16", "f32", "int8", "hierarchical[:option=value,...]".
             draft_model: The path of the model that recipes with a small model draft with.
             threads: Threads to compute with; 0 takes one for every core.
             max_batch: The most sequences that are evaluated together.

@@ -151,7 +151,7 @@ def cache_quality(m):
                                                     "agreement")})
 
 
-CACHES = [("f16", []), ("int8", []), ("hierarchical", []), ("hierarchical:group=32", []), ("hierarchical", ["--draft-cache"]),
+CACHES = [("f32", []), ("f16", []), ("int8", []), ("hierarchical", []), ("hierarchical:group=32", []), ("hierarchical", ["--draft-cache"]),
           ("hierarchical:bits=4", []), ("hierarchical:bits=4,values=channel", []), ("hierarchical:bits=4,keys=position", []),
           ("hierarchical:bits=4,keys=position,values=channel", [])]
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "base/matrix.h"
 #include "kernels/dispatch.h"
@@ -81,38 +82,27 @@ class Attending {
   /// Makes rows attend to a chunk; `visible(row)` is the Range within the chunk that a row sees.
   template <typename Visible>
   void take(const Step& step, Visible&& visible) {
-    const int64_t first_query = step.first_row * block_.group;
-    const int64_t queries = step.rows * block_.group;
-    float* const scores = scratch_.scores.data() + first_query * kAttentionChunk;
-    BFloat16* const probabilities = scratch_.probabilities.data() + first_query * kAttentionChunk;
-    float* const sums = scratch_.sums.data() + first_query * block_.width;
-    score(step, queries, block_.queries + first_query * block_.width, scores);
-    const SoftmaxAhead ahead = softmax_ahead(step, queries);
-    for (int64_t q = 0; q < queries; ++q) {
-      ahead.fetch(q);
-      const Range range = visible(step.first_row + q / block_.group);
-      BFloat16* const weights = probabilities + q * kAttentionChunk;
-      if (range.first >=
-          range.end) {  // the chunk is here for other rows: adding zeros leaves this one as it is
-        std::memset(weights, 0, static_cast<size_t>(step.extent) * sizeof(BFloat16));
-        continue;
-      }
-      const float correction = softmax(scores + q * kAttentionChunk, step.extent, range,
-                                       scratch_.states[static_cast<size_t>(first_query + q)], weights);
-      if (correction != 1.0f) kernel_.scale(sums + q * block_.width, block_.width, correction);
+    if (step.cache.f32_keys != nullptr) {  // probabilities take the places of their scores
+      take_rows(step, block_.f32_queries, scratch_.scores.data(), visible);
+    } else {
+      take_rows(step, block_.queries, scratch_.probabilities.data(), visible);
     }
-    add_values(step, queries, probabilities, sums);
   }
 
   /// Takes the scores of a chunk into the running softmax of a query: see KernelTable::softmax_chunk.
+  template <typename Number>
   float softmax(float* scores, int64_t extent, const Range& range, SoftmaxState& state,
-                BFloat16* weights) const {
+                Number* weights) const {
     float scale = block_.scale;
     if (block_.cap > 0.0f) {
       kernel_.soft_cap(scores, extent, scale, block_.cap);
       scale = 1.0f;
     }
-    return kernel_.softmax_chunk(scores, extent, range.first, range.end, scale, &state, weights);
+    if constexpr (std::is_same_v<Number, float>) {
+      return kernel_.softmax_chunk_f32(scores, extent, range.first, range.end, scale, &state, weights);
+    } else {
+      return kernel_.softmax_chunk(scores, extent, range.first, range.end, scale, &state, weights);
+    }
   }
 
   /// Computes the scores of a chunk of panels for all rows, and calls see(query, range) for each query with
@@ -130,6 +120,34 @@ class Attending {
   }
 
  private:
+  /// Makes rows attend to a chunk, with the block's queries and room for its probabilities in the type in
+  /// which the products of this cache read them.
+  template <typename Number, typename Visible>
+  void take_rows(const Step& step, const Number* block_queries, Number* block_probabilities,
+                 Visible&& visible) {
+    const int64_t first_query = step.first_row * block_.group;
+    const int64_t queries = step.rows * block_.group;
+    float* const scores = scratch_.scores.data() + first_query * kAttentionChunk;
+    Number* const probabilities = block_probabilities + first_query * kAttentionChunk;
+    float* const sums = scratch_.sums.data() + first_query * block_.width;
+    score(step, queries, block_queries + first_query * block_.width, scores);
+    const SoftmaxAhead ahead = softmax_ahead(step, queries);
+    for (int64_t q = 0; q < queries; ++q) {
+      ahead.fetch(q);
+      const Range range = visible(step.first_row + q / block_.group);
+      Number* const weights = probabilities + q * kAttentionChunk;
+      if (range.first >=
+          range.end) {  // the chunk is here for other rows: adding zeros leaves this one as it is
+        std::memset(weights, 0, static_cast<size_t>(step.extent) * sizeof(Number));
+        continue;
+      }
+      const float correction = softmax(scores + q * kAttentionChunk, step.extent, range,
+                                       scratch_.states[static_cast<size_t>(first_query + q)], weights);
+      if (correction != 1.0f) kernel_.scale(sums + q * block_.width, block_.width, correction);
+    }
+    add_values(step, queries, probabilities, sums);
+  }
+
   /// Computes scores = queries · keys.
   void score(const Step& step, int64_t queries, const BFloat16* a, float* scores) {
     if (step.coded) {
@@ -158,6 +176,35 @@ class Attending {
     const Panels values{chunk.values, chunk.f16_values, chunk.positions * kPanelWidth, panels_ahead(step, 1)};
     panels({queries, step.extent, step.cache.width / kPanelWidth}, a, kAttentionChunk, values, sums,
            block_.width, true);
+  }
+
+  /// Computes scores = queries · keys in F32.
+  void score(const Step& step, int64_t queries, const float* a, float* scores) {
+    const int64_t width = step.cache.width;
+    kernel_.panels_f32({.a = a,
+                        .a_stride = block_.width,
+                        .rows = queries,
+                        .panels = step.cache.chunk(step.chunk).f32_keys,
+                        .panel_stride = width * kPanelWidth,
+                        .panel_count = step.extent / kPanelWidth,
+                        .k = width,
+                        .c = scores,
+                        .c_stride = kAttentionChunk,
+                        .accumulate = false});
+  }
+
+  /// Computes sums += probabilities · values in F32.
+  void add_values(const Step& step, int64_t queries, const float* a, float* sums) {
+    kernel_.panels_f32({.a = a,
+                        .a_stride = kAttentionChunk,
+                        .rows = queries,
+                        .panels = step.cache.chunk(step.chunk).f32_values,
+                        .panel_stride = kAttentionChunk * kPanelWidth,
+                        .panel_count = step.cache.width / kPanelWidth,
+                        .k = step.extent,
+                        .c = sums,
+                        .c_stride = block_.width,
+                        .accumulate = true});
   }
 
   /// The prefetch of the next chunk's keys and values, which take `bytes` each, from `position` on.

@@ -54,6 +54,8 @@ struct PanelChunk {
   const BFloat16* values = nullptr;
   const Float16* f16_keys = nullptr;  ///< instead of `keys` and `values`
   const Float16* f16_values = nullptr;
+  const float* f32_keys = nullptr;  ///< instead of `keys` and `values`
+  const float* f32_values = nullptr;
   int64_t positions =
       kAttentionChunk;  ///< the positions that there is room for: the length of panels of values
 };
@@ -61,14 +63,16 @@ struct PanelChunk {
 /// One head's keys and values as panels (formats/panels.h), chunk by chunk:
 ///   keys    [chunk][128 / 16 panels][width / 2][16 positions][2]   times queries: scores
 ///   values  [chunk][width / 16 panels][128 / 2][16 dimensions][2]  times probabilities: outputs
-/// in BF16. In F16 there are no pairs: a panel is [width][16 positions] or [128][16 dimensions]. `width` is
-/// the head dimension padded with zeros to a multiple of 32. A page of fewer positions has its number of
-/// positions in place of the 128.
+/// in BF16. In F16 and F32 there are no pairs: a panel is [width][16 positions] or [128][16 dimensions].
+/// `width` is the head dimension padded with zeros to a multiple of 32. A page of fewer positions has its
+/// number of positions in place of the 128.
 struct HeadCache {
   const BFloat16* keys = nullptr;
   const BFloat16* values = nullptr;
   const Float16* f16_keys = nullptr;  ///< instead of `keys` and `values`
   const Float16* f16_values = nullptr;
+  const float* f32_keys = nullptr;  ///< instead of `keys` and `values`
+  const float* f32_values = nullptr;
   int64_t chunk_stride = 0;  ///< elements from one chunk to the next, for keys and for values
   int64_t width = 0;
   int64_t ring = 0;  ///< the length of a ring of chunks, in which chunk c has place c mod ring; 0: no ring
@@ -92,6 +96,9 @@ struct HeadCache {
     if (f16_keys != nullptr) {
       found.f16_keys = f16_keys + place;
       found.f16_values = f16_values + place;
+    } else if (f32_keys != nullptr) {
+      found.f32_keys = f32_keys + place;
+      found.f32_values = f32_values + place;
     } else if (keys != nullptr) {
       found.keys = keys + place;
       found.values = values + place;
@@ -117,7 +124,9 @@ struct SparseView {
 
 /// The input and output of attention for rows of one sequence and one key-value head.
 struct AttentionBlock {
-  const BFloat16* queries;   ///< [rows][group][width]: `group` query heads share the key-value head
+  const BFloat16* queries;  ///< [rows][group][width]: `group` query heads share the key-value head
+  /// The queries of a cache in F32, of the same shape, for which `queries` is not read; else null.
+  const float* f32_queries = nullptr;
   const int32_t* positions;  ///< [rows]; a row sees the positions up to its own
   int64_t rows;
   int64_t group;

@@ -369,6 +369,10 @@ struct KernelTable {
   /// by which sums over earlier chunks must be multiplied.
   float (*softmax_chunk)(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,
                          SoftmaxState* state, BFloat16* probabilities);
+  /// Takes a chunk of scores into a running softmax as softmax_chunk() does, with probabilities in F32, which
+  /// may overwrite the scores.
+  float (*softmax_chunk_f32)(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end,
+                             float scale, SoftmaxState* state, float* probabilities);
 
   /// The product with the codes of quantized keys or values.
   void (*code_product[kCodeStorages])(const CodeProduct&);

@@ -55,6 +55,10 @@ class KvCache {
   /// threads may write different heads or positions at once.
   virtual void write(int64_t layer, int64_t head, int64_t position, const float* key, const float* value) = 0;
 
+  /// Whether attention reads this cache with queries in F32 (AttentionBlock::f32_queries) rather than in
+  /// BF16.
+  virtual bool reads_f32_queries() const { return false; }
+
   /// Whether positions of a layer must be encoded before rows at positions up to `last` attend to it.
   virtual bool has_positions_to_encode(int64_t /*layer*/, int64_t /*last*/) const { return false; }
   /// Encodes the older positions of one head that rows at positions up to `last` read as codes. Different

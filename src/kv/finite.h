@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cmath>
+#include <limits>
+
 #include "base/float16.h"
 
 namespace verbatim {
@@ -22,6 +25,11 @@ inline BFloat16 finite_bfloat16(float value) {
 }
 inline Float16 finite_float16(float value) {
   return finite(to_float16(value), 0x7c00);
+}
+/// Makes a number finite as finite() does, without rounding it.
+inline float finite_float(float value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? 0.0f : std::copysign(std::numeric_limits<float>::max(), value);
 }
 
 }  // namespace verbatim

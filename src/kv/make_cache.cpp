@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "kernels/kernel_table.h"
 #include "kv/dense.h"
+#include "kv/f32.h"
 #include "kv/hierarchical.h"
 #include "kv/int8.h"
 
@@ -18,8 +19,11 @@ namespace {
 
 using Kind = CacheOptions::Kind;
 
-constexpr std::pair<Kind, std::string_view> kNames[] = {
-    {Kind::kBf16, "bf16"}, {Kind::kF16, "f16"}, {Kind::kInt8, "int8"}, {Kind::kHierarchical, "hierarchical"}};
+constexpr std::pair<Kind, std::string_view> kNames[] = {{Kind::kBf16, "bf16"},
+                                                        {Kind::kF16, "f16"},
+                                                        {Kind::kF32, "f32"},
+                                                        {Kind::kInt8, "int8"},
+                                                        {Kind::kHierarchical, "hierarchical"}};
 
 constexpr int32_t kLeastBuffer = 2 * kAttentionChunk;
 constexpr int32_t kLargestBuffer = 1 << 16;
@@ -81,7 +85,7 @@ CacheOptions parse_cache(std::string_view text, const std::string& where) {
   const auto known = std::find_if(std::begin(kNames), std::end(kNames),
                                   [&](const auto& entry) { return entry.second == name; });
   if (known == std::end(kNames)) {
-    bad_input("{}: unknown cache \"{}\"; known are bf16, f16, int8 and hierarchical", where, name);
+    bad_input("{}: unknown cache \"{}\"; known are bf16, f16, f32, int8 and hierarchical", where, name);
   }
   CacheOptions options{.kind = known->first};
   if (colon == std::string_view::npos) return options;
@@ -125,6 +129,8 @@ std::unique_ptr<KvCache> make_cache(const CacheOptions& options, const CacheShap
       return std::make_unique<DenseCache>(shape, capacity);
     case Kind::kF16:
       return std::make_unique<DenseCache>(shape, capacity, Element::kF16);
+    case Kind::kF32:
+      return std::make_unique<F32Cache>(shape, capacity);
     case Kind::kInt8:
       return std::make_unique<Int8Cache>(shape, capacity);
     case Kind::kHierarchical:

@@ -349,6 +349,10 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
   // Hidden states take no room for logits, of which there would be many.
   const int64_t with_logits = kind.hidden_states ? 0 : std::ssize(logits_rows);
   reserve(workspace, config_, weights_, count, with_logits, team.size());
+  if (std::any_of(caches.begin(), caches.end(),
+                  [](const KvCache* cache) { return cache->reads_f32_queries(); })) {
+    workspace.f32_queries.reserve(workspace.queries.size());
+  }
   ForwardPass pass{.decoder = *this,
                    .config = config_,
                    .rows = rows,

@@ -88,6 +88,7 @@ struct DecoderWorkspace {
   Buffer<float> arranged;     // [rows][widest input of a matrix]: inputs in the order of Atom
   Buffer<float> logits;       // [rows that want logits][vocabulary]
   Buffer<BFloat16> queries;   // [kv head][rows][group][width]
+  Buffer<float> f32_queries;  // the same for rows whose cache reads queries in F32, if there are any
   Buffer<float> cosine;       // [rotary embedding][rows][half]
   Buffer<float> sine;         // [rotary embedding][rows][half]
   Buffer<int32_t> positions;  // [rows]

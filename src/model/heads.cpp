@@ -52,24 +52,31 @@ void Decoder::ForwardPass::place_heads(const LayerWeights& layer, int64_t layer_
 }
 
 void Decoder::ForwardPass::place_head(int64_t layer_index, int64_t r, int64_t head, float* qkv) {
+  const Row& row = rows[static_cast<size_t>(r)];
+  KvCache& cache = *caches[static_cast<size_t>(row.sequence)];
   for (int64_t h = 0; h < group; ++h) {
     float* const q = qkv + (head * group + h) * config.head_dim;
     rotate(layer_index, r, q);
-    BFloat16* const query = work.queries.data() + ((head * count + r) * group + h) * head_width;
+    const int64_t at = ((head * count + r) * group + h) * head_width;
+    if (cache.reads_f32_queries()) {
+      float* const query = work.f32_queries.data() + at;
+      std::fill(std::copy_n(q, config.head_dim, query), query + head_width, 0.0f);
+      continue;
+    }
+    BFloat16* const query = work.queries.data() + at;
     for (int64_t d = 0; d < config.head_dim; ++d) query[d] = to_bfloat16(q[d]);
     std::fill(query + config.head_dim, query + head_width, BFloat16{0});
   }
   float* const k = qkv + query_columns + head * config.head_dim;
   const float* const v = k + kv_columns;
   rotate(layer_index, r, k);
-  const Row& row = rows[static_cast<size_t>(r)];
   if (Branches* const branches = work.branches_of(r)) {
     const int64_t at = head * config.head_dim;
     std::copy_n(k, config.head_dim, branches->keys(layer_index, r) + at);
     std::copy_n(v, config.head_dim, branches->values(layer_index, r) + at);
     if (!branches->on_trunk(r)) return;
   }
-  caches[static_cast<size_t>(row.sequence)]->write(layer_index, head, row.position, k, v);
+  cache.write(layer_index, head, row.position, k, v);
 }
 
 void Decoder::ForwardPass::rotate(int64_t layer_index, int64_t r, float* head) const {
@@ -111,7 +118,10 @@ KvCache& Decoder::ForwardPass::cache_of(const RowBlock& block) const {
 AttentionBlock Decoder::ForwardPass::attention_block(int64_t layer_index, int64_t head,
                                                      const RowBlock& block) const {
   const Buffer<float>& sinks = decoder.weights_.layers[static_cast<size_t>(layer_index)].head_sinks;
-  return {.queries = work.queries.data() + (head * count + block.first) * group * head_width,
+  const int64_t first_query = (head * count + block.first) * group * head_width;
+  const KvCache& cache = cache_of(block);
+  return {.queries = work.queries.data() + first_query,
+          .f32_queries = cache.reads_f32_queries() ? work.f32_queries.data() + first_query : nullptr,
           .positions = work.positions.data() + block.first,
           .rows = block.count,
           .group = group,
@@ -121,7 +131,7 @@ AttentionBlock Decoder::ForwardPass::attention_block(int64_t layer_index, int64_
           .scale = score_scale,
           .cap = config.soft_caps.scores,
           .sinks = sinks.size() > 0 ? sinks.data() + head * group : nullptr,
-          .cache = cache_of(block).head(layer_index, head, kind.cache),
+          .cache = cache.head(layer_index, head, kind.cache),
           .view = view(layer_index, head, block.first),
           .out = nullptr,
           .out_stride = 0};

@@ -109,7 +109,7 @@ TEST_P(HierarchicalCacheText, IsThePlainOneForEveryKindOfCache) {
   const Pair& pair = small_pair();
   const std::vector<int32_t> prompt = long_prompt(pair.target, 380);
   for (const char* cache :
-       {"hierarchical:group=32", "hierarchical:buffer=512", "hierarchical:bits=4", "int8", "f16"}) {
+       {"hierarchical:group=32", "hierarchical:buffer=512", "hierarchical:bits=4", "int8", "f16", "f32"}) {
     const Asking asking{.sampling = {.temperature = 0.7f, .seed = 3}, .tokens = 60, .threads = 2};
     Recipe plain = load_recipe("plain");
     plain.cache = parse_cache(cache, "test");

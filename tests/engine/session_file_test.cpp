@@ -51,7 +51,7 @@ class SavedSession : public testing::Test {
 };
 
 TEST_F(SavedSession, GoesOnWithTheSameBytesAndWithoutEvaluatingAgain) {
-  for (const auto kind : {CacheOptions::Kind::kBf16, CacheOptions::Kind::kF16}) {
+  for (const auto kind : {CacheOptions::Kind::kBf16, CacheOptions::Kind::kF16, CacheOptions::Kind::kF32}) {
     const Recipe recipe = recipe_with(kind);
     const GenerateResult expected = talk_and_save(recipe);
     Session session(model_, 200, 1);

@@ -281,6 +281,28 @@ TEST_P(Elementwise, SoftmaxOverChunksIsCloseToTheReference) {
   }
 }
 
+// Probabilities in F32 may take the places of their scores.
+TEST_P(Elementwise, SoftmaxInF32IsExactAndTheSameOnEveryPath) {
+  const std::vector<float> scores = test::random_floats(128, 8, 4.0f);
+  SoftmaxState state{-std::numeric_limits<float>::infinity(), 0.0f};
+  SoftmaxState expected_state = state;
+  std::vector<float> mine = scores;
+  std::vector<float> theirs = scores;
+  std::vector<float> expected(128);
+  EXPECT_EQ(kernel_.softmax_chunk_f32(mine.data(), 128, 3, 125, 0.7f, &state, mine.data()),
+            scalar_.softmax_chunk_f32(theirs.data(), 128, 3, 125, 0.7f, &expected_state, expected.data()));
+  EXPECT_EQ(state.maximum, expected_state.maximum);
+  EXPECT_EQ(state.sum, expected_state.sum);
+  double sum = 0.0;
+  for (size_t i = 0; i < 128; ++i) {
+    ASSERT_EQ(mine[i], expected[i]) << scores[i];
+    const double exact = i >= 3 && i < 125 ? std::exp(double{scores[i]} * 0.7f - state.maximum) : 0.0;
+    ASSERT_NEAR(mine[i], exact, exact * 2e-6) << scores[i];
+    sum += exact;
+  }
+  EXPECT_NEAR(state.sum, sum, sum * 1e-6);
+}
+
 TEST_P(Elementwise, SoftmaxIsTheSameOnEveryPath) {
   for (const float deviation : {1.0f, 30.0f, 1e4f}) {
     const std::vector<float> scores = test::random_floats(128, 8, deviation);

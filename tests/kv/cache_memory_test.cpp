@@ -25,7 +25,8 @@ class CacheMemory : public testing::TestWithParam<CacheOptions::Kind> {};
 
 INSTANTIATE_TEST_SUITE_P(, CacheMemory,
                          testing::Values(CacheOptions::Kind::kBf16, CacheOptions::Kind::kF16,
-                                         CacheOptions::Kind::kInt8, CacheOptions::Kind::kHierarchical),
+                                         CacheOptions::Kind::kF32, CacheOptions::Kind::kInt8,
+                                         CacheOptions::Kind::kHierarchical),
                          [](const auto& info) { return cache_name({.kind = info.param}); });
 
 // However long the context may become, and with huge pages: the caches reserve gigabytes here.

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "kv/dense.h"
+#include "kv/make_cache.h"
 #include "support/test_data.h"
 
 namespace verbatim::test {
@@ -44,9 +44,10 @@ Model load_model(const std::filesystem::path& path, std::vector<std::string> for
 }
 
 std::vector<float> all_logits(const Decoder& decoder, const std::vector<int32_t>& tokens, int64_t chunk,
-                              Reading reading, ThreadTeam& team) {
-  DenseCache cache(decoder.cache_shape(), static_cast<int64_t>(tokens.size()));
-  KvCache* const caches[] = {&cache};
+                              Reading reading, ThreadTeam& team, const CacheOptions& kind) {
+  const std::unique_ptr<KvCache> cache =
+      make_cache(kind, decoder.cache_shape(), static_cast<int64_t>(tokens.size()));
+  KvCache* const caches[] = {cache.get()};
   DecoderWorkspace workspace;
   std::vector<float> all;
   for (size_t first = 0; first < tokens.size(); first += static_cast<size_t>(chunk)) {

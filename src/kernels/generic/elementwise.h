@@ -219,9 +219,18 @@ struct PlainRounding {
   }
 };
 
-template <typename V, typename Rounding = PlainRounding<V>>
-float softmax_chunk(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,
-                    SoftmaxState* state, BFloat16* probabilities) {
+/// Keeps numbers as they are.
+template <typename V>
+struct NoRounding {
+  VERBATIM_INLINE static V store(V value, float* to) {
+    value.store(to);
+    return value;
+  }
+};
+
+template <typename V, typename Rounding, typename Probability>
+VERBATIM_INLINE float take_scores(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end,
+                                  float scale, SoftmaxState* state, Probability* probabilities) {
   constexpr float kMinusInfinity = -__builtin_inff();
   for (int64_t i = 0; i < visible_begin; ++i) scores[i] = kMinusInfinity;
   for (int64_t i = visible_end; i < n; ++i) scores[i] = kMinusInfinity;
@@ -241,6 +250,18 @@ float softmax_chunk(float* scores, int64_t n, int64_t visible_begin, int64_t vis
   state->sum = state->sum * correction + reduce_add(total);
   state->maximum = maximum;
   return correction;
+}
+
+template <typename V, typename Rounding = PlainRounding<V>>
+float softmax_chunk(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,
+                    SoftmaxState* state, BFloat16* probabilities) {
+  return take_scores<V, Rounding>(scores, n, visible_begin, visible_end, scale, state, probabilities);
+}
+
+template <typename V>
+float softmax_chunk_f32(float* scores, int64_t n, int64_t visible_begin, int64_t visible_end, float scale,
+                        SoftmaxState* state, float* probabilities) {
+  return take_scores<V, NoRounding<V>>(scores, n, visible_begin, visible_end, scale, state, probabilities);
 }
 
 }  // namespace verbatim::generic

@@ -45,6 +45,7 @@ KernelTable make_table(const char* name) {
   table.scale = scale<V>;
   table.rotate = rotate<V>;
   table.softmax_chunk = softmax_chunk<V>;
+  table.softmax_chunk_f32 = softmax_chunk_f32<V>;
   fill_code_product<Dot>(table.code_product);
   table.quantize_scaled_row = quantize_scaled_row<V>;
   table.dequantize_sums = dequantize_sums<V>;
