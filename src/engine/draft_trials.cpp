@@ -9,8 +9,11 @@ namespace verbatim {
 
 namespace {
 
-/// The number of comparisons before which nothing is decided.
+/// The number of comparisons before which nothing is decided, unless they are clear: one clear comparison
+/// confirms a preference, and two that agree change it.
 constexpr int64_t kLeast = 3;
+/// The factor by which one kind of passes is faster than the other in a clear comparison.
+constexpr double kClear = 1.1;
 /// The gain from which a batch drafts: of nothing to gain, plain passes are the surer half.
 constexpr double kWorthwhile = 1.02;
 
@@ -47,11 +50,13 @@ void DraftTrials::compare(Size& size, double after) {
   const double gain = size.preferred ? 1 / ratio : ratio;
   size.gains[static_cast<size_t>(size.compared % kComparisons)] = gain;
   ++size.compared;
-  if (size.compared < kLeast) return;
-  // A trial that speaks against the preference is soon repeated.
   const bool confirmed = (gain > kWorthwhile) == size.preferred;
-  size.interval = confirmed ? std::clamp(2 * size.interval, kOftenest, kRarest) : kOftenest;
   const auto known = static_cast<std::ptrdiff_t>(std::min(size.compared, kComparisons));
+  const bool clear = std::all_of(size.gains.begin(), size.gains.begin() + known,
+                                 [&](double one) { return gain > 1 ? one > kClear : one < 1 / kClear; });
+  if (size.compared < (!clear ? kLeast : confirmed ? 1 : 2)) return;
+  // A trial that speaks against the preference is soon repeated.
+  size.interval = confirmed ? std::clamp(2 * size.interval, kOftenest, kRarest) : kOftenest;
   const double middle = median({size.gains.begin(), size.gains.begin() + known});
   size.preferred = middle > kWorthwhile;
 }
@@ -61,23 +66,20 @@ void DraftTrials::begin_spell(Size& size) {
   const double rate = size.seconds > 0 ? size.tokens / size.seconds : 0;
   size.tokens = 0;
   size.seconds = 0;
-  size.left = kSpell;
+  const int64_t passes = spell(size.drafting);
   if (size.drafting != size.preferred) {
     size.trial = rate;
     size.since_trial = 0;
     size.drafting = size.preferred;
-    return;
+  } else {
+    if (size.trial > 0 && size.before > 0 && rate > 0) compare(size, rate);
+    size.trial = 0;
+    size.since_trial += passes;
+    const bool changed = size.drafting != size.preferred;
+    size.before = changed ? 0 : rate;
+    size.drafting = changed || size.since_trial <= size.interval ? size.preferred : !size.preferred;
   }
-  if (size.trial > 0 && size.before > 0 && rate > 0) compare(size, rate);
-  size.trial = 0;
-  size.since_trial += kSpell;
-  if (size.drafting != size.preferred) {  // the preference has changed
-    size.drafting = size.preferred;
-    size.before = 0;
-    return;
-  }
-  size.before = rate;
-  if (size.since_trial > size.interval) size.drafting = !size.preferred;
+  size.left = spell(size.drafting);
 }
 
 void DraftTrials::pass(int64_t sequences, int64_t members, bool prompts, double now) {

@@ -30,7 +30,8 @@ class DraftTrials {
   void interrupted();
 
  private:
-  static constexpr int64_t kSpell = 24;       // the number of passes in a spell
+  static constexpr int64_t kSpell = 24;       // the number of passes in a spell with drafts
+  static constexpr int64_t kPlainSpell = 12;  // without: every sequence then gets one token in each pass
   static constexpr size_t kSizes = 8;         // the last one is of all larger batches, too
   static constexpr int64_t kComparisons = 5;  // how many comparisons are remembered
   static constexpr int64_t kOftenest = 96;    // the smallest number of passes between two trials
@@ -60,6 +61,7 @@ class DraftTrials {
   };
 
   static size_t size_of(int64_t sequences);
+  static int64_t spell(bool drafting) { return drafting ? kSpell : kPlainSpell; }
   void settle();
   static void compare(Size& size, double after);
   static void begin_spell(Size& size);

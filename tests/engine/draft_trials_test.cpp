@@ -34,6 +34,18 @@ TEST(DraftTrials, StayWithDraftsThatGain) {
   EXPECT_GT(batch.drafting(5000), 0.97);
 }
 
+// A short text must not pay for more certainty than it can use.
+TEST(DraftTrials, StayWithDraftsThatClearlyGainFromTheFirstTrialOn) {
+  Batch batch{.seconds_with = 0.015, .kept_with = 8};  // 1067 tokens a second instead of 800
+  EXPECT_GE(batch.drafting(150), 0.92);
+}
+
+TEST(DraftTrials, LeaveDraftsThatClearlyLoseAfterTwoTrials) {
+  Batch batch{.seconds_with = 0.02, .kept_with = 3};  // 550 tokens a second instead of 800
+  batch.drafting(100);
+  EXPECT_EQ(batch.drafting(70), 0.0);
+}
+
 TEST(DraftTrials, DoWithoutDraftsThatLoseAFewHundredths) {
   Batch batch{.seconds_with = 0.015, .kept_with = 3};  // 733 tokens a second instead of 800
   batch.drafting(500);
