@@ -207,10 +207,10 @@ def schemes(m):
 
 @measurement("many sequences at once: tokens per second by recipe and size of the batch")
 def throughput(m):
-    batches, tokens, refills = ("1,4,8", "24", "1") if m.quick else ("1,8,16,32", "64", "2")
+    batches, tokens, refills = ("1,4,8", "24", "1") if m.quick else ("1,2,4,8,16,32", "64", "2")
     m.conditions = f"{m.large_model_words().capitalize()}, prompts of code cut to 32 tokens, answers of {tokens}."
     prompts = m.prompts("code")["code"]
-    command = m.bench("throughput", m.large_model(), "--recipes", "ml-specqd,speq", "--batch", batches, "--prompts", prompts,
+    command = m.bench("throughput", m.large_model(), "--recipes", "auto,ml-specqd,nested", "--batch", batches, "--prompts", prompts,
                       "--prompt-tokens", "32", "--refills", refills, "-n", tokens)
     for output in m.each(command):
         for result in output["results"]:

@@ -37,13 +37,13 @@ TEST(DraftTrials, StayWithDraftsThatGain) {
 // A short text must not pay for more certainty than it can use.
 TEST(DraftTrials, StayWithDraftsThatClearlyGainFromTheFirstTrialOn) {
   Batch batch{.seconds_with = 0.015, .kept_with = 8};  // 1067 tokens a second instead of 800
-  EXPECT_GE(batch.drafting(150), 0.92);
+  EXPECT_GT(batch.drafting(150), 0.9);
 }
 
 TEST(DraftTrials, LeaveDraftsThatClearlyLoseAfterTwoTrials) {
   Batch batch{.seconds_with = 0.02, .kept_with = 3};  // 550 tokens a second instead of 800
   batch.drafting(100);
-  EXPECT_EQ(batch.drafting(70), 0.0);
+  EXPECT_LT(batch.drafting(70), 0.05);
 }
 
 TEST(DraftTrials, DoWithoutDraftsThatLoseAFewHundredths) {
