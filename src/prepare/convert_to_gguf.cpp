@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -30,9 +31,8 @@ class ConfigMetadata {
     add_rope();
     add_family();
     if (config_.bos_token) metadata_.add("tokenizer.ggml.bos_token_id", *config_.bos_token);
-    constexpr const char* kEnds[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"};
-    for (size_t i = 0; i < config_.eos_tokens.size() && i < std::size(kEnds); ++i) {
-      metadata_.add(kEnds[i], config_.eos_tokens[i]);
+    for (size_t i = 0; i < config_.eos_tokens.size() && i < std::size(kEndTokens); ++i) {
+      metadata_.add(kEndTokens[i], config_.eos_tokens[i]);
     }
   }
 
@@ -142,6 +142,18 @@ void add_to_stack(ConvertedTensor tensor, int64_t expert, const Checkpoint& chec
   stack.sources[static_cast<size_t>(expert)] = source;
 }
 
+/// The tokens with which generation ends, in the order of kEndTokens: that of the vocabulary first, and the
+/// end of a message, which its text tells, behind the end of a turn.
+std::vector<int32_t> named_ends(std::vector<int32_t> ends, const Tokenizer& tokenizer) {
+  const auto place = [&tokenizer](int32_t token) {
+    if (token == tokenizer.eos()) return 0;
+    const bool known = token < tokenizer.vocab_size();
+    return known && tokenizer.vocabulary_text(token).find("eom") != std::string_view::npos ? 2 : 1;
+  };
+  std::ranges::stable_sort(ends, {}, place);
+  return ends;
+}
+
 /// The tensors that state how positions are scaled.
 std::vector<ConvertedTensor> rope_tensors(const ModelConfig& config) {
   const auto made = [](const char* name, const std::vector<float>& values) {
@@ -189,10 +201,13 @@ std::optional<ConvertedModel> convert_to_gguf(const Checkpoint& checkpoint,
                                               const ConvertModelOptions& options) {
   require_convertible(checkpoint);
   const std::vector<ConvertedTensor> tensors = gguf_tensors(checkpoint);
-  GgufMetadata metadata;
-  ConfigMetadata(checkpoint.config, metadata).add();
-  VocabularyLoss loss;
   const bool vocabulary = checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone;
+  const auto tokenizer = vocabulary ? load_tokenizer(checkpoint.tokenizer) : nullptr;
+  ModelConfig config = checkpoint.config;
+  if (vocabulary) config.eos_tokens = named_ends(config.eos_tokens, *tokenizer);
+  GgufMetadata metadata;
+  ConfigMetadata(config, metadata).add();
+  VocabularyLoss loss;
   if (vocabulary) loss = add_gguf_vocabulary(checkpoint.tokenizer, checkpoint.config.vocab_size, metadata);
 
   std::vector<TensorEntry> entries;
@@ -208,8 +223,8 @@ std::optional<ConvertedModel> convert_to_gguf(const Checkpoint& checkpoint,
   require_same_config(checkpoint, converted.config, "GGUF");
   check_tensors(converted);
   if (vocabulary) {
-    require_same_tokens(*load_tokenizer(checkpoint.tokenizer), *make_gguf_tokenizer(written, target.string()),
-                        loss, checkpoint.path.string());
+    require_same_tokens(*tokenizer, *make_gguf_tokenizer(written, target.string()), loss,
+                        checkpoint.path.string());
   }
   writer.keep();
   return result;

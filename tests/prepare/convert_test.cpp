@@ -229,10 +229,20 @@ TEST_F(Convert, RefusesSettingsThatGgufCannotState) {
   set("rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}});
   expect_refused(model_, {"GGUF cannot state", "rope_scaling", "dynamic"});
   set("rope_scaling", nullptr);
-  set("eos_token_id", {2, 3, 4});
-  expect_refused(model_, {"GGUF cannot state", "eos_tokens", "[2,3,4]"});
-  set("eos_token_id", {3, 2});
-  EXPECT_TRUE(convert_model(model_, folder_.path() / "m.gguf"));
+  set("eos_token_id", {2, 3, 4, 5});
+  expect_refused(model_, {"GGUF cannot state", "eos_tokens", "[2,3,4,5]"});
+}
+
+TEST_F(Convert, KeepsAsManyEndsAsGgufHasNamesFor) {
+  write();
+  set("eos_token_id", {4, 2, 3});
+  ASSERT_TRUE(convert_model(model_, folder_.path() / "m.gguf"));
+  const GgufFile file = open_gguf(folder_.path() / "m.gguf");
+  EXPECT_EQ(gguf_integer(file, "tokenizer.ggml.eos_token_id"), 4);
+  EXPECT_EQ(gguf_integer(file, "tokenizer.ggml.eot_token_id"), 2);
+  EXPECT_EQ(gguf_integer(file, "tokenizer.ggml.eom_token_id"), 3);
+  ASSERT_TRUE(convert_model(folder_.path() / "m.gguf", folder_.path() / "back"));
+  expect_same_tensors(model_, folder_.path() / "back");
 }
 
 TEST_F(Convert, RefusesBlocksUnlessTheyAreToBeWidened) {
