@@ -128,6 +128,28 @@ nlohmann::ordered_json comparable(ModelConfig config) {
   return config_json(config);
 }
 
+/// Checks that two objects have the same fields. Throws Error(kBadInput), naming the first one that differs,
+/// with the fields that it is in before it.
+void require_same_fields(const nlohmann::ordered_json& ours, const nlohmann::ordered_json& theirs,
+                         const std::string& within, const std::string& what) {
+  for (const nlohmann::ordered_json* side : {&ours, &theirs}) {
+    for (const auto& item : side->items()) {
+      const std::string& key = item.key();
+      const bool nested = ours.contains(key) && theirs.contains(key) && item.value().is_object();
+      if (nested) {
+        require_same_fields(ours[key], theirs[key], within + key + ".", what);
+        continue;
+      }
+      const auto shown = [&key](const nlohmann::ordered_json& fields) {
+        return fields.contains(key) ? printable(fields[key].dump()) : std::string("nothing");
+      };
+      if (shown(ours) == shown(theirs)) continue;
+      bad_input("{} cannot state that {}{} is {}: it would be read as {}", what, within, key,
+                shown(ours).substr(0, 120), shown(theirs).substr(0, 120));
+    }
+  }
+}
+
 }  // namespace
 
 bool is_small(const std::string& name, const TensorView& tensor, const Checkpoint& checkpoint) {
@@ -229,18 +251,8 @@ bool fits(const ConvertedTensor& tensor, DType dtype) {
 }
 
 void require_same_config(const Checkpoint& original, const ModelConfig& converted, const char* format) {
-  const nlohmann::ordered_json ours = comparable(original.config);
-  const nlohmann::ordered_json theirs = comparable(converted);
-  for (const nlohmann::ordered_json* side : {&ours, &theirs}) {
-    for (const auto& item : side->items()) {
-      const auto shown = [&item](const nlohmann::ordered_json& config) {
-        return config.contains(item.key()) ? printable(config[item.key()].dump()) : std::string("nothing");
-      };
-      if (shown(ours) == shown(theirs)) continue;
-      bad_input("{}: {} cannot state that {} is {}: it would be read as {}", original.path.string(), format,
-                item.key(), shown(ours).substr(0, 120), shown(theirs).substr(0, 120));
-    }
-  }
+  require_same_fields(comparable(original.config), comparable(converted), "",
+                      fmt::format("{}: {}", original.path.string(), format));
 }
 
 }  // namespace verbatim

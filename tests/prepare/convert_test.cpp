@@ -350,7 +350,7 @@ TEST_F(Convert, RefusesExpertsOfDifferentTypes) {
 
 TEST_F(Convert, RefusesWhatAMixtureOfExpertsCannotSayInGguf) {
   write({.model_type = "qwen3_moe", .normalized_experts = false});
-  expect_refused(model_, {"GGUF cannot state", "experts"});
+  expect_refused(model_, {"GGUF cannot state that experts.normalized is false"});
   fs::remove_all(model_);
   write({.model_type = "qwen3_moe", .layers = 3, .dense_layers = {1}});
   expect_refused(model_, {"GGUF cannot state", "dense_layers", "[1]"});
