@@ -200,7 +200,7 @@ void parse_special_tokens(const GgufFields& fields, ModelConfig& config) {
   };
   const std::optional<int32_t> bos = fields.any_integer("tokenizer.ggml.bos_token_id");
   if (possible(bos)) config.bos_token = bos;
-  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
+  for (const char* key : kEndTokens) {
     const std::optional<int32_t> id = fields.any_integer(key);
     if (!possible(id)) continue;
     std::vector<int32_t>& eos = config.eos_tokens;

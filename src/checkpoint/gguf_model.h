@@ -16,6 +16,11 @@ inline constexpr const char* kLongFactors = "rope_factors_long.weight";
 /// divisors alone, which are rounded.
 inline constexpr const char* kLlama3Scaling = "verbatim.llama3_scaling.";
 
+/// The metadata that name the tokens with which generation ends: the ends of a text, of a turn and of a
+/// message that calls a tool.
+inline constexpr const char* kEndTokens[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                             "tokenizer.ggml.eom_token_id"};
+
 /// The model in a GGUF file, its tensors under their Hugging Face names. Throws Error(kBadInput), naming
 /// `where`, for what the file lacks and for every feature that the engine does not have.
 Checkpoint gguf_checkpoint(const GgufFile& gguf, const std::filesystem::path& path);

@@ -18,24 +18,24 @@ std::string common_name(const std::string& name, Architecture architecture) {
   return name.starts_with("decoder.") ? "model." + name : name;
 }
 
-/// Whether a matrix has a row for each input. It may hold numbers alone: of another type, read_row() could
-/// not take the columns apart.
-bool has_rows_of_inputs(const std::string& name, const TensorView& tensor) {
-  if (!name.starts_with("h.") || tensor.shape.size() != 2) return false;
+}  // namespace
+
+bool has_rows_of_inputs(const std::string& name, const TensorView& tensor, const ModelConfig& config) {
+  if (config.architecture != Architecture::kGpt2 || !name.starts_with("h.") || tensor.shape.size() != 2) {
+    return false;
+  }
   for (const std::string_view end : {".c_attn.weight", ".c_fc.weight", ".c_proj.weight"}) {
     if (name.ends_with(end)) return true;
   }
   return false;
 }
 
-}  // namespace
-
 void name_tensors(Checkpoint& checkpoint) {
   const Architecture architecture = checkpoint.config.architecture;
   std::map<std::string, TensorView> tensors;
   for (auto& [stored, tensor] : checkpoint.tensors) {
     const std::string name = common_name(stored, architecture);
-    if (architecture == Architecture::kGpt2 && has_rows_of_inputs(name, tensor)) {
+    if (has_rows_of_inputs(name, tensor, checkpoint.config)) {
       std::swap(tensor.shape[0], tensor.shape[1]);
       tensor.transposed = true;
     }

@@ -1,14 +1,14 @@
+#include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "base/error.h"
-#include "base/printable.h"
 #include "checkpoint/check_tensors.h"
 #include "checkpoint/gguf_experts.h"
 #include "checkpoint/gguf_model.h"
 #include "checkpoint/gguf_writer.h"
 #include "checkpoint/rope_scaling.h"
 #include "prepare/convert.h"
+#include "prepare/converted_experts.h"
 #include "prepare/converted_tensors.h"
 #include "prepare/converted_vocabulary.h"
 #include "text/gguf_tokenizer.h"
@@ -27,12 +27,11 @@ class ConfigMetadata {
   void add() {
     metadata_.add("general.architecture", architecture_);
     add_sizes();
-    add_rope();
+    if (!config_.learned_positions) add_rope();
     add_family();
     if (config_.bos_token) metadata_.add("tokenizer.ggml.bos_token_id", *config_.bos_token);
-    constexpr const char* kEnds[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"};
-    for (size_t i = 0; i < config_.eos_tokens.size() && i < std::size(kEnds); ++i) {
-      metadata_.add(kEnds[i], config_.eos_tokens[i]);
+    for (size_t i = 0; i < config_.eos_tokens.size() && i < std::size(kEndTokens); ++i) {
+      metadata_.add(kEndTokens[i], config_.eos_tokens[i]);
     }
   }
 
@@ -51,7 +50,8 @@ class ConfigMetadata {
     field("attention.head_count_kv", config_.kv_heads);
     field("attention.key_length", config_.head_dim);
     field("attention.value_length", config_.head_dim);
-    field("attention.layer_norm_rms_epsilon", config_.rms_norm_epsilon);
+    field(config_.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon",
+          config_.rms_norm_epsilon);
     field("vocab_size", config_.vocab_size);
     if (config_.experts.count == 0) return;
     field("expert_count", config_.experts.count);
@@ -100,9 +100,10 @@ class ConfigMetadata {
     const Architecture architecture = config_.architecture;
     const bool gemma3 = architecture == Architecture::kGemma3;
     const bool gemma = gemma3 || architecture == Architecture::kGemma2;
+    const bool gpt_oss = architecture == Architecture::kGptOss;
     const bool has_window = config_.sliding_window > 0 && architecture != Architecture::kQwen3Moe;
-    if (has_window || gemma) field("attention.sliding_window", config_.sliding_window);
-    if (gemma && !config_.windowless_layers.empty()) {
+    if (has_window || gemma || gpt_oss) field("attention.sliding_window", config_.sliding_window);
+    if ((gemma || gpt_oss) && !config_.windowless_layers.empty()) {
       field("attention.sliding_window_pattern", config_.windowless_layers.front() + 1);
     }
     if (architecture == Architecture::kGemma2) {
@@ -123,23 +124,16 @@ class ConfigMetadata {
   std::string architecture_;
 };
 
-/// Adds the tensor of an expert to the stack of all experts' tensors.
-void add_to_stack(ConvertedTensor tensor, int64_t expert, const Checkpoint& checkpoint,
-                  std::map<std::string, ConvertedTensor>& stacks) {
-  const int64_t count = checkpoint.config.experts.count;
-  const TensorView* const source = tensor.sources.front();
-  auto [found, first] = stacks.try_emplace(tensor.entry.name, std::move(tensor));
-  ConvertedTensor& stack = found->second;
-  if (first) {
-    stack.entry.shape.insert(stack.entry.shape.begin(), count);
-    stack.sources.assign(static_cast<size_t>(count), nullptr);
-  }
-  if (source->dtype != stack.entry.dtype) {
-    bad_input("{}: tensor {} is in {}, that of another expert in {}; a GGUF file has one type for all",
-              checkpoint.path.string(), printable(stack.source_name), dtype_name(stack.entry.dtype),
-              dtype_name(source->dtype));
-  }
-  stack.sources[static_cast<size_t>(expert)] = source;
+/// The tokens with which generation ends, in the order of kEndTokens: that of the vocabulary first, and the
+/// end of a message, which its text tells, behind the end of a turn.
+std::vector<int32_t> named_ends(std::vector<int32_t> ends, const Tokenizer& tokenizer) {
+  const auto place = [&tokenizer](int32_t token) {
+    if (token == tokenizer.eos()) return 0;
+    const bool known = token < tokenizer.vocab_size();
+    return known && tokenizer.vocabulary_text(token).find("eom") != std::string_view::npos ? 2 : 1;
+  };
+  std::ranges::stable_sort(ends, {}, place);
+  return ends;
 }
 
 /// The tensors that state how positions are scaled.
@@ -159,26 +153,21 @@ std::vector<ConvertedTensor> rope_tensors(const ModelConfig& config) {
 
 std::vector<ConvertedTensor> gguf_tensors(const Checkpoint& checkpoint) {
   std::vector<ConvertedTensor> tensors = rope_tensors(checkpoint.config);
-  std::map<std::string, ConvertedTensor> stacks;
   for (const auto& [name, view] : checkpoint.tensors) {
     if (checkpoint.config.tied_embeddings && name == "lm_head.weight") continue;  // the embedding once more
-    if (view.scaled != nullptr || view.dtype > DType::kBF16) {
-      bad_input("{}: tensor {} is in {}, which GGUF does not have; F32, F16 and BF16 can be converted",
-                checkpoint.path.string(), printable(name), dtype_name(view.dtype));
-    }
+    if (expert_of(name, checkpoint.config)) continue;
+    require_gguf_type(name, view, checkpoint);
+    const bool small = is_small(name, view, checkpoint);
     ConvertedTensor tensor{.entry = {.name = gguf_name_of(name, checkpoint),
-                                     .dtype = is_small(name, view, checkpoint) ? DType::kF32 : view.dtype,
+                                     .dtype = small ? DType::kF32 : view.dtype,
                                      .shape = view.shape},
-                           .sources = {&view},
-                           .source_name = name};
-    if (const std::optional<int64_t> expert = expert_of(name, checkpoint.config)) {
-      add_to_stack(std::move(tensor), *expert, checkpoint, stacks);
-      continue;
-    }
+                           .sources = {view},
+                           .source_name = name,
+                           .small = small};
     set_layout(tensor, checkpoint, gguf_interleaves(checkpoint.config.architecture), false);
     tensors.push_back(std::move(tensor));
   }
-  for (auto& [name, stack] : stacks) tensors.push_back(std::move(stack));
+  for (ConvertedTensor& stack : gguf_experts(checkpoint)) tensors.push_back(std::move(stack));
   return tensors;
 }
 
@@ -189,10 +178,13 @@ std::optional<ConvertedModel> convert_to_gguf(const Checkpoint& checkpoint,
                                               const ConvertModelOptions& options) {
   require_convertible(checkpoint);
   const std::vector<ConvertedTensor> tensors = gguf_tensors(checkpoint);
-  GgufMetadata metadata;
-  ConfigMetadata(checkpoint.config, metadata).add();
-  VocabularyLoss loss;
   const bool vocabulary = checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone;
+  const auto tokenizer = vocabulary ? load_tokenizer(checkpoint.tokenizer) : nullptr;
+  ModelConfig config = checkpoint.config;
+  if (vocabulary) config.eos_tokens = named_ends(config.eos_tokens, *tokenizer);
+  GgufMetadata metadata;
+  ConfigMetadata(config, metadata).add();
+  VocabularyLoss loss;
   if (vocabulary) loss = add_gguf_vocabulary(checkpoint.tokenizer, checkpoint.config.vocab_size, metadata);
 
   std::vector<TensorEntry> entries;
@@ -208,8 +200,8 @@ std::optional<ConvertedModel> convert_to_gguf(const Checkpoint& checkpoint,
   require_same_config(checkpoint, converted.config, "GGUF");
   check_tensors(converted);
   if (vocabulary) {
-    require_same_tokens(*load_tokenizer(checkpoint.tokenizer), *make_gguf_tokenizer(written, target.string()),
-                        loss, checkpoint.path.string());
+    require_same_tokens(*tokenizer, *make_gguf_tokenizer(written, target.string()), loss,
+                        checkpoint.path.string());
   }
   writer.keep();
   return result;

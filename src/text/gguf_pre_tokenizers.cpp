@@ -27,6 +27,11 @@ constexpr const char* kTekkenPattern =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
     R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
+constexpr const char* kGpt4oPattern =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 const std::vector<Family>& families() {
   static const std::vector<Family> all = {
       {{"gpt-2", "phi-2", "olmo", "mpt", "jais"}, {kGpt2Pattern}},
@@ -34,6 +39,7 @@ const std::vector<Family>& families() {
       {{"glm4", "chatglm-bpe"}, {kLlama3Pattern}},
       {{"qwen2", "stablelm2", "deepseek-r1-qwen"}, {kQwen2Pattern}},
       {{"tekken"}, {kTekkenPattern}, true},
+      {{"gpt-4o", "llama4"}, {kGpt4oPattern}},
       {{"starcoder", "refact", "smollm", "codeshell", "command-r"}, {R"(\p{N})", kGpt2Pattern}},
       {{"deepseek-coder"},
        {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)",

@@ -70,6 +70,7 @@ TEST(GgufModel, ReadsTheConfig) {
   file.number("tokenizer.ggml.bos_token_id", 1u);
   file.number("tokenizer.ggml.eos_token_id", 2u);
   file.number("tokenizer.ggml.eot_token_id", 3u);
+  file.number("tokenizer.ggml.eom_token_id", 4u);
   file.number("llama.attention.sliding_window", 128u);
   file.number("llama.rope.freq_base", 1e6f);
   const Checkpoint checkpoint = file.open();
@@ -92,7 +93,7 @@ TEST(GgufModel, ReadsTheConfig) {
   EXPECT_FALSE(config.qkv_bias);
   EXPECT_EQ(config.sliding_window, 128);
   EXPECT_EQ(config.bos_token, 1);
-  EXPECT_EQ(config.eos_tokens, (std::vector<int32_t>{2, 3}));
+  EXPECT_EQ(config.eos_tokens, (std::vector<int32_t>{2, 3, 4}));
 }
 
 TEST(GgufModel, NamesTensorsAsHuggingFaceDoes) {

@@ -5,13 +5,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "checkpoint/bad_input.h"
 #include "checkpoint/gguf.h"
+#include "prepare/converted_model.h"
 #include "prepare/converted_tensors.h"
-#include "support/engine_support.h"
 #include "support/quantized_folder.h"
-#include "support/synthetic_model.h"
-#include "support/test_data.h"
 
 namespace verbatim {
 namespace {
@@ -19,132 +16,13 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::expect_bad_input;
+using test::expect_same_tensors;
+using test::family_options;
+using test::logits_of;
+using test::same_bytes;
 using test::TinyModelOptions;
 
-constexpr const char* kFamilies[] = {"llama",   "mistral", "qwen2",    "qwen3",  "smollm3",
-                                     "granite", "olmo2",   "phi3",     "gemma2", "gemma3_text",
-                                     "glm4",    "mixtral", "qwen3_moe"};
-
-TinyModelOptions family_options(const std::string& family) {
-  TinyModelOptions options;
-  options.model_type = family;
-  options.layers = family == "smollm3" ? 4 : family == "gemma3_text" ? 7 : 3;
-  if (family == "mixtral" || family == "qwen3_moe") {
-    options.layers = 2;
-    options.intermediate_size = 64;
-    options.experts = 12;  // number 10 comes behind 9, not behind 1
-  }
-  if (family == "mistral" || family.starts_with("gemma") || family == "phi3") options.sliding_window = 16;
-  return options;
-}
-
-/// The logits of a fixed text longer than the windows.
-std::vector<float> logits_of(const fs::path& model) {
-  const Decoder decoder = test::load_decoder(model);
-  std::vector<int32_t> tokens;
-  for (int32_t i = 0; i < 40; ++i) tokens.push_back((i * 37 + 11) % decoder.config().vocab_size);
-  ThreadTeam team(2);
-  return test::all_logits(decoder, tokens, 16, Reading::kFull, team);
-}
-
-bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
-  return std::ranges::equal(std::as_bytes(std::span(a)), std::as_bytes(std::span(b)));
-}
-
-/// Norms that a folder stores less 1 may lose bits that are too small beside 1, and that no logit depends on.
-bool may_round(const std::string& name, const ModelConfig& config) {
-  return config.norms_less_one && name.ends_with("norm.weight");
-}
-
-void expect_same_tensors(const fs::path& a, const fs::path& b) {
-  const Checkpoint first = open_checkpoint(a);
-  const Checkpoint second = open_checkpoint(b);
-  EXPECT_EQ(first.config, second.config);
-  ASSERT_EQ(first.tensors.size(), second.tensors.size());
-  for (const auto& [name, tensor] : first.tensors) {
-    if (may_round(name, first.config)) continue;
-    const TensorView& other = second.tensors.at(name);
-    EXPECT_EQ(dtype_name(tensor.dtype), dtype_name(other.dtype)) << name;
-    EXPECT_EQ(tensor.shape, other.shape) << name;
-    EXPECT_TRUE(std::ranges::equal(tensor.data, other.data)) << name;
-  }
-}
-
-class ConvertFamilies : public testing::TestWithParam<const char*> {};
-
-TEST_P(ConvertFamilies, KeepEveryByteOfAFolderThroughAGgufFile) {
-  for (const DType dtype : {DType::kBF16, DType::kF16, DType::kF32}) {
-    SCOPED_TRACE(dtype_name(dtype));
-    const test::TemporaryFolder folder;
-    TinyModelOptions options = family_options(GetParam());
-    options.dtype = dtype;
-    const fs::path original = folder.path() / "original";
-    test::write_tiny_llama(original, options);
-    const auto there = convert_model(original, folder.path() / "model.gguf");
-    ASSERT_TRUE(there);
-    EXPECT_EQ(there->kind, "gguf");
-    const auto back = convert_model(folder.path() / "model.gguf", folder.path() / "back");
-    ASSERT_TRUE(back);
-    EXPECT_EQ(back->kind, "folder");
-    EXPECT_EQ(back->widened, 0);
-    const std::vector<float> expected = logits_of(original);
-    EXPECT_TRUE(same_bytes(logits_of(folder.path() / "model.gguf"), expected));
-    EXPECT_TRUE(same_bytes(logits_of(folder.path() / "back"), expected));
-    expect_same_tensors(original, folder.path() / "back");
-  }
-}
-
-TEST_P(ConvertFamilies, KeepEveryByteOfAGgufFileThroughAFolder) {
-  const test::TemporaryFolder folder;
-  const fs::path original = folder.path() / "original.gguf";
-  test::write_tiny_gguf(original, family_options(GetParam()));
-  ASSERT_TRUE(convert_model(original, folder.path() / "folder"));
-  ASSERT_TRUE(convert_model(folder.path() / "folder", folder.path() / "back.gguf"));
-  const std::vector<float> expected = logits_of(original);
-  EXPECT_TRUE(same_bytes(logits_of(folder.path() / "folder"), expected));
-  EXPECT_TRUE(same_bytes(logits_of(folder.path() / "back.gguf"), expected));
-  expect_same_tensors(original, folder.path() / "back.gguf");
-}
-
-INSTANTIATE_TEST_SUITE_P(Each, ConvertFamilies, testing::ValuesIn(kFamilies),
-                         [](const auto& tested) { return std::string(tested.param); });
-
-/// A folder to convert in, with a tiny model in either layout.
-class Convert : public testing::Test {
- protected:
-  void write(const TinyModelOptions& options = {}) const { test::write_tiny_llama(model_, options); }
-  /// Sets a field of the model's config.json.
-  void set(const std::string& key, const json& value) const {
-    json config = json::parse(test::read_file(model_ / "config.json"));
-    config[key] = value;
-    std::ofstream(model_ / "config.json") << config.dump();
-  }
-  void expect_refused(const fs::path& model, std::initializer_list<std::string> words) const {
-    const fs::path target = folder_.path() / (model.extension() == ".gguf" ? "result" : "result.gguf");
-    expect_bad_input([&] { convert_model(model, target); }, words);
-    expect_nothing_left(target);
-  }
-  void expect_nothing_left(const fs::path& target) const {
-    for (const auto& entry : fs::directory_iterator(folder_.path())) {
-      EXPECT_FALSE(entry.path().filename().string().starts_with(target.filename().string())) << entry.path();
-    }
-  }
-
-  test::TemporaryFolder folder_;
-  fs::path model_ = folder_.path() / "model";
-};
-
-TEST_F(Convert, RefusesOtherFamiliesByName) {
-  for (const std::string family : {"gpt2", "starcoder2", "opt", "gpt_oss"}) {
-    const fs::path model = folder_.path() / ("a-" + family);
-    TinyModelOptions options;
-    options.model_type = family;
-    options.kv_heads = family == "gpt2" || family == "opt" ? options.heads : options.kv_heads;
-    options.sliding_window = family == "gpt_oss" ? std::optional<int32_t>(16) : std::nullopt;
-    test::write_tiny_llama(model, options);
-    expect_refused(model, {"a-" + family, family, "cannot be converted", "llama, mistral"});
-  }
-}
+class Convert : public test::ConvertTest {};
 
 TEST_F(Convert, KeepsScaledPositions) {
   write();
@@ -229,10 +107,20 @@ TEST_F(Convert, RefusesSettingsThatGgufCannotState) {
   set("rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}});
   expect_refused(model_, {"GGUF cannot state", "rope_scaling", "dynamic"});
   set("rope_scaling", nullptr);
-  set("eos_token_id", {2, 3, 4});
-  expect_refused(model_, {"GGUF cannot state", "eos_tokens", "[2,3,4]"});
-  set("eos_token_id", {3, 2});
-  EXPECT_TRUE(convert_model(model_, folder_.path() / "m.gguf"));
+  set("eos_token_id", {2, 3, 4, 5});
+  expect_refused(model_, {"GGUF cannot state", "eos_tokens", "[2,3,4,5]"});
+}
+
+TEST_F(Convert, KeepsAsManyEndsAsGgufHasNamesFor) {
+  write();
+  set("eos_token_id", {4, 2, 3});
+  ASSERT_TRUE(convert_model(model_, folder_.path() / "m.gguf"));
+  const GgufFile file = open_gguf(folder_.path() / "m.gguf");
+  EXPECT_EQ(gguf_integer(file, "tokenizer.ggml.eos_token_id"), 4);
+  EXPECT_EQ(gguf_integer(file, "tokenizer.ggml.eot_token_id"), 2);
+  EXPECT_EQ(gguf_integer(file, "tokenizer.ggml.eom_token_id"), 3);
+  ASSERT_TRUE(convert_model(folder_.path() / "m.gguf", folder_.path() / "back"));
+  expect_same_tensors(model_, folder_.path() / "back");
 }
 
 TEST_F(Convert, RefusesBlocksUnlessTheyAreToBeWidened) {
@@ -340,7 +228,7 @@ TEST_F(Convert, RefusesExpertsOfDifferentTypes) {
 
 TEST_F(Convert, RefusesWhatAMixtureOfExpertsCannotSayInGguf) {
   write({.model_type = "qwen3_moe", .normalized_experts = false});
-  expect_refused(model_, {"GGUF cannot state", "experts"});
+  expect_refused(model_, {"GGUF cannot state that experts.normalized is false"});
   fs::remove_all(model_);
   write({.model_type = "qwen3_moe", .layers = 3, .dense_layers = {1}});
   expect_refused(model_, {"GGUF cannot state", "dense_layers", "[1]"});

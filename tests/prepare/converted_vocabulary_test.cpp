@@ -186,6 +186,22 @@ TEST_F(ConvertedVocabulary, OfPiecesThatEndsTextsDoesSoStill) {
   EXPECT_EQ(back->encode("", {.add_bos = false, .add_end = true}), std::vector<Token>{back->eos().value()});
 }
 
+TEST_F(ConvertedVocabulary, TellsWhichEndIsWhich) {
+  write_model(300);
+  json vocabulary = byte_level_vocabulary(kLlama3, true);
+  vocabulary["added_tokens"].push_back(
+      {{"id", 265}, {"content", "<|eom_id|>"}, {"single_word", false}, {"special", true}});
+  write("tokenizer.json", vocabulary.dump());
+  write("tokenizer_config.json", R"({"eos_token": "<|end|>"})");
+  write("generation_config.json", R"({"eos_token_id": [262, 265, 263]})");
+  convert();
+  expect_same();
+  const GgufFile gguf = open_gguf(gguf_);
+  EXPECT_EQ(gguf_integer(gguf, "tokenizer.ggml.eos_token_id"), 263) << "that of the vocabulary";
+  EXPECT_EQ(gguf_integer(gguf, "tokenizer.ggml.eot_token_id"), 262);
+  EXPECT_EQ(gguf_integer(gguf, "tokenizer.ggml.eom_token_id"), 265) << "as its text says";
+}
+
 TEST_F(ConvertedVocabulary, SaysThatGgufComposesNothing) {
   write_model(300);
   json vocabulary = byte_level_vocabulary(kQwen2, false);

@@ -631,13 +631,16 @@ void write_tiny_gguf(const fs::path& file, const TinyModelOptions& options) {
     const bool expert = tensor.name.find("_exps.weight") != std::string::npos;
     const bool values_matrix = tensor.name.find("self_attn.v_proj") != std::string::npos;
     const bool expert_down = has_experts(options, -1) && tensor.name.find(".ffn_down") != std::string::npos;
+    const bool gpt_oss = options.model_type == "gpt_oss";
+    const DType expert_down_dtype =
+        options.expert_down_dtype.value_or(gpt_oss ? DType::kMXFP4 : options.dtype);
     const DType matrix_dtype = tensor.name == "lm_head.weight" ? options.head_dtype.value_or(options.dtype)
                                : values_matrix                 ? options.value_dtype.value_or(options.dtype)
-                               : expert_down ? options.expert_down_dtype.value_or(options.dtype)
-                                             : options.dtype;
-    const DType dtype = tensor.shape.size() == 1 || router || bias  ? DType::kF32
-                        : expert && options.model_type == "gpt_oss" ? DType::kMXFP4
-                                                                    : matrix_dtype;
+                               : expert_down                   ? expert_down_dtype
+                               : expert && gpt_oss             ? DType::kMXFP4
+                                                               : options.dtype;
+    const bool small = tensor.shape.size() == 1 || router || bias || tensor.name == "wpe.weight";
+    const DType dtype = small ? DType::kF32 : matrix_dtype;
     std::vector<float> values =
         rotates && (architecture == "llama" || architecture == "smollm3" || architecture == "granite")
             ? interleave_rows(tensor, options.head_dim)

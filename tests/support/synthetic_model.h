@@ -52,7 +52,7 @@ struct TinyModelOptions {
   std::optional<DType> value_dtype =
       std::nullopt;  ///< of GGUF: of the matrices of values; without it `dtype`
   std::optional<DType> expert_down_dtype =
-      std::nullopt;  ///< of GGUF: of the last matrices of experts; without it `dtype`
+      std::nullopt;  ///< of GGUF: of the last matrices of experts; without it `dtype`, or MXFP4 of a gpt-oss
 };
 
 /// The config.json of such a model.
@@ -62,8 +62,9 @@ std::string tiny_config_text(const TinyModelOptions& options);
 /// tokenizer.
 void write_tiny_llama(const std::filesystem::path& folder, const TinyModelOptions& options = {});
 
-/// Writes the same model as a GGUF file: norms, biases and routers in F32, the query and key rows of a Llama
-/// permuted as that format wants them. Without vocabulary, and a Mistral is a Llama there.
+/// Writes the same model as a GGUF file: norms, biases, routers and learned positions in F32, the query and
+/// key rows of a Llama permuted as that format wants them. Without vocabulary, and a Mistral is a Llama
+/// there.
 void write_tiny_gguf(const std::filesystem::path& file, const TinyModelOptions& options = {});
 
 /// A tensor before it is stored.

@@ -97,6 +97,16 @@ TEST(Regex, LongRunsOfSpaceAreNoProblem) {
   EXPECT_FALSE(matches.next());
 }
 
+TEST(GgufPreTokenizer, CutsBetweenCasesAsTheNamedModelDoes) {
+  const auto words = [](const char* name) {
+    return words_of(gguf_pre_tokenizer(name, "test").steps, "camelCase HTTPServer's");
+  };
+  for (const char* name : {"gpt-4o", "llama4"}) {
+    EXPECT_EQ(words(name), (Strings{"camel", "Case", " HTTPServer's"})) << name;
+  }
+  EXPECT_EQ(words("llama-bpe"), (Strings{"camelCase", " HTTPServer", "'s"}));
+}
+
 TEST(GgufPreTokenizer, CutsNumbersAsTheNamedModelDoes) {
   const auto words = [](const char* name) {
     return words_of(gguf_pre_tokenizer(name, "test").steps, "It'S 12345");
@@ -106,6 +116,7 @@ TEST(GgufPreTokenizer, CutsNumbersAsTheNamedModelDoes) {
   }
   EXPECT_EQ(words("qwen2"), (Strings{"It", "'S", " ", "1", "2", "3", "4", "5"}));
   EXPECT_EQ(words("gpt-2"), (Strings{"It", "'", "S", " 12345"}));
+  EXPECT_EQ(words("gpt-4o"), (Strings{"It'S", " ", "123", "45"}));
   const std::string message = test::bad_input_message([] { gguf_pre_tokenizer("glm-4", "some.gguf"); });
   EXPECT_NE(message.find("some.gguf: tokenizer.ggml.pre is 'glm-4'"), std::string::npos) << message;
 }
