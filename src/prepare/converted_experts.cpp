@@ -109,11 +109,16 @@ void add_folder_stack(const Checkpoint& checkpoint, const FolderStack& stack, DT
   constexpr int64_t kGroup = 32;  // the weights that share a scale
   const int64_t count = checkpoint.config.experts.count;
   const int64_t groups = stack.width / kGroup;
+  // They are found first: what is thrown between the parts of a tensor would free its name and shape twice
+  // with GCC 12.
+  std::vector<TensorView> weights =
+      sources_of(checkpoint, stack.weights, "MXFP4", [](DType dtype) { return dtype == DType::kMXFP4; });
+  std::vector<TensorView> numbers = sources_of(checkpoint, stack.biases, "F32, F16 or BF16",
+                                               [](DType dtype) { return dtype <= DType::kBF16; });
   ConvertedTensor made{.entry = {.name = stack.stem + "_blocks",
                                  .dtype = DType::kU8,
                                  .shape = {count, stack.height, groups, kGroup / 2}},
-                       .sources = sources_of(checkpoint, stack.weights, "MXFP4",
-                                             [](DType dtype) { return dtype == DType::kMXFP4; }),
+                       .sources = std::move(weights),
                        .source_name = stack.weights.front(),
                        .rows = stack.rows,
                        .part = Part::kMxfp4Codes};
@@ -123,8 +128,7 @@ void add_folder_stack(const Checkpoint& checkpoint, const FolderStack& stack, DT
   tensors.push_back(std::move(made));
   ConvertedTensor biases{
       .entry = {.name = stack.stem + "_bias", .dtype = DType::kF32, .shape = {count, stack.height}},
-      .sources = sources_of(checkpoint, stack.biases, "F32, F16 or BF16",
-                            [](DType dtype) { return dtype <= DType::kBF16; }),
+      .sources = std::move(numbers),
       .source_name = stack.biases.front(),
       .small = true,
       .rows = stack.rows};
