@@ -14,7 +14,8 @@ namespace verbatim {
 /// Passes are taken in spells. All passes of a spell have drafts, or none has. Most spells are of the kind
 /// that gains; a spell of the other kind is tried now and then, ever more rarely while it keeps losing. A
 /// trial is compared with the spells before and after it, since a machine that others use too is fast now and
-/// slow then, and the middle one of the last comparisons decides, since one spell may be disturbed.
+/// slow then, and the middle one of the last comparisons decides, since one spell may be disturbed. A
+/// comparison with a clear winner confirms a preference by itself, and two of them change it.
 class DraftTrials {
  public:
   /// Whether sequences should draft before the next pass of a batch of `sequences` sequences.

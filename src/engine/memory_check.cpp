@@ -56,7 +56,9 @@ int64_t pass_workspace_bytes(const ModelConfig& config, int64_t rows) {
   // The inputs and the results of experts, the scores of all, and what is kept of those that a row chose.
   const int64_t mixture = experts.count == 0 ? 0 : 2 * hidden + 2 * experts.count + 4 * experts.used;
   const int64_t floats = 2 * hidden + widest + gathered + arranged + angles + mixture;
-  return rows * (floats * int64_t{sizeof(float)} + (queries + 2 * gathered) * int64_t{sizeof(BFloat16)});
+  // A cache in F32 has queries in F32 beside those in BF16.
+  return rows *
+         ((floats + queries) * int64_t{sizeof(float)} + (queries + 2 * gathered) * int64_t{sizeof(BFloat16)});
 }
 
 }  // namespace verbatim

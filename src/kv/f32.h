@@ -6,8 +6,8 @@
 namespace verbatim {
 
 /// Keys and values in F32, in the panel layout that attention reads (attention/attention.h). Attention rounds
-/// nothing on its way through this cache: queries and probabilities are in F32, too. It is for comparison,
-/// with other engines and with the caches that round.
+/// nothing to 16 bits on its way through this cache: queries and probabilities are in F32, too. It is for
+/// comparison, with other engines and with the caches that round.
 class F32Cache : public KvCache {
  public:
   /// Reserves the memory. Throws Error(kMachine), saying how much is needed, if that fails.

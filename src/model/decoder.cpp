@@ -351,6 +351,7 @@ Matrix<const float> Decoder::forward(std::span<const Row> rows, const PassKind& 
   reserve(workspace, config_, weights_, count, with_logits, team.size());
   if (std::any_of(caches.begin(), caches.end(),
                   [](const KvCache* cache) { return cache->reads_f32_queries(); })) {
+    if (kind.observer != nullptr) fail(ErrorKind::kUsage, "queries in F32 are shown to no observer");
     workspace.f32_queries.reserve(workspace.queries.size());
   }
   ForwardPass pass{.decoder = *this,

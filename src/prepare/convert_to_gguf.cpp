@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "checkpoint/check_tensors.h"
@@ -30,9 +32,6 @@ class ConfigMetadata {
     if (!config_.learned_positions) add_rope();
     add_family();
     if (config_.bos_token) metadata_.add("tokenizer.ggml.bos_token_id", *config_.bos_token);
-    for (size_t i = 0; i < config_.eos_tokens.size() && i < std::size(kEndTokens); ++i) {
-      metadata_.add(kEndTokens[i], config_.eos_tokens[i]);
-    }
   }
 
  private:
@@ -124,16 +123,33 @@ class ConfigMetadata {
   std::string architecture_;
 };
 
-/// The tokens with which generation ends, in the order of kEndTokens: that of the vocabulary first, and the
-/// end of a message, which its text tells, behind the end of a turn.
-std::vector<int32_t> named_ends(std::vector<int32_t> ends, const Tokenizer& tokenizer) {
-  const auto place = [&tokenizer](int32_t token) {
-    if (token == tokenizer.eos()) return 0;
-    const bool known = token < tokenizer.vocab_size();
-    return known && tokenizer.vocabulary_text(token).find("eom") != std::string_view::npos ? 2 : 1;
+/// Adds the tokens with which generation ends: that of the vocabulary under the first name, the end of a
+/// message, which its text tells, under the last one, and others under names that are free. The first name is
+/// always given where there is a token at all.
+void add_ends(const std::vector<int32_t>& ends, const Tokenizer* tokenizer, GgufMetadata& metadata) {
+  const auto place = [tokenizer](int32_t token) {
+    if (tokenizer == nullptr || token == tokenizer->eos()) return 0;
+    const bool known = token < tokenizer->vocab_size();
+    return known && tokenizer->vocabulary_text(token).find("eom") != std::string_view::npos ? 2 : 1;
   };
-  std::ranges::stable_sort(ends, {}, place);
-  return ends;
+  std::array<std::optional<int32_t>, std::size(kEndTokens)> named;
+  std::vector<int32_t> others;
+  for (const int32_t token : ends) {
+    std::optional<int32_t>& own = named[static_cast<size_t>(place(token))];
+    if (own) {
+      others.push_back(token);
+    } else {
+      own = token;
+    }
+  }
+  auto next = others.begin();
+  for (std::optional<int32_t>& name : named) {
+    if (!name && next != others.end()) name = *next++;
+  }
+  if (!named[0]) std::swap(named[0], named[1] ? named[1] : named[2]);
+  for (size_t i = 0; i < named.size(); ++i) {
+    if (named[i]) metadata.add(kEndTokens[i], *named[i]);
+  }
 }
 
 /// The tensors that state how positions are scaled.
@@ -180,10 +196,9 @@ std::optional<ConvertedModel> convert_to_gguf(const Checkpoint& checkpoint,
   const std::vector<ConvertedTensor> tensors = gguf_tensors(checkpoint);
   const bool vocabulary = checkpoint.tokenizer.kind != TokenizerSource::Kind::kNone;
   const auto tokenizer = vocabulary ? load_tokenizer(checkpoint.tokenizer) : nullptr;
-  ModelConfig config = checkpoint.config;
-  if (vocabulary) config.eos_tokens = named_ends(config.eos_tokens, *tokenizer);
   GgufMetadata metadata;
-  ConfigMetadata(config, metadata).add();
+  ConfigMetadata(checkpoint.config, metadata).add();
+  add_ends(checkpoint.config.eos_tokens, tokenizer.get(), metadata);
   VocabularyLoss loss;
   if (vocabulary) loss = add_gguf_vocabulary(checkpoint.tokenizer, checkpoint.config.vocab_size, metadata);
 

@@ -82,7 +82,7 @@ void add_positions(const ModelConfig& config, ordered_json& json) {
   if (config.window_rope_theta > 0) json["rope_local_base_freq"] = shortest(config.window_rope_theta);
   const RopeScaling& scaling = config.rope_scaling;
   if (scaling.kind == RopeScaling::Kind::kNone && config.architecture == Architecture::kGptOss) {
-    json["rope_scaling"] = {{"rope_type", "default"}};  // must be there
+    json["rope_scaling"] = {{"rope_type", "default"}};  // A gpt-oss without the field is refused.
   }
   if (scaling.kind == RopeScaling::Kind::kLinear) {
     json["rope_scaling"] = {{"rope_type", "linear"},

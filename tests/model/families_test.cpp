@@ -86,15 +86,15 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // The reference was computed in double precision. A cache in BF16 has queries, keys, values and probabilities
-// in BF16: a forward pass in double precision that rounds these and nothing else differs by as much: with
+// in BF16. A forward pass in double precision that rounds these and nothing else differs by as much: with
 // phi3-longrope, the farthest, by 0.18 at most and 0.022 in the root mean square. The least of what sets
 // these families apart moves half of the logits by 0.5 or more when it is left out.
 TEST_P(PublicFamilies, AgreesWithTheReference) {
   expect_close_to_reference({}, 0.25f, 0.03);
 }
 
-TEST_P(PublicFamilies, AgreesWithTheReferenceInEveryDigitWithACacheInF32) {
-  expect_close_to_reference({.kind = CacheOptions::Kind::kF32}, 2e-3f, 3e-4);
+TEST_P(PublicFamilies, AgreesWithTheReferenceToFourDigitsWithACacheInF32) {
+  expect_close_to_reference({.kind = CacheOptions::Kind::kF32}, 1e-4f, 2e-5);
 }
 
 TEST_P(PublicFamilies, GivesEveryRowTheBitsOfAPassOfItsOwn) {

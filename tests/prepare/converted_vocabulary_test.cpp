@@ -186,6 +186,7 @@ TEST_F(ConvertedVocabulary, OfPiecesThatEndsTextsDoesSoStill) {
   EXPECT_EQ(back->encode("", {.add_bos = false, .add_end = true}), std::vector<Token>{back->eos().value()});
 }
 
+// The end of a message has a name of its own, also where no token ends a turn.
 TEST_F(ConvertedVocabulary, TellsWhichEndIsWhich) {
   write_model(300);
   json vocabulary = byte_level_vocabulary(kLlama3, true);
@@ -193,13 +194,18 @@ TEST_F(ConvertedVocabulary, TellsWhichEndIsWhich) {
       {{"id", 265}, {"content", "<|eom_id|>"}, {"single_word", false}, {"special", true}});
   write("tokenizer.json", vocabulary.dump());
   write("tokenizer_config.json", R"({"eos_token": "<|end|>"})");
-  write("generation_config.json", R"({"eos_token_id": [262, 265, 263]})");
-  convert();
-  expect_same();
-  const GgufFile gguf = open_gguf(gguf_);
-  EXPECT_EQ(gguf_integer(gguf, "tokenizer.ggml.eos_token_id"), 263) << "that of the vocabulary";
-  EXPECT_EQ(gguf_integer(gguf, "tokenizer.ggml.eot_token_id"), 262);
-  EXPECT_EQ(gguf_integer(gguf, "tokenizer.ggml.eom_token_id"), 265) << "as its text says";
+  for (const std::vector<int32_t>& ends : {std::vector{262, 265, 263}, std::vector{265, 263}}) {
+    write("generation_config.json", json{{"eos_token_id", ends}}.dump());
+    convert();
+    expect_same();
+    const GgufFile gguf = open_gguf(gguf_);
+    EXPECT_EQ(gguf_integer(gguf, "tokenizer.ggml.eos_token_id"), 263) << "that of the vocabulary";
+    EXPECT_EQ(gguf_integer(gguf, "tokenizer.ggml.eom_token_id"), 265) << "as its text says";
+    if (ends.front() == 262) {
+      EXPECT_EQ(gguf_integer(gguf, "tokenizer.ggml.eot_token_id"), 262);
+    }
+    for (const fs::path& made : {gguf_, back_}) fs::remove_all(made);
+  }
 }
 
 TEST_F(ConvertedVocabulary, SaysThatGgufComposesNothing) {
