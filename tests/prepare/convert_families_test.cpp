@@ -101,6 +101,26 @@ TEST_F(ConvertFamily, Gpt2GetsTheNamesAndTheRowsOfInputsOfItsFolders) {
   EXPECT_EQ(input[300], output[5]);
 }
 
+TEST_F(ConvertFamily, Gpt2TurnsMatricesThatAreWidened) {
+  TinyModelOptions options = family_options("gpt2");
+  options.dtype = DType::kQ8_0;
+  options.layers = 1;
+  const fs::path gguf = folder_.path() / "m.gguf";
+  test::write_tiny_gguf(gguf, options);
+  ASSERT_TRUE(convert_model(gguf, folder_.path() / "folder", {.widen = "f32"}));
+  const Checkpoint original = open_checkpoint(gguf);
+  const Checkpoint folder = open_checkpoint(folder_.path() / "folder");
+  const std::string name = "h.0.attn.c_attn.weight";
+  ASSERT_EQ(folder.tensors.at(name).dtype, DType::kF32);
+  std::vector<float> expected(128);
+  std::vector<float> widened(128);
+  for (int64_t r = 0; r < 384; ++r) {
+    original.tensors.at(name).read_row(r, expected);
+    folder.tensors.at(name).read_row(r, widened);
+    ASSERT_EQ(widened, expected) << r;
+  }
+}
+
 TEST_F(ConvertFamily, Gpt2HasItsPositionsInF32InAGgufFile) {
   write(family_options("gpt2"));
   ASSERT_TRUE(convert_model(model_, folder_.path() / "m.gguf"));
