@@ -149,15 +149,6 @@ def sensitivities(m):
                     judge(m, {"reading": reading, "split": split, "of": source}, text, reading, *squeezed(sensitive, outliers, given))
 
 
-@measurement("squeeze4 with the sensitivities of the other text")
-def foreign_sensitivities(m):
-    conditions(m)
-    for split, sensitive, outliers in SPLITS:
-        for text, source in zip(TEXTS, ("python", "wikitext2")):
-            judge(m, {"reading": "squeeze4", "split": split, "of": "the other text"}, text, "squeeze4",
-                  *squeezed(sensitive, outliers, fisher(m, source, samples(m))))
-
-
 @measurement("what the sparse part of squeeze3 holds: of the weights, of their sensitivity, and by columns")
 def sparse_parts(m):
     m.repeats = 1

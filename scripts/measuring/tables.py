@@ -320,8 +320,6 @@ TABLES = {
         "sensitivities", [Row("reading", "format", code), Row("split", "sparse"), Row("of", "sensitivities of")],
         lambda records: [Column("bits per weight", "bits", fixed(2)), *texts(lambda text: excess(text, f"{text}: nats above `bf16`"))(records)],
         blocks=True, only=lambda of: of["split"] != "0.05 %", brief=True),
-    "foreign-sensitivities": Table(
-        "foreign-sensitivities", [Row("reading", "format", code), Row("split", "sparse"), Row("of", "sensitivities of")], excess_and_bits, blocks=True),
     "sensitivities-closed": Table(
         "sensitivities", [Row("text", "text"), Row("reading", "format", code), Row("split", "sparse")],
         always(Column("nats above `bf16`, alike", "excess_before", fixed(4)), Column("by sensitivities", "excess_after", fixed(4)),
