@@ -2,17 +2,9 @@
 
 #include "base/matrix.h"
 #include "kv/finite.h"
+#include "kv/panel_place.h"
 
 namespace verbatim {
-
-namespace {
-
-/// The index of an element within panels of columns with k inner dimensions.
-int64_t place(int64_t inner, int64_t column, int64_t k) {
-  return (column / kPanelWidth * k + inner) * kPanelWidth + column % kPanelWidth;
-}
-
-}  // namespace
 
 F32Cache::F32Cache(const CacheShape& shape, int64_t capacity)
     : KvCache(shape, round_up(capacity, kAttentionChunk)),
@@ -42,8 +34,8 @@ void F32Cache::write(int64_t layer, int64_t head, int64_t position, const float*
   float* const values = keys + kAttentionChunk * width_;
   const int64_t slot = position % kAttentionChunk;
   for (int64_t d = 0; d < shape_.head_dim; ++d) {
-    keys[place(d, slot, width_)] = key[d];
-    values[place(slot, d, kAttentionChunk)] = finite_float(value[d]);
+    keys[unpaired_place(d, slot, width_)] = key[d];
+    values[unpaired_place(slot, d, kAttentionChunk)] = finite_float(value[d]);
   }
 }
 
