@@ -20,6 +20,11 @@ bool is_stacked(const std::string& name, const ModelConfig& config) {
   return folder_stacks_experts(config) && expert_of(name, config).has_value();
 }
 
+/// The type that a tensor gets in a folder, which has no blocks.
+DType folder_type(const TensorView& view, const ConvertModelOptions& options) {
+  return view.dtype > DType::kBF16 ? *options.widen : view.dtype;
+}
+
 /// The type that matrices have, or become: one for all, or F32.
 DType main_type(const Checkpoint& checkpoint, const ConvertModelOptions& options) {
   std::optional<DType> common;
@@ -27,7 +32,7 @@ DType main_type(const Checkpoint& checkpoint, const ConvertModelOptions& options
     if (is_stacked(name, checkpoint.config)) continue;
     require_folder_type(name, view, checkpoint, options);
     if (is_small(name, view, checkpoint)) continue;
-    const DType type = view.dtype > DType::kBF16 ? *options.widen : view.dtype;
+    const DType type = folder_type(view, options);
     if (common && *common != type) return DType::kF32;
     common = type;
   }
@@ -49,7 +54,7 @@ std::vector<ConvertedTensor> folder_tensors(const Checkpoint& checkpoint, DType 
   for (const auto& [name, view] : checkpoint.tensors) {
     if (is_stacked(name, config)) continue;
     ConvertedTensor tensor{.entry = {.name = stored_name(name, config),
-                                     .dtype = view.dtype > DType::kBF16 ? *options.widen : view.dtype,
+                                     .dtype = folder_type(view, options),
                                      .shape = view.shape},
                            .sources = {view},
                            .source_name = name,
