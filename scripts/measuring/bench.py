@@ -151,11 +151,31 @@ class Bench:
     def random_model(self):
         """A model of random weights with heads of 128, wide enough that its cache is what long contexts read."""
         layers, intermediate = (3, 5632) if self.quick else (9, 16384)
-        path = WORK / f"random-{layers}"
+        return self.made_at_random(f"random-{layers}", layers, "--heads", "16", "--kv-heads", "16", "--head-dim", "128", "--hidden", "2048",
+                                   "--intermediate", intermediate)
+
+    def random_mixture(self):
+        """A mixture of eight experts, of which a token is given to two, with random weights; 1.1 billion parameters if not quick."""
+        layers = 2 if self.quick else 12
+        return self.made_at_random(f"random-mixture-{layers}", layers, "--heads", "16", "--kv-heads", "16", "--head-dim", "64", "--hidden",
+                                   "1024", "--intermediate", "3584", "--experts", "8")
+
+    def made_at_random(self, name, layers, *sizes):
+        path = WORK / name
         if not (ROOT / path).exists():
             (ROOT / WORK).mkdir(parents=True, exist_ok=True)
-            self.command(["scripts/make-random-model", self.model(), path, "--layers", str(layers), "--hidden", "2048", "--heads",
-                          "16", "--kv-heads", "16", "--head-dim", "128", "--intermediate", str(intermediate)])
+            self.command(["scripts/make-random-model", self.model(), path, "--layers", str(layers), *map(str, sizes)])
+        return str(path)
+
+    def large_file(self, mix):
+        """The enlarged model as a GGUF file in a mix of types: q8_0 or q4_k_m."""
+        source = self.large_model()
+        path = WORK / f"{pathlib.Path(source).name}-{mix}.gguf"
+        if not (ROOT / path).exists():
+            self.command(["cmake", "--build", "build", "--target", "write_gguf"])
+            unfinished = path.with_suffix(".unfinished")
+            self.command(["build/tests/write_gguf", source, unfinished, mix])
+            (ROOT / unfinished).rename(ROOT / path)
         return str(path)
 
     def text(self):

@@ -115,6 +115,33 @@ def passes(m):
                          tflops=output["prefill"]["tflops"])
 
 
+@measurement("files as people have them: passes and prompts of GGUF files in Q8_0 and Q4_K_M, what drafts for them, a mixture of experts")
+def files(m):
+    seconds, prompt, tokens = ("0.3", "128", "40") if m.quick else ("1.5", "512", "96")
+    m.conditions = (f"{m.large_model_words().capitalize()}, after 64 tokens, and prompts of {prompt} tokens; drafts for code at temperature 0, every "
+                    "text that of plain decoding. The mixture has random weights, eight experts and two for each token.")
+    large = {"BF16": m.large_model(), "Q8_0": m.large_file("q8_0"), "Q4_K_M": m.large_file("q4_k_m")}
+    isas = isas_of(m)
+    passes_of = [(isa, name) for isa in isas + (["avx2-plain"] if "avx2" in isas else []) for name in large]
+    for isa, name in passes_of + [(isas[0], "BF16, mixture")]:
+        mixture = name not in large
+        command = m.bench("passes", m.random_mixture() if mixture else large[name], "--rows", "1,8", "--seconds", seconds, "--prompt-tokens",
+                          "0" if mixture else prompt)
+        for output in m.each(command, {"VERBATIM_ISA": isa}):
+            one, eight = output["passes"]
+            prefill = {} if mixture else {"prefill": output["prefill"]["tokens_per_second"]}
+            m.record({"isa": isa, "file": name}, seconds=one["seconds"], fraction=one["fraction_of_bandwidth"], ratio=eight["ratio_to_one_row"],
+                     **prefill)
+    prompts = m.prompts("code")["code"]
+    for name in ("Q8_0", "Q4_K_M"):
+        command = m.bench("decode", large[name], "--recipes", "ml-specqd,ngram,auto", "--prompts", prompts, "--limit", "2", "-n", tokens, "--ignore-eos")
+        for output in m.each(command):
+            for result in output["results"]:
+                if result["recipe"] != "plain":
+                    m.record({"drafts for": name, "recipe": result["recipe"]}, speedup=result["speedup"], accepted=result["acceptance_rate"],
+                             weight_bytes=result["weight_bytes"], identical=result["identical"])
+
+
 @measurement("products with one matrix in every reading, as a share of the speed of memory")
 def kernels(m):
     shape, seconds = ("4096x4096", "0.05") if m.quick else ("8192x8192", "2")

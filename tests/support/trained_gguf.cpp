@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "support/k_quant_blocks.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
 #include "text/sentencepiece_model.h"
@@ -40,7 +41,22 @@ void add_vocabulary(const SentencePieceModel& model, GgufBuilder& builder) {
 
 }  // namespace
 
+DType type_in_q4_k_m(const std::string& name, int64_t layers) {
+  if (name == "model.embed_tokens.weight" || name == "lm_head.weight") return DType::kQ6_K;
+  const bool sensitive =
+      name.find("v_proj") != std::string::npos || name.find("down_proj") != std::string::npos;
+  if (!sensitive) return DType::kQ4_K;
+  const int64_t layer = std::stoll(name.substr(std::string("model.layers.").size()));
+  const int64_t eighth = layers / 8;
+  const bool finer = layer < eighth || layer >= layers - eighth || (layer - eighth) % 3 == 2;
+  return finer ? DType::kQ6_K : DType::kQ4_K;
+}
+
 void write_trained_gguf(const fs::path& model, const fs::path& file, DType dtype) {
+  write_trained_gguf(model, file, [&](const std::string&, int64_t) { return dtype; });
+}
+
+void write_trained_gguf(const fs::path& model, const fs::path& file, const TypeOfMatrix& type_of) {
   const Checkpoint checkpoint = open_checkpoint(model);
   const ModelConfig& config = checkpoint.config;
   const auto number = [](auto value) { return static_cast<uint32_t>(value); };
@@ -66,8 +82,10 @@ void write_trained_gguf(const fs::path& model, const fs::path& file, DType dtype
     if (name.find("q_proj") != std::string::npos || name.find("k_proj") != std::string::npos) {
       tensor.values = interleave_rows(tensor, config.head_dim);
     }
-    const DType stored = tensor.shape.size() == 1 ? DType::kF32 : dtype;
-    builder.tensor(gguf_tensor_name(name), tensor.shape, stored, encode(stored, tensor.values));
+    const DType stored = tensor.shape.size() == 1 ? DType::kF32 : type_of(name, config.layers);
+    const bool in_k_quants = stored == DType::kQ4_K || stored == DType::kQ6_K;
+    builder.tensor(gguf_tensor_name(name), tensor.shape, stored,
+                   in_k_quants ? encode_k_quants(stored, tensor.values) : encode(stored, tensor.values));
   }
   std::ofstream(file, std::ios::binary) << builder.build();
 }

@@ -52,17 +52,17 @@ class HttpTransport : public McpTransport {
     } else {  // nobody waits for this post, so nobody would ever give it up
       post->limit = loop_.after(kLimitOfNotes, [this, number] { posts_.erase(number); });
     }
-    post->call =
-        start_http(loop_, std::move(call),
-                   {.head =
-                        [this, post](const HttpHead& head) {
-                          post->status = head.status;
-                          post->events = head.header("content-type").starts_with("text/event-stream");
-                          const std::string session = head.header("mcp-session-id");
-                          if (!session.empty()) session_ = session;
-                        },
-                    .body = [this, post, number](std::string_view piece) { take(*post, number, piece); },
-                    .ended = [this, post, number](const std::string& error) { end(*post, number, error); }});
+    post->call = start_http(
+        loop_, std::move(call),
+        {.head =
+             [this, post](const HttpHead& head) {
+               post->status = head.status;
+               post->events = head.header("content-type").starts_with("text/event-stream");
+               const std::string session = head.header("mcp-session-id");
+               if (!session.empty()) session_ = session;
+             },
+         .body = [this, post, number](std::string_view piece) { take(*post, number, piece); },
+         .ended = [this, post, number](const std::string& error) { end_post(*post, number, error); }});
   }
 
   void forget(int64_t request) override {
@@ -89,7 +89,8 @@ class HttpTransport : public McpTransport {
   void take(Post& post, uint64_t number, std::string_view piece) {
     post.bytes += piece.size();
     if (post.bytes > kMostMcpBytes) {
-      end(post, number, fmt::format("the server sent more than {} MiB in one answer", kMostMcpBytes >> 20));
+      end_post(post, number,
+               fmt::format("the server sent more than {} MiB in one answer", kMostMcpBytes >> 20));
       return;
     }
     if (!post.events) {
@@ -103,12 +104,12 @@ class HttpTransport : public McpTransport {
         messages.push_back(std::move(*message));
       }
     });
-    if (!fault.empty()) end(post, number, "the server's answer is refused: " + fault);
+    if (!fault.empty()) end_post(post, number, "the server's answer is refused: " + fault);
     for (Json& message : messages) tell(std::move(message));
   }
 
   /// Ends a post in a call of its own, so that its connection is not dropped by itself.
-  void end(Post& post, uint64_t number, const std::string& error) {
+  void end_post(Post& post, uint64_t number, const std::string& error) {
     if (post.timer != 0) return;
     loop_.forget(post.limit);
     std::string why = error;
