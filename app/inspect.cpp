@@ -6,6 +6,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "inspect_outlook.h"
 #include "inspect_sparse.h"
 #include "interrupt.h"
 #include "memory_units.h"
@@ -26,15 +27,9 @@ struct Options {
   bool tensors = false;
   bool verify = false;
   std::string sensitivities;
+  std::vector<int64_t> contexts;
   bool json = false;
 };
-
-/// 25698816 as "25,698,816".
-std::string grouped(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, ",");
-  return digits;
-}
 
 std::string bytes_text(int64_t bytes) {
   return human_bytes(static_cast<double>(bytes));
@@ -168,11 +163,12 @@ void add_packed_sections(std::string& out, const PackedReport& report, bool each
   }
 }
 
-void print_text(const ModelReport& report, const MachineReport& machine, bool tensors) {
+void print_text(const ModelReport& report, const MachineReport& machine, const Outlook& outlook,
+                const Options& options) {
   std::string out;
   add_model_section(out, report);
-  add_tensor_sections(out, report, tensors);
-  if (report.packed) add_packed_sections(out, *report.packed, tensors);
+  add_tensor_sections(out, report, options.tensors);
+  if (report.packed) add_packed_sections(out, *report.packed, options.tensors);
 
   Section tokenizer(out, "tokenizer");
   if (report.vocabulary) {
@@ -185,14 +181,7 @@ void print_text(const ModelReport& report, const MachineReport& machine, bool te
     tokenizer.line("kind", "none: text cannot be encoded");
   }
 
-  const MemoryEstimate& memory = report.memory;
-  Section needs(out, "memory it will take");
-  needs.line("packed weights", "{:>10}", bytes_text(memory.full));
-  if (memory.mxfp4 > 0) {
-    needs.line("MXFP4 beside them", "{:>10}  for recipes that draft with MXFP4", bytes_text(memory.mxfp4));
-  }
-  needs.line("KV cache", "{:>10}  per token", bytes_text(memory.kv_per_token));
-  needs.line("", "{:>10}  for the whole context", bytes_text(memory.kv_context));
+  add_memory_section(out, report, options.contexts);
 
   Section here(out, "this machine");
   here.line("processor", "{}", machine.cpu);
@@ -200,6 +189,7 @@ void print_text(const ModelReport& report, const MachineReport& machine, bool te
   here.line("kernels in use", "{}", machine.kernels);
   here.line("portable", "{}", portable_text(machine));
   here.line("threads", "{} ({})", machine.threads, machine.threads_reason);
+  add_outlook_section(out, report, outlook);
   write_out(out);
 }
 
@@ -299,7 +289,8 @@ ordered_json plane_list_json(const PackedReport& report) {
   return list;
 }
 
-void print_json(const ModelReport& report, const MachineReport& machine, bool tensors) {
+void print_json(const ModelReport& report, const MachineReport& machine, const Outlook& outlook,
+                const Options& options) {
   ordered_json object;
   object["model"] = model_json(report);
   object["dtypes"] = ordered_json::object();
@@ -310,6 +301,7 @@ void print_json(const ModelReport& report, const MachineReport& machine, bool te
   if (report.packed) object["packed"] = packed_json(*report.packed);
   object["tokenizer"] = vocabulary_json(report.vocabulary);
   object["memory_bytes"] = {{"full", report.memory.full},
+                            {"pass", report.memory.pass},
                             {"mxfp4", report.memory.mxfp4},
                             {"kv_per_token", report.memory.kv_per_token},
                             {"kv_context", report.memory.kv_context}};
@@ -320,9 +312,10 @@ void print_json(const ModelReport& report, const MachineReport& machine, bool te
                        {"portable_kernels", machine.portable_kernels},
                        {"threads", machine.threads},
                        {"threads_reason", machine.threads_reason}};
-  if (tensors && report.packed) {
+  object["outlook"] = outlook_json(report, outlook, options.contexts);
+  if (options.tensors && report.packed) {
     object["planes"] = plane_list_json(*report.packed);
-  } else if (tensors) {
+  } else if (options.tensors) {
     object["tensors"] = tensor_list_json(report);
   }
   // Names in files may hold bytes that are no UTF-8; JSON cannot.
@@ -347,7 +340,9 @@ void inspect(const Options& options) {
   const ModelReport report = options.verify ? verify_model(path, options.sensitivities)
                                             : inspect_model(path, {.sensitivities = options.sensitivities});
   const MachineReport machine = describe_machine();
-  options.json ? print_json(report, machine, options.tensors) : print_text(report, machine, options.tensors);
+  const Outlook outlook = outlook_for(report);
+  options.json ? print_json(report, machine, outlook, options)
+               : print_text(report, machine, outlook, options);
 }
 
 }  // namespace
@@ -364,11 +359,15 @@ void add_inspect(Command program) {
                   "A .safetensors file of sensitivities: say how much of them the sparse parts of\n"
                   "squeeze3 and squeeze4 hold")
       .type_name("FILE");
+  command
+      .add_list("--contexts", options->contexts, "Contexts in tokens, as 4096,32768, to show the memory of")
+      .range(int64_t{1}, int64_t{1} << 40);
   add_portable(command);
   command.add_flag("--json", options->json, "Print one JSON object");
   command.footer(
       "Examples:\n"
       "  verbatim inspect models/target\n"
+      "  verbatim inspect model.gguf --contexts 4096,32768\n"
       "  verbatim inspect model.gguf --tensors --json\n"
       "  verbatim inspect model.vbt --verify\n"
       "  VERBATIM_ISA=avx2 verbatim inspect models/target");

@@ -18,6 +18,7 @@
 #include "verbatim/model.h"
 #include "verbatim/model_vocabulary.h"
 #include "verbatim/ngrams.h"
+#include "verbatim/outlook.h"
 #include "verbatim/pack.h"
 #include "verbatim/perplexity.h"
 #include "verbatim/prompts.h"

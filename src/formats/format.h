@@ -55,7 +55,7 @@ enum class Reading : uint8_t {
   kMxbf16Draft,  ///< exactly kMxfp4W4A8
   kSqueeze3,     ///< looked-up and sparse weights, activations in BF16 (dense) and F32 (sparse)
   kSqueeze4,
-  kQ8_0,          ///< the codes of a file, activations in BF16
+  kQ8_0,          ///< the codes of a file, activations in sixteen bits or in BF16
   kKQuantsA16,    ///< the blocks of a file, activations in sixteen bits, 256 with one step
   kKQuantsA8,     ///< the same with the upper eight bits of the activations
   kQ8_0Draft,     ///< the upper four bits of the codes, activations in int8, groups of 128

@@ -198,8 +198,10 @@ void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, 
     case Reading::kMxbf16Full:
       multiply_tiles(store, resolved, x, y, workspace, team);
       return;
-    case Reading::kInt8W8A16:
     case Reading::kQ8_0:
+      multiply_q8_0(store, x, y, workspace, team);
+      return;
+    case Reading::kInt8W8A16:
     case Reading::kInt4W4A16:
     case Reading::kInt4AsymmetricW4A16:
       multiply_scaled_late(store, resolved, x, y, workspace, team);

@@ -38,11 +38,16 @@ void multiply_panels(const PackedMatrix& store, Matrix<const float> x, Matrix<fl
 void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
                     LinearWorkspace& workspace, ThreadTeam& team);
 
-/// Multiplies in the readings `int4-w4a16`, `int4-asymmetric-w4a16` and `int8-w8a16`. The integers of a scale
-/// group, which BF16 holds exactly, are multiplied first, and the product is scaled after it: y += scale ·
-/// (product - zero · Σ x), group after group.
+/// Multiplies in the readings `int4-w4a16`, `int4-asymmetric-w4a16` and `int8-w8a16`, and `q8_0` in BF16. The
+/// integers of a scale group, which BF16 holds exactly, are multiplied first, and the product is scaled after
+/// it: y += scale · (product - zero · Σ x), group after group.
 void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<const float> x, Matrix<float> y,
                           LinearWorkspace& workspace, ThreadTeam& team);
+
+/// Multiplies in the reading `q8_0`: in integers within tiles of 32 inputs, with activations of sixteen bits,
+/// where the kernels have a product for it, and else as multiply_scaled_late().
+void multiply_q8_0(const PackedMatrix& store, Matrix<const float> x, Matrix<float> y,
+                   LinearWorkspace& workspace, ThreadTeam& team);
 
 /// Multiplies in a reading whose activations and weights are integers. `wide_inputs` is that of to_int8().
 void multiply_integers(const PackedMatrix& store, Reading reading, int64_t wide_inputs, Matrix<const float> x,

@@ -11,10 +11,11 @@ namespace verbatim {
 ///         1  scales  F16 [panel][tile][16]
 ///         2  lower   [panel][tile][256]   tile_codes.h; code - 16 floor(code / 16), from 0 to 15
 /// Where a matrix has no codes of its own, pack_matrix() refuses the format, and packing floats in it rounds
-/// them as `int8` does. Readings: `q8_0`, the bits of `int8-w8a16` for the same codes; `q8_0-draft`, planes 0
-/// and 1 alone, 4.5 bits a weight. There an upper half stands for the middle of the sixteen codes that have
-/// it, 16 floor(code / 16) + 7.5, and meets int8 activations. It is the idea of QuantSpec's hierarchical
-/// cache, for weights.
+/// them as `int8` does. Readings: `q8_0`, with activations in sixteen bits where kernels have a
+/// halves_product, else with the bits of `int8-w8a16` for the same codes; `q8_0-draft`, planes 0 and 1
+/// alone, 4.5 bits a weight. There an upper half stands for the middle of the sixteen codes that have it, 16
+/// floor(code / 16) + 7.5, and meets int8 activations. It is the idea of QuantSpec's hierarchical cache, for
+/// weights.
 const FormatOperations& q8_0_operations();
 
 /// Whether upper halves say more than signs, as drafts in them need. The codes of files in Q4_0 and Q5_0 are

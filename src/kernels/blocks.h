@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "base/float16.h"
+
 namespace verbatim {
 
 /// The shapes of blocks of 256 inputs by 16 columns, which are those of the K-quants of GGUF
@@ -70,6 +72,20 @@ struct TwoByteRow {
   float* of_16;         ///< [k / 16]: sums of 16 activations, negated
   float* of_32;         ///< [k / 32]: sums of 32 activations, negated
 };
+/// The operands of a product of rows in two bytes with the codes of Q8_0 (formats/q8_0.h), whose halves lie
+/// in two planes.
+struct HalvesProduct {
+  const TwoByteRow* rows;  ///< with lower bytes, every four codes in kQuadOrder
+  int64_t row_count;
+  const uint8_t* upper;   ///< of the first panel: [panel][tiles] 256 bytes, each the halves of two codes
+  const uint8_t* lower;   ///< laid out as the upper halves
+  const Float16* scales;  ///< [panel][tiles][16]
+  int64_t panel_count;
+  int64_t tiles;  ///< the number of tiles of 32 inputs in a panel
+  float* c;       ///< the result for the first panel's columns
+  int64_t c_stride;
+};
+
 /// The operands of a product with panels of blocks of one shape.
 struct BlockProduct {
   const TwoByteRow* rows;

@@ -324,6 +324,9 @@ struct KernelTable {
   /// The product with blocks of a shape, in integers within a block of 256 inputs (generic/blocks.h). The
   /// bits are the same on every instruction set.
   void (*block_product[kBlockShapes])(const BlockProduct&);
+  /// The product with the codes of Q8_0, in integers within a tile of 32 inputs (generic/halves_product.h).
+  /// The bits are the same on every instruction set. Null where products in BF16 are as good.
+  void (*halves_product)(const HalvesProduct&);
   // Products with weights that are looked up in tables of 8 and of 16 values.
   void (*squeeze3)(const SqueezeProduct&);
   void (*squeeze4)(const SqueezeProduct&);

@@ -79,9 +79,15 @@ int64_t full_bytes(const std::vector<const TensorView*>& parts, int64_t weights)
   return bytes;
 }
 
-/// Adds a matrix that is packed from tensors one below the other.
-void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint,
-                const std::vector<std::string>& names) {
+/// The share of a model's experts that a token goes through.
+double expert_share(const ModelConfig& config) {
+  return static_cast<double>(config.experts.used) / static_cast<double>(config.experts.count);
+}
+
+/// Adds a matrix that is packed from tensors one below the other. `share` is the share of passes that read
+/// it.
+void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint, const std::vector<std::string>& names,
+                double share = 1.0) {
   std::vector<const TensorView*> parts;
   int64_t columns = 0;
   for (const std::string& name : names) {
@@ -90,7 +96,9 @@ void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint,
   }
   const int64_t k = round_up(parts.front()->columns(), kInnerStep);
   const int64_t weights = round_up(columns, kPanelWidth) * k;
-  estimate.full += full_bytes(parts, weights);
+  const int64_t bytes = full_bytes(parts, weights);
+  estimate.full += bytes;
+  estimate.pass += static_cast<int64_t>(share * static_cast<double>(bytes));
   if (!hold_drafts(parts)) estimate.mxfp4 += mxfp4_bytes(weights);
 }
 
@@ -101,14 +109,15 @@ void add_feed_forward(MemoryEstimate& estimate, const Checkpoint& checkpoint, in
   const std::string prefix = tensors.layer(layer);
   if (has_experts(config, layer)) {
     const ExpertNames names = expert_names(config);
+    const double share = expert_share(config);
     for (int32_t e = 0; e < config.experts.count; ++e) {
       if (config.fused_gate_up) {
-        add_matrix(estimate, checkpoint, {prefix + names.weight(e, names.gate_up)});
+        add_matrix(estimate, checkpoint, {prefix + names.weight(e, names.gate_up)}, share);
       } else {
         add_matrix(estimate, checkpoint,
-                   {prefix + names.weight(e, names.gate), prefix + names.weight(e, names.up)});
+                   {prefix + names.weight(e, names.gate), prefix + names.weight(e, names.up)}, share);
       }
-      add_matrix(estimate, checkpoint, {prefix + names.weight(e, names.down)});
+      add_matrix(estimate, checkpoint, {prefix + names.weight(e, names.down)}, share);
     }
     return;
   }
@@ -157,9 +166,14 @@ MemoryEstimate estimate_memory(const Checkpoint& checkpoint) {
 
 MemoryEstimate estimate_memory(const Container& container) {
   MemoryEstimate estimate = estimate_cache(container.header.config);
+  const ModelConfig& config = container.header.config;
+  const double share = config.experts.count > 0 ? expert_share(config) : 1.0;
   for (const StoredMatrix& matrix : container.header.matrices) {
     const StoredFormat* const exact = matrix.find_exact();
-    estimate.full += bytes_of(exact != nullptr ? *exact : matrix.stores.front());
+    const int64_t bytes = bytes_of(exact != nullptr ? *exact : matrix.stores.front());
+    const bool of_expert = matrix.name.find("experts.") != std::string::npos;
+    estimate.full += bytes;
+    estimate.pass += static_cast<int64_t>((of_expert ? share : 1.0) * static_cast<double>(bytes));
     if (const StoredFormat* const mxfp4 = matrix.find(Format::kMxfp4)) estimate.mxfp4 += bytes_of(*mxfp4);
   }
   return estimate;

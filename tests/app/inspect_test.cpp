@@ -51,6 +51,7 @@ void expect_memory_as_packed(const std::string& path) {
   const DenseCache cache(data_of(model).decoder.cache_shape(), model.context());
   const json memory = inspect_json(path)["memory_bytes"];
   EXPECT_EQ(memory["full"], packed.full);
+  EXPECT_EQ(memory["pass"], packed.full);
   EXPECT_EQ(memory["mxfp4"], packed.mxfp4);
   EXPECT_EQ(memory["kv_per_token"], cache.bytes_per_position());
   EXPECT_EQ(memory["kv_context"], cache.bytes_per_position() * cache.capacity());
@@ -60,8 +61,10 @@ TEST(Inspect, ShowsTheDefaultModel) {
   const RunResult result = run_program({"inspect", test::default_model()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  for (const char* part : {"llama", "25,698,816", "8 heads of 64, 4 for keys and values", "1024 tokens",
-                           "theta 10000, no scaling", "BF16", "sentencepiece", "1, 2", "this machine"}) {
+  for (const char* part :
+       {"llama", "25,698,816", "8 heads of 64, 4 for keys and values", "1024 tokens",
+        "theta 10000, no scaling", "BF16", "sentencepiece", "1, 2", "this machine",
+        "with weights and a context of 256 tokens", "what to expect here", "nested            fits"}) {
     EXPECT_THAT(result.out, HasSubstr(part));
   }
 }
@@ -79,8 +82,18 @@ TEST(Inspect, JsonHoldsTheSame) {
   EXPECT_EQ(object["tokenizer"]["size"], 4096);
   EXPECT_EQ(object["tokenizer"]["chat_format"], "plain");
   EXPECT_GE(object["machine"]["threads"], 1);
+  EXPECT_GT(object["outlook"]["most_tokens_per_second"], 0);
+  EXPECT_EQ(object["outlook"]["memory"].back()["context"], 1024);
+  EXPECT_EQ(object["outlook"]["recipes"][0]["recipe"], "plain");
   EXPECT_THAT(object["machine"]["threads_reason"].get<std::string>(), HasSubstr("physical core"));
   EXPECT_FALSE(object.contains("tensors"));
+}
+
+TEST(Inspect, ShowsTheMemoryOfContextsThatAreAsked) {
+  const json memory = inspect_json(test::default_model(), {"--contexts", "100,5000"})["outlook"]["memory"];
+  ASSERT_EQ(memory.size(), 2);
+  EXPECT_EQ(memory[1]["context"], 5000);
+  EXPECT_GT(memory[1]["bytes"], memory[0]["bytes"]);
 }
 
 TEST(Inspect, FindsTheMemoryThatPackingTakes) {

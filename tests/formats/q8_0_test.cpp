@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "formats/pack_linear.h"
 #include "formats/q8_0.h"
+#include "formats/tile_codes.h"
 #include "model/weights.h"
 #include "support/machine_paths.h"
 #include "support/packed.h"
@@ -107,19 +109,79 @@ class Q8_0Kernels : public testing::TestWithParam<test::MachinePath> {};
 INSTANTIATE_TEST_SUITE_P(, Q8_0Kernels, testing::ValuesIn(test::machine_paths()),
                          [](const auto& info) { return test::path_name(info); });
 
-/// `int8` has its codes whole, one byte each.
-TEST_P(Q8_0Kernels, ReadBothHalvesWithTheBitsOfInt8) {
+constexpr int64_t kManyColumns = 7 * 16;
+constexpr int64_t kManyInputs = 9 * 128 + 96;
+constexpr int64_t kManyRows = 97;
+
+/// The product in integers by its definition: for each tile of 32 inputs, its sum of products becomes a
+/// float, is multiplied with the scale, and with the step in a fused multiply-add with what came before.
+std::vector<float> product_in_integers(const PackedMatrix& store, const std::vector<float>& x, int64_t rows) {
+  const auto* const upper = store.plane(0).as<const uint8_t>();
+  const auto* const lower = store.plane(2).as<const uint8_t>();
+  std::vector<float> y(static_cast<size_t>(rows * store.columns));
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* const row = x.data() + r * store.k;
+    for (int64_t n = 0; n < store.columns; ++n) {
+      float sum = 0.0f;
+      for (int64_t begin = 0; begin < store.k; begin += 32) {
+        const int64_t block = begin / 256 * 256;
+        float largest = 0.0f;
+        for (int64_t k = block; k < std::min(block + 256, store.k); ++k)
+          largest = std::max(largest, std::fabs(row[k]));
+        int64_t dot = 0;
+        for (int64_t k = begin; k < begin + 32; ++k) {
+          const int code = 16 * (get_code(upper, store, n, k) - 8) + get_code(lower, store, n, k);
+          dot += code * std::lround(std::nearbyint(row[k] * (32000.0f / largest)));
+        }
+        const float scaled = static_cast<float>(dot) *
+                             to_float(store.plane(1).as<Float16>()[tile_scale_index(store, n, begin)]);
+        sum = std::fma(scaled, largest / 32000.0f, sum);
+      }
+      y[static_cast<size_t>(r * store.columns + n)] = sum;
+    }
+  }
+  return y;
+}
+
+/// Where products are in BF16, those of `int8`, which has its codes whole, are the expectation.
+TEST_P(Q8_0Kernels, MultiplyBothHalves) {
   const test::SelectedKernels selected(*GetParam().table);
-  constexpr int64_t kK = 9 * 128 + 96;
   const LinearWeight weight =
-      test::pack(7 * 16, kK, test::random_floats(7 * 16 * kK, 1, 0.05f), {Format::kQ8_0, Format::kInt8});
-  const std::vector<float> x = test::random_inputs(97, kK, 2);
+      test::pack(kManyColumns, kManyInputs, test::random_floats(kManyColumns * kManyInputs, 1, 0.05f),
+                 {Format::kQ8_0, Format::kInt8});
+  const bool in_integers = GetParam().table->halves_product != nullptr;
+  const PackedMatrix& store = *weight.find(Format::kQ8_0);
+  if (in_integers) {  // codes that packing never makes, but a file may hold: -128, and halves of every kind
+    for (const int plane : {0, 2}) {
+      auto* const halves = store.plane(plane).as<uint8_t>();
+      for (int64_t i = 0; i < kManyColumns * kManyInputs / 2; i += 37)
+        halves[i] = static_cast<uint8_t>(i % 2 == 0 ? 0 : i);
+    }
+  }
+  const std::vector<float> x = test::random_inputs(kManyRows, kManyInputs, 2);
   LinearWorkspace workspace;
-  ThreadTeam team(2);
-  for (const int64_t rows : {1, 2, 5, 16, 17, 33, 80, 97}) {
-    EXPECT_EQ(test::multiply(weight, Reading::kQ8_0, x.data(), rows, team, workspace),
-              test::multiply(weight, Reading::kInt8W8A16, x.data(), rows, team, workspace))
-        << rows;
+  for (const int members : {1, 2}) {
+    ThreadTeam team(members);
+    for (const int64_t rows : {1, 2, 3, 5, 16, 17, 33, 80, 97}) {
+      EXPECT_EQ(test::multiply(weight, Reading::kQ8_0, x.data(), rows, team, workspace),
+                in_integers ? product_in_integers(store, x, rows)
+                            : test::multiply(weight, Reading::kInt8W8A16, x.data(), rows, team, workspace))
+          << rows << " rows, " << members << " threads";
+    }
+  }
+}
+
+TEST_P(Q8_0Kernels, ANumberThatIsNotFiniteMakesItsRowNotFinite) {
+  const test::SelectedKernels selected(*GetParam().table);
+  const LinearWeight weight = test::pack(16, 96, test::random_floats(16 * 96, 1, 0.05f), {Format::kQ8_0});
+  std::vector<float> x = test::random_inputs(2, 96, 2);
+  x[5] = INFINITY;
+  LinearWorkspace workspace;
+  ThreadTeam team(1);
+  const std::vector<float> y = test::multiply(weight, Reading::kQ8_0, x.data(), 2, team, workspace);
+  for (size_t n = 0; n < 16; ++n) {
+    EXPECT_FALSE(std::isfinite(y[n])) << n;
+    EXPECT_TRUE(std::isfinite(y[16 + n])) << n;
   }
 }
 

@@ -49,6 +49,8 @@ Activations activations_of(const PackedMatrix& matrix, Reading reading) {
       return Activations::kWideInt8;
     case Reading::kKQuantsA16:
       return Activations::kTwoBytes;
+    case Reading::kQ8_0:
+      return kernels().halves_product != nullptr ? Activations::kTwoBytes : Activations::kBf16;
     case Reading::kKQuantsA8:
       return Activations::kUpperBytes;
     default:

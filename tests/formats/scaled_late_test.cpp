@@ -22,17 +22,8 @@ constexpr int64_t kColumns = 7 * kPanelWidth;                  // panels that ar
 constexpr int64_t kInputs = 9 * kScaleGroup + 3 * kInnerStep;  // and a last group that is not full
 constexpr int64_t kMostRows = 97;
 
-bool is_int8(Format format) {
-  return format == Format::kInt8 || format == Format::kQ8_0;
-}
-
 /// What stands in the place of a weight before scaling.
 float code_of(const PackedMatrix& store, int64_t column, int64_t k) {
-  if (store.format == Format::kQ8_0) {
-    const int upper = get_code(store.plane(0).as<const uint8_t>(), store, column, k);
-    const int lower = get_code(store.plane(2).as<const uint8_t>(), store, column, k);
-    return static_cast<float>(16 * (upper - 8) + lower);
-  }
   if (store.format == Format::kInt8) {
     const int64_t place = column / kPanelWidth * store.k * kPanelWidth + k / 4 * 64 +
                           column % kPanelWidth * 4 + kQuadOrder[k % 4];
@@ -58,7 +49,7 @@ std::vector<BFloat16> panel_of_codes(const PackedMatrix& store, int64_t panel) {
 std::vector<float> plainly_scaled(const PackedMatrix& store, const std::vector<float>& x, int64_t rows) {
   std::vector<BFloat16> a(x.size());
   for (size_t i = 0; i < x.size(); ++i) a[i] = to_bfloat16(x[i]);
-  const int64_t group = is_int8(store.format) ? kInnerStep : kScaleGroup;
+  const int64_t group = store.format == Format::kInt8 ? kInnerStep : kScaleGroup;
   std::vector<float> y(static_cast<size_t>(rows * store.columns));
   for (int64_t panel = 0; panel < store.panels(); ++panel) {
     const std::vector<BFloat16> codes = panel_of_codes(store, panel);
@@ -81,8 +72,8 @@ std::vector<float> plainly_scaled(const PackedMatrix& store, const std::vector<f
         for (int64_t k = 0; k < count; ++k) sum += to_float(row[begin + k]);
         for (int64_t i = 0; i < kPanelWidth; ++i) {
           const int64_t column = panel * kPanelWidth + i;
-          const int64_t index = is_int8(store.format) ? tile_scale_index(store, column, begin)
-                                                      : scale_index(store, column, begin);
+          const int64_t index = store.format == Format::kInt8 ? tile_scale_index(store, column, begin)
+                                                              : scale_index(store, column, begin);
           float product = products[i];
           if (store.format == Format::kInt4Asymmetric) {
             product -= static_cast<float>(store.plane(2).as<const uint8_t>()[index]) * sum;
@@ -104,7 +95,7 @@ class ScaledLate : public testing::TestWithParam<std::tuple<MachinePath, Format>
 
 INSTANTIATE_TEST_SUITE_P(, ScaledLate,
                          testing::Combine(testing::ValuesIn(machine_paths()),
-                                          testing::Values(Format::kInt8, Format::kQ8_0, Format::kInt4,
+                                          testing::Values(Format::kInt8, Format::kInt4,
                                                           Format::kInt4Asymmetric)),
                          [](const auto& info) { return test::path_and_format(info); });
 
@@ -112,14 +103,7 @@ TEST_P(ScaledLate, ProductsOfGroupsAreScaledAndAddedInOrder) {
   const Format format = std::get<1>(GetParam());
   const LinearWeight weight =
       test::pack(kColumns, kInputs, test::random_floats(kColumns * kInputs, 1, 0.05f), {format});
-  // Codes that packing never makes, but a file may hold: -128, and halves of every kind.
-  if (format == Format::kQ8_0) {
-    for (const int plane : {0, 2}) {
-      auto* const halves = weight.stores.front().plane(plane).as<uint8_t>();
-      for (int64_t i = 0; i < kColumns * kInputs / 2; i += 37)
-        halves[i] = static_cast<uint8_t>(i % 2 == 0 ? 0 : i);
-    }
-  } else if (format == Format::kInt8) {
+  if (format == Format::kInt8) {  // -128, which packing never makes, but a file may hold
     int8_t* const codes = weight.stores.front().plane(0).as<int8_t>();
     for (int64_t i = 0; i < kColumns * kInputs; i += 37) codes[i] = -128;
   }

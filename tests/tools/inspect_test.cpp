@@ -128,6 +128,8 @@ TEST(InspectModel, CountsEveryExpertInAFileOfAnyKind) {
   }
   EXPECT_EQ(packed.memory.full, own.memory.full);
   EXPECT_EQ(packed.memory.mxfp4, own.memory.mxfp4);
+  EXPECT_EQ(packed.memory.pass, own.memory.pass);
+  EXPECT_LT(own.memory.pass, own.memory.full);
 }
 
 TEST(InspectModel, DescribesAModelWithoutAVocabulary) {

@@ -117,6 +117,7 @@ const KernelTable& portable_table() {
     t.fused_product = plain.fused_product;
     t.tile_product = nullptr;
     t.scaled_product = nullptr;
+    t.halves_product = avx512::portable_vnni_bf16_table().halves_product;
     t.squeeze3 = plain.squeeze3;
     t.squeeze4 = plain.squeeze4;
     t.multiply_registers = plain.multiply_registers;

@@ -1,6 +1,7 @@
 #include "kernels/avx2/dot.h"
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/code_product.h"
+#include "kernels/generic/halves_product.h"
 #include "kernels/generic/integer.h"
 #include "kernels/isa_tables.h"
 
@@ -55,6 +56,7 @@ const KernelTable& vnni_table() {
     t.name = "avx2 (vnni)";
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
     generic::fill_blocks<F32x16, VnniDot>(t.block_product);
+    t.halves_product = generic::halves_product<F32x16, VnniDot>;
     generic::fill_code_product<VnniDot>(t.code_product);
     return t;
   }();

@@ -4,6 +4,7 @@
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/code_product.h"
 #include "kernels/generic/elementwise.h"
+#include "kernels/generic/halves_product.h"
 #include "kernels/generic/integer.h"
 #include "kernels/generic/panels_float.h"
 #include "kernels/isa_tables.h"
@@ -82,6 +83,7 @@ const KernelTable& vnni_bf16_table() {
     t.fused_product = nullptr;
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
     generic::fill_blocks<F32x16, VnniDot>(t.block_product);
+    t.halves_product = nullptr;
     generic::fill_code_product<VnniDot>(t.code_product);
     t.softmax_chunk = generic::softmax_chunk<F32x16, ProcessorRounding>;
     t.multiply_registers = multiply_registers;
@@ -98,6 +100,7 @@ const KernelTable& portable_vnni_bf16_table() {
     t.panels_bf16 = table().panels_bf16;
     t.scaled_panels = table().scaled_panels;
     t.register_product = nullptr;
+    t.halves_product = generic::halves_product<F32x16, VnniDot>;
     t.fused_product = table().fused_product;
     t.multiply_registers = table().multiply_registers;
     return t;

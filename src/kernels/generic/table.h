@@ -4,6 +4,7 @@
 #include "kernels/generic/code_product.h"
 #include "kernels/generic/elementwise.h"
 #include "kernels/generic/fused_product.h"
+#include "kernels/generic/halves_product.h"
 #include "kernels/generic/integer.h"
 #include "kernels/generic/multiply_registers.h"
 #include "kernels/generic/panels_float.h"
@@ -28,6 +29,7 @@ KernelTable make_table(const char* name) {
   if constexpr (V::kSums >= 4) table.fused_product = fused_product<V, W>;
   fill_integer<V, Dot>(table.integer_product);
   fill_blocks<V, Dot>(table.block_product);
+  table.halves_product = halves_product<V, Dot>;
   table.squeeze3 = squeeze_product<V, Squeeze3<W>>;
   table.squeeze4 = squeeze_product<V, Squeeze4<W>>;
   table.to_bf16 = to_bf16<V>;

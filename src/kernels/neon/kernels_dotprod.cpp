@@ -1,5 +1,6 @@
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/code_product.h"
+#include "kernels/generic/halves_product.h"
 #include "kernels/generic/integer.h"
 #include "kernels/isa_tables.h"
 #include "kernels/neon/dot.h"
@@ -30,6 +31,7 @@ const KernelTable& dotprod_table() {
     t.name = "neon (dotprod)";
     generic::fill_integer<F32x16, DotProducts>(t.integer_product);
     generic::fill_blocks<F32x16, DotProducts>(t.block_product);
+    t.halves_product = generic::halves_product<F32x16, DotProducts>;
     generic::fill_code_product<DotProducts>(t.code_product);
     return t;
   }();

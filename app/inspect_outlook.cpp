@@ -1,0 +1,96 @@
+#include "inspect_outlook.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "memory_units.h"
+#include "section.h"
+
+namespace verbatim::app {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string text_of(int64_t bytes) {
+  return human_bytes(static_cast<double>(bytes));
+}
+
+/// The contexts to show the memory of: those asked for, or four that end with the model's own.
+std::vector<int64_t> shown_contexts(const ModelReport& report, const std::vector<int64_t>& asked) {
+  if (!asked.empty()) return asked;
+  std::vector<int64_t> contexts;
+  for (int64_t context = report.context; context > 0 && contexts.size() < 4; context /= 4)
+    contexts.insert(contexts.begin(), context);
+  return contexts;
+}
+
+}  // namespace
+
+/// 25698816 as "25,698,816".
+std::string grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, ",");
+  return digits;
+}
+
+void add_memory_section(std::string& out, const ModelReport& report, const std::vector<int64_t>& contexts) {
+  const MemoryEstimate& memory = report.memory;
+  Section needs(out, "memory it will take");
+  needs.line("packed weights", "{:>10}", text_of(memory.full));
+  if (memory.pass < memory.full)
+    needs.line("of them for a token", "{:>10}  with the experts that it goes through", text_of(memory.pass));
+  if (memory.mxfp4 > 0) {
+    needs.line("MXFP4 beside them", "{:>10}  for recipes that draft with MXFP4", text_of(memory.mxfp4));
+  }
+  needs.line("KV cache", "{:>10}  per token", text_of(memory.kv_per_token));
+  for (const int64_t context : shown_contexts(report, contexts)) {
+    needs.line("", "{:>10}  with weights and a context of {} tokens",
+               text_of(memory_with_context(memory, context)), grouped(context));
+  }
+}
+
+void add_outlook_section(std::string& out, const ModelReport& report, const Outlook& outlook) {
+  Section section(out, "what to expect here");
+  if (outlook.available_memory) section.line("free memory", "{}", text_of(*outlook.available_memory));
+  section.line("one sequence", "at most {:.3g} tokens/s with plain decoding: memory is read at {}/s",
+               outlook.tokens_per_second, human_bytes(outlook.read_bandwidth));
+  section.line("a prompt", "at most {:.3g} tokens/s: BF16 is multiplied at {:.2g} TFLOP/s",
+               outlook.prompt_tokens_per_second, outlook.operations * 1e-12);
+  for (const RecipeOutlook& recipe : outlook.recipes) {
+    const std::string weights = text_of(recipe.weight_bytes);
+    if (recipe.longest_context == 0) {
+      section.line(recipe.name.c_str(), "does not fit: {} of weights", weights);
+    } else if (recipe.longest_context < report.context) {
+      section.line(recipe.name.c_str(), "fits: {} of weights, and some {} tokens of context", weights,
+                   grouped(recipe.longest_context));
+    } else {
+      section.line(recipe.name.c_str(), "fits: {} of weights, and the whole context", weights);
+    }
+  }
+  section.line("", "`verbatim bench decode MODEL` measures how fast recipes are");
+}
+
+ordered_json outlook_json(const ModelReport& report, const Outlook& outlook,
+                          const std::vector<int64_t>& contexts) {
+  ordered_json memory = ordered_json::array();
+  for (const int64_t context : shown_contexts(report, contexts))
+    memory.push_back({{"context", context}, {"bytes", memory_with_context(report.memory, context)}});
+  ordered_json recipes = ordered_json::array();
+  for (const RecipeOutlook& recipe : outlook.recipes) {
+    recipes.push_back({{"recipe", recipe.name},
+                       {"weight_bytes", recipe.weight_bytes},
+                       {"longest_context", recipe.longest_context}});
+  }
+  return {{"available_memory",
+           outlook.available_memory ? ordered_json(*outlook.available_memory) : ordered_json()},
+          {"read_bandwidth", outlook.read_bandwidth},
+          {"operations", outlook.operations},
+          {"most_tokens_per_second", outlook.tokens_per_second},
+          {"most_prompt_tokens_per_second", outlook.prompt_tokens_per_second},
+          {"memory", std::move(memory)},
+          {"recipes", std::move(recipes)}};
+}
+
+}  // namespace verbatim::app

@@ -1,0 +1,167 @@
+#pragma once
+
+#include "kernels/kernel_table.h"
+
+namespace verbatim::generic {
+
+// Products of rows of activations in two bytes with the codes of Q8_0, which lie as two planes of halves. The
+// products of a tile of 32 inputs are integers, exact and free to be reordered: Σ (code - 128) · activation.
+// The sum becomes a float, is multiplied with the column's F16 scale and the row's step and added to the
+// result, tile after tile.
+
+/// The product of `Dot`, an instruction set's part of integer products (generic/blocks.h, generic/integer.h).
+template <typename V, typename Dot>
+struct HalvesMicro {
+  using Sum = typename Dot::Sum;
+  using Partial = typename Dot::Partial;
+  static constexpr int kStreams = 4;
+  static constexpr int kMostRows = V::kSums > 4 ? 4 : 2;
+  static constexpr int64_t kTileBytes = 256;  // of each plane
+  static constexpr int64_t kTilesOfBlock = kBlockInputs / kInnerStep;
+
+  /// The products of the bytes of rows: those of the upper ones, then those of the lower ones.
+  template <int kRows>
+  using Sums = Sum[kRows][2];
+
+  template <int kQuad, int kTo>
+  VERBATIM_INLINE static auto halves(const uint8_t* plane) {
+    return Dot::template bits<kQuad % 2 * 4, 4, kTo>(Dot::load(plane + kQuad / 2 * 64));
+  }
+
+  template <int kRows>
+  VERBATIM_INLINE static void open(const Sums<kRows>& sums, Partial (&partial)[kRows][2]) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int byte = 0; byte < 2; ++byte) partial[r][byte] = Dot::open(sums[r][byte]);
+    }
+  }
+  template <int kRows>
+  VERBATIM_INLINE static void close(Sums<kRows>& sums, const Partial (&partial)[kRows][2]) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int byte = 0; byte < 2; ++byte) sums[r][byte] = Dot::close(sums[r][byte], partial[r][byte]);
+    }
+  }
+
+  /// Adds the products of the quads from kQuad on with whole codes, or with the halves of the plane `upper`
+  /// alone.
+  template <int kRows, bool kWhole, int kQuad = 0>
+  VERBATIM_INLINE static void add_quads(const uint8_t* upper, [[maybe_unused]] const uint8_t* lower,
+                                        const int8_t* const (&a)[kRows][2], Partial (&partial)[kRows][2]) {
+    const auto weights = [&]() __attribute__((always_inline)) {
+      if constexpr (kWhole) {
+        return Dot::join(halves<kQuad, 4>(upper), halves<kQuad, 0>(lower));
+      } else {
+        return halves<kQuad, 0>(upper);
+      }
+    }
+    ();
+    for (int r = 0; r < kRows; ++r) {
+      for (int byte = 0; byte < 2; ++byte)
+        partial[r][byte] = Dot::add(partial[r][byte], weights, a[r][byte] + kQuad * 4);
+    }
+    if constexpr (kQuad < 7) add_quads<kRows, kWhole, kQuad + 1>(upper, lower, a, partial);
+  }
+
+  /// The sums of the products of a tile with the bytes of the rows at `a`, from `starts` on.
+  template <int kRows>
+  VERBATIM_INLINE static void dot_tile(const uint8_t* upper, const uint8_t* lower,
+                                       const int8_t* const (&a)[kRows][2], const int32_t (&starts)[kRows],
+                                       Sum (&totals)[kRows]) {
+    Sums<kRows> sums;
+    Partial partial[kRows][2];
+    for (int r = 0; r < kRows; ++r) {
+      sums[r][0] = Dot::start(0);
+      sums[r][1] = Dot::start(Dot::kWholeBytes ? starts[r] : 0);
+    }
+    open<kRows>(sums, partial);
+    add_quads<kRows, Dot::kWholeBytes>(upper, lower, a, partial);
+    close<kRows>(sums, partial);
+    if constexpr (!Dot::kWholeBytes) {
+      // Eight quads of halves are 2 · 8 · 128 · 15 at most, and so fit into a partial sum; whole codes do
+      // not.
+      Sums<kRows> rest;
+      for (int r = 0; r < kRows; ++r) {
+        rest[r][0] = Dot::start(0);
+        rest[r][1] = Dot::start(starts[r]);
+      }
+      open<kRows>(rest, partial);
+      add_quads<kRows, false>(lower, nullptr, a, partial);
+      close<kRows>(rest, partial);
+      for (int r = 0; r < kRows; ++r) {
+        for (int byte = 0; byte < 2; ++byte)
+          sums[r][byte] = Dot::template add_shifted<4>(rest[r][byte], sums[r][byte]);
+      }
+    }
+    for (int r = 0; r < kRows; ++r) totals[r] = Dot::template add_shifted<8>(sums[r][1], sums[r][0]);
+  }
+
+  /// Multiplies kRows rows, from `row` on, with the panels `panel`, `panel` + apart, ... side by side,
+  /// because a core that reads one place after the other mostly waits for memory.
+  template <int kRows, int kPanels>
+  static void rows_by_panels(const HalvesProduct& p, int64_t row, int64_t panel, int64_t apart) {
+    V sums[kPanels][kRows];
+    for (auto& of_panel : sums) {
+      for (V& sum : of_panel) sum = V::set(0.0f);
+    }
+    for (int64_t tile = 0; tile < p.tiles; ++tile) {
+      const int8_t* a[kRows][2];
+      int32_t starts[kRows];
+      V steps[kRows];
+      for (int r = 0; r < kRows; ++r) {
+        const TwoByteRow& from = p.rows[row + r];
+        a[r][0] = from.upper + tile * kInnerStep;
+        a[r][1] = from.lower + tile * kInnerStep;
+        const int32_t* const upper_sums = from.upper_sums + tile * 2;
+        const int32_t* const lower_sums = from.lower_sums + tile * 2;
+        starts[r] = -128 * (256 * (upper_sums[0] + upper_sums[1]) + lower_sums[0] + lower_sums[1]);
+        steps[r] = V::set(from.steps[tile / kTilesOfBlock]);
+      }
+      for (int j = 0; j < kPanels; ++j) {
+        const int64_t at = (panel + j * apart) * p.tiles + tile;
+        const uint8_t* const upper = p.upper + at * kTileBytes;
+        const uint8_t* const lower = p.lower + at * kTileBytes;
+        for (int64_t line = 0; line < kTileBytes; line += 64) {
+          __builtin_prefetch(upper + kPrefetchTiles * kTileBytes + line);
+          __builtin_prefetch(lower + kPrefetchTiles * kTileBytes + line);
+        }
+        Sum totals[kRows];
+        dot_tile<kRows>(upper, lower, a, starts, totals);
+        const V scale = V::load(p.scales + at * kPanelWidth);
+        // The product of the scale and the step alone may be subnormal, and slow; hence this order.
+        for (int r = 0; r < kRows; ++r)
+          sums[j][r] = fma(Dot::to_float(totals[r]) * scale, steps[r], sums[j][r]);
+      }
+    }
+    for (int j = 0; j < kPanels; ++j) {
+      float* const c = p.c + row * p.c_stride + (panel + j * apart) * kPanelWidth;
+      for (int r = 0; r < kRows; ++r) sums[j][r].store(c + r * p.c_stride);
+    }
+  }
+  static constexpr int64_t kPrefetchTiles = 8;
+
+  /// Multiplies all rows with the panels `panel`, `panel` + apart, ...
+  template <int kPanels>
+  static void all_rows(const HalvesProduct& p, int64_t panel, int64_t apart) {
+    int64_t row = 0;
+    for (; row + kMostRows <= p.row_count; row += kMostRows)
+      rows_by_panels<kMostRows, kPanels>(p, row, panel, apart);
+    if constexpr (kMostRows > 2) {
+      if (p.row_count - row >= 2) {
+        rows_by_panels<2, kPanels>(p, row, panel, apart);
+        row += 2;
+      }
+    }
+    if (row < p.row_count) rows_by_panels<1, kPanels>(p, row, panel, apart);
+  }
+};
+
+/// KernelTable::halves_product.
+template <typename V, typename Dot>
+void halves_product(const HalvesProduct& p) {
+  using Micro = HalvesMicro<V, Dot>;
+  const int64_t share = p.panel_count / Micro::kStreams;
+  for (int64_t panel = 0; panel < share; ++panel) Micro::template all_rows<Micro::kStreams>(p, panel, share);
+  for (int64_t panel = share * Micro::kStreams; panel < p.panel_count; ++panel)
+    Micro::template all_rows<1>(p, panel, 0);
+}
+
+}  // namespace verbatim::generic

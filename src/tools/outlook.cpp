@@ -1,0 +1,142 @@
+#include "verbatim/outlook.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string_view>
+
+#include "base/aligned_buffer.h"
+#include "base/available_memory.h"
+#include "base/processors.h"
+#include "base/stopwatch.h"
+#include "base/thread_team.h"
+#include "kernels/dispatch.h"
+#include "verbatim/recipe.h"
+
+namespace verbatim {
+
+namespace {
+
+/// Which weights a recipe holds, in bits per weight.
+struct RecipeWeights {
+  const char* name;
+  const char* only_for = nullptr;  ///< the type of the model's weights that its store keeps; null: any
+  double instead = 0;              ///< of a store that takes the place of the model's own type; 0: none does
+  double beside = 0;               ///< of a copy to draft from
+  double cache = 1;                ///< the share of keys and values in BF16 that the cache takes
+};
+constexpr RecipeWeights kRecipes[] = {
+    {.name = "plain"},
+    {.name = "auto"},
+    {.name = "ngram"},
+    {.name = "ml-specqd", .beside = 4.25},
+    {.name = "self-int4", .beside = 4.125},
+    {.name = "nested", .only_for = "BF16", .instead = 12.28},
+    {.name = "speq", .only_for = "BF16", .instead = 13.16},
+    {.name = "quantspec", .beside = 4.25, .cache = 0.53},
+};
+
+double read_bandwidth(ThreadTeam& team, std::optional<int64_t> available) {
+  constexpr int64_t kMostBytes = int64_t{256} << 20;
+  const int64_t bytes = std::min(kMostBytes, available.value_or(kMostBytes) / 8) / 64 * 64;
+  if (bytes == 0) return 0;
+  AlignedBuffer buffer(static_cast<size_t>(bytes));
+  const auto split = [&](auto&& work) {
+    team.split(bytes / 64, [&](int64_t begin, int64_t end) { work(begin * 64, (end - begin) * 64); });
+  };
+  split([&](int64_t begin, int64_t count) {
+    std::memset(buffer.data() + begin, 1, static_cast<size_t>(count));
+  });
+  std::atomic<uint64_t> sum = 0;  // so that no read can be left out
+  double fastest = 0;
+  for (int sweep = 0; sweep < 8; ++sweep) {
+    const auto start = std::chrono::steady_clock::now();
+    split([&](int64_t begin, int64_t count) {
+      sum.fetch_xor(kernels().read_all(buffer.data() + begin, count));
+    });
+    fastest = std::max(fastest, static_cast<double>(bytes) / seconds_since(start));
+  }
+  return fastest;
+}
+
+double operations(ThreadTeam& team) {
+  constexpr double kSeconds = 0.02;
+  double fastest = 0;
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<int64_t> done = 0;
+    const auto start = std::chrono::steady_clock::now();
+    team.split(team.size(), [&](int64_t, int64_t) {
+      float results[16];
+      while (seconds_since(start) < kSeconds) done += kernels().multiply_registers(10000, results);
+    });
+    fastest = std::max(fastest, static_cast<double>(done) / seconds_since(start));
+  }
+  return fastest;
+}
+
+/// Whether most weights of a model that is not packed are of this type.
+bool is_mostly(const ModelReport& report, std::string_view type) {
+  const auto found = report.types.find(std::string(type));
+  return found != report.types.end() && 2 * found->second.weights > report.parameters;
+}
+
+/// The memory of those weights of a packed file that a recipe reads; nothing if the file lacks some of them.
+std::optional<int64_t> packed_bytes(const ModelReport& report, const Recipe& recipe) {
+  int64_t bytes = 0;
+  for (const std::string& format : recipe.formats()) {
+    if (format == "full") {
+      bytes += report.memory.full;
+      continue;
+    }
+    const auto stored = std::ranges::find(report.packed->formats, format, &StoredFormatReport::format);
+    if (stored == report.packed->formats.end()) return std::nullopt;
+    bytes += stored->bytes;
+  }
+  return bytes;
+}
+
+std::optional<int64_t> weight_bytes(const ModelReport& report, const RecipeWeights& recipe) {
+  // It goes without drafts that the model has no weights for.
+  if (std::string_view(recipe.name) == "auto") return report.memory.full + report.memory.mxfp4;
+  if (report.packed) return packed_bytes(report, load_recipe(recipe.name));
+  if (recipe.only_for != nullptr && !is_mostly(report, recipe.only_for)) return std::nullopt;
+  const auto of_bits = [&](double bits) {
+    return static_cast<int64_t>(bits / 8 * static_cast<double>(report.parameters));
+  };
+  return (recipe.instead > 0 ? of_bits(recipe.instead) : report.memory.full) + of_bits(recipe.beside);
+}
+
+}  // namespace
+
+int64_t memory_with_context(const MemoryEstimate& memory, int64_t tokens) {
+  return memory.full + memory.kv_per_token * tokens;
+}
+
+Outlook outlook_for(const ModelReport& report) {
+  Outlook outlook;
+  outlook.available_memory = available_memory();
+  ThreadTeam team(hardware_threads());
+  outlook.read_bandwidth = read_bandwidth(team, outlook.available_memory);
+  outlook.operations = operations(team);
+  const MemoryEstimate& memory = report.memory;
+  if (memory.pass > 0 && memory.full > 0) {
+    const double used = static_cast<double>(memory.pass) / static_cast<double>(memory.full);
+    outlook.tokens_per_second = outlook.read_bandwidth / static_cast<double>(memory.pass);
+    outlook.prompt_tokens_per_second =
+        outlook.operations / (2.0 * used * static_cast<double>(report.parameters));
+  }
+  for (const RecipeWeights& recipe : kRecipes) {
+    const std::optional<int64_t> bytes = weight_bytes(report, recipe);
+    if (!bytes) continue;
+    int64_t context = report.context;
+    const auto per_token = static_cast<int64_t>(recipe.cache * static_cast<double>(memory.kv_per_token));
+    if (outlook.available_memory && per_token > 0) {
+      const int64_t left = std::max<int64_t>(*outlook.available_memory - *bytes, 0);
+      context = std::min(context, left / per_token);
+    }
+    outlook.recipes.push_back({recipe.name, *bytes, context});
+  }
+  return outlook;
+}
+
+}  // namespace verbatim
