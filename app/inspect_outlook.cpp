@@ -28,7 +28,6 @@ std::vector<int64_t> shown_contexts(const ModelReport& report, const std::vector
 
 }  // namespace
 
-/// 25698816 as "25,698,816".
 std::string grouped(int64_t number) {
   std::string digits = std::to_string(number);
   for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, ",");
@@ -40,7 +39,7 @@ void add_memory_section(std::string& out, const ModelReport& report, const std::
   Section needs(out, "memory it will take");
   needs.line("packed weights", "{:>10}", text_of(memory.full));
   if (memory.pass < memory.full)
-    needs.line("of them for a token", "{:>10}  with the experts that it goes through", text_of(memory.pass));
+    needs.line("for one token", "{:>10}  with the experts that it goes through", text_of(memory.pass));
   if (memory.mxfp4 > 0) {
     needs.line("MXFP4 beside them", "{:>10}  for recipes that draft with MXFP4", text_of(memory.mxfp4));
   }
@@ -54,17 +53,21 @@ void add_memory_section(std::string& out, const ModelReport& report, const std::
 void add_outlook_section(std::string& out, const ModelReport& report, const Outlook& outlook) {
   Section section(out, "what to expect here");
   if (outlook.available_memory) section.line("free memory", "{}", text_of(*outlook.available_memory));
-  section.line("one sequence", "at most {:.3g} tokens/s with plain decoding: memory is read at {}/s",
-               outlook.tokens_per_second, human_bytes(outlook.read_bandwidth));
-  section.line("a prompt", "at most {:.3g} tokens/s: BF16 is multiplied at {:.2g} TFLOP/s",
+  if (outlook.read_bandwidth > 0) {
+    section.line("one sequence", "at most {:.3g} tokens/s with plain decoding: memory is read at {}/s",
+                 outlook.tokens_per_second, human_bytes(outlook.read_bandwidth));
+  }
+  section.line("a prompt", "about {:.3g} tokens/s by products in BF16, at {:.2g} TFLOP/s",
                outlook.prompt_tokens_per_second, outlook.operations * 1e-12);
   for (const RecipeOutlook& recipe : outlook.recipes) {
     const std::string weights = text_of(recipe.weight_bytes);
-    if (recipe.longest_context == 0) {
+    if (!recipe.longest_context) {
+      section.line(recipe.name.c_str(), "{} of weights", weights);
+    } else if (*recipe.longest_context == 0) {
       section.line(recipe.name.c_str(), "does not fit: {} of weights", weights);
-    } else if (recipe.longest_context < report.context) {
+    } else if (*recipe.longest_context < report.context) {
       section.line(recipe.name.c_str(), "fits: {} of weights, and some {} tokens of context", weights,
-                   grouped(recipe.longest_context));
+                   grouped(*recipe.longest_context));
     } else {
       section.line(recipe.name.c_str(), "fits: {} of weights, and the whole context", weights);
     }
@@ -81,14 +84,15 @@ ordered_json outlook_json(const ModelReport& report, const Outlook& outlook,
   for (const RecipeOutlook& recipe : outlook.recipes) {
     recipes.push_back({{"recipe", recipe.name},
                        {"weight_bytes", recipe.weight_bytes},
-                       {"longest_context", recipe.longest_context}});
+                       {"longest_context",
+                        recipe.longest_context ? ordered_json(*recipe.longest_context) : ordered_json()}});
   }
   return {{"available_memory",
            outlook.available_memory ? ordered_json(*outlook.available_memory) : ordered_json()},
           {"read_bandwidth", outlook.read_bandwidth},
           {"operations", outlook.operations},
           {"most_tokens_per_second", outlook.tokens_per_second},
-          {"most_prompt_tokens_per_second", outlook.prompt_tokens_per_second},
+          {"prompt_tokens_per_second", outlook.prompt_tokens_per_second},
           {"memory", std::move(memory)},
           {"recipes", std::move(recipes)}};
 }

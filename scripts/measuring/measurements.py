@@ -19,6 +19,19 @@ LOSSLESS = ["nested", "speq", "ml-specqd", "self-int4", "ngram", "auto"]
 WITH_DRAFT_MODEL = ["ml-specqd-2", "draft-model"]
 
 
+# Drafts with the bits that a file's own codes hold, without n-grams.
+OWN_BITS = """name = "own-bits"
+summary = "drafts with the reading that each matrix drafts with best"
+source = "docs/performance.md"
+[drafter]
+kind = "self"
+reading = "draft"
+[drafter.stop]
+length = 8
+threshold = 0.4
+"""
+
+
 def measurement(about):
     """Adds the function to the list under its name, with hyphens."""
     def add(function):
@@ -133,8 +146,10 @@ def files(m):
             m.record({"isa": isa, "file": name}, seconds=one["seconds"], fraction=one["fraction_of_bandwidth"], ratio=eight["ratio_to_one_row"],
                      **prefill)
     prompts = m.prompts("code")["code"]
-    for name in ("Q8_0", "Q4_K_M"):
-        command = m.bench("decode", large[name], "--recipes", "ml-specqd,ngram,auto", "--prompts", prompts, "--limit", "2", "-n", tokens, "--ignore-eos")
+    own = m.recipe("own-bits", OWN_BITS)
+    for name, recipe in itertools.product(("Q8_0", "Q4_K_M"), (own, "ml-specqd", "ngram", "auto")):
+        # One by one: a recipe uses all formats that are loaded, those of another among them.
+        command = m.bench("decode", large[name], "--recipes", recipe, "--prompts", prompts, "--limit", "2", "-n", tokens, "--ignore-eos")
         for output in m.each(command):
             for result in output["results"]:
                 if result["recipe"] != "plain":

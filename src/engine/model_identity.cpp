@@ -11,6 +11,7 @@
 #include "base/thread_team.h"
 #include "container/config_json.h"
 #include "engine/whole_text.h"
+#include "kernels/dispatch.h"
 
 namespace verbatim {
 
@@ -113,6 +114,7 @@ uint64_t quick_fingerprint(const ModelData& model) {
     const bool exact =
         is_exact(reading_format(reading)) && reading != Reading::kQ8_0 && reading != Reading::kKQuantsA16;
     text += exact ? "exact " : fmt::format("{} ", reading_name(reading));
+    if (reading == Reading::kQ8_0 && kernels().halves_product != nullptr) text += "in integers ";
     // Files of one model that was quantized in several ways can have the same embedding.
     const PackedMatrix& store = matrix.store(reading);
     column.assign(static_cast<size_t>(store.k), 0.0f);

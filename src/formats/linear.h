@@ -53,7 +53,7 @@ struct LinearWorkspace {
   Buffer<uint16_t> unpacked;              ///< [member][...]: unpacked weights
   Buffer<float> transposed;               ///< [k][16]
   Buffer<float> rounded;                  ///< [rows][k]: activations in F16, for `bsfp-draft-a16` alone
-  std::vector<TwoByteRow> two_byte_rows;  ///< `k-quants`: the rows, in `codes`, `scales` and `sums`
+  std::vector<TwoByteRow> two_byte_rows;  ///< `k-quants`, `q8_0`: the rows, in `codes`, `scales` and `sums`
   int64_t unpacked_stride = 0;            ///< the number of elements of `unpacked` for each member
 
   /// Makes room for `rows` rows of up to k inputs and a team of `members`.
@@ -63,8 +63,8 @@ struct LinearWorkspace {
 /// Multiplies: y = x · weightᵀ in the given reading. x is [rows][padded k] and zero beyond k; y is
 /// [rows][padded columns]. Every row of y depends on its row of x alone, bit for bit, whatever the number of
 /// rows or threads. The full reading of a lossless format (is_exact()) gives the bits that `bf16` or `f16`
-/// gives; that of `q8_0` gives those of `int8-w8a16` for the same codes, and that of `k-quants` the
-/// same bits on every machine.
+/// gives; that of `q8_0`, where it is not in integers, gives those of `int8-w8a16` for the same
+/// codes, and that of `k-quants` the same bits on every machine.
 void linear(const LinearWeight& weight, Reading reading, Matrix<const float> x, Matrix<float> y,
             LinearWorkspace& workspace, ThreadTeam& team);
 

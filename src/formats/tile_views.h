@@ -7,7 +7,7 @@ namespace verbatim {
 // Views of stores in the form that kernels read.
 
 /// A view of a matrix as tiles, for the format `bf16` and for the readings that unpack tiles: `mxfp4-w4a16`,
-/// `bsfp-full`, `mxbf16-full`, and those of `int4`, `int8` and `q8_0` with activations in BF16.
+/// `bsfp-full`, `mxbf16-full`, and those of `int4`, `int8` and `q8_0` where activations are in BF16.
 struct TileView {
   TilePanels panels;
   TileReading reading;

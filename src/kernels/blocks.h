@@ -72,6 +72,7 @@ struct TwoByteRow {
   float* of_16;         ///< [k / 16]: sums of 16 activations, negated
   float* of_32;         ///< [k / 32]: sums of 32 activations, negated
 };
+
 /// The operands of a product of rows in two bytes with the codes of Q8_0 (formats/q8_0.h), whose halves lie
 /// in two planes.
 struct HalvesProduct {

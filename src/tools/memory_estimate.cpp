@@ -98,6 +98,7 @@ void add_matrix(MemoryEstimate& estimate, const Checkpoint& checkpoint, const st
   const int64_t weights = round_up(columns, kPanelWidth) * k;
   const int64_t bytes = full_bytes(parts, weights);
   estimate.full += bytes;
+  estimate.weights += weights;
   estimate.pass += static_cast<int64_t>(share * static_cast<double>(bytes));
   if (!hold_drafts(parts)) estimate.mxfp4 += mxfp4_bytes(weights);
 }
@@ -173,6 +174,7 @@ MemoryEstimate estimate_memory(const Container& container) {
     const int64_t bytes = bytes_of(exact != nullptr ? *exact : matrix.stores.front());
     const bool of_expert = matrix.name.find("experts.") != std::string::npos;
     estimate.full += bytes;
+    estimate.weights += matrix.columns * matrix.k;
     estimate.pass += static_cast<int64_t>((of_expert ? share : 1.0) * static_cast<double>(bytes));
     if (const StoredFormat* const mxfp4 = matrix.find(Format::kMxfp4)) estimate.mxfp4 += bytes_of(*mxfp4);
   }

@@ -63,7 +63,7 @@ TEST(Q8_0, KeepsTheCodesAndScalesThatItIsGiven) {
   EXPECT_EQ(weight.resolve(Reading::kFull), Reading::kQ8_0);
 }
 
-TEST(Q8_0, MultipliesCodesWithBf16ActivationsAndScalesTheSumOf32) {
+TEST(Q8_0, MultipliesCodesWithRoundedActivationsAndScalesTheSumOf32) {
   const LinearWeight weight = coded_weight();
   std::vector<float> x = test::random_floats(3 * kInputs, 3);
   std::vector<float> y(static_cast<size_t>(3 * weight.padded_columns()));
@@ -71,18 +71,22 @@ TEST(Q8_0, MultipliesCodesWithBf16ActivationsAndScalesTheSumOf32) {
   ThreadTeam team(2);
   linear(weight, Reading::kFull, {x.data(), 3, kInputs}, {y.data(), 3, weight.padded_columns()}, workspace,
          team);
+  const bool in_integers = kernels().halves_product != nullptr;
   for (int64_t r = 0; r < 3; ++r) {
+    const std::span<const float> row(x.data() + r * kInputs, static_cast<size_t>(kInputs));
+    const float largest = std::fabs(*std::ranges::max_element(row, {}, [](float v) { return std::fabs(v); }));
+    const double half_a_step = in_integers ? largest / 64000.0 : 0.0;
     for (int64_t n = 0; n < kColumns; ++n) {
       double expected = 0.0;
-      double size = 0.0;
+      double bound = 1e-30;
       for (int64_t k = 0; k < kInputs; ++k) {
-        const double term =
-            static_cast<double>(to_float(to_bfloat16(x[static_cast<size_t>(r * kInputs + k)]))) *
-            code_of(n, k) * static_cast<double>(to_float(scale_of(n, k / 32)));
+        const float own = row[static_cast<size_t>(k)];
+        const double weight_here = code_of(n, k) * static_cast<double>(to_float(scale_of(n, k / 32)));
+        const double term = static_cast<double>(in_integers ? own : to_float(to_bfloat16(own))) * weight_here;
         expected += term;
-        size += std::fabs(term);
+        bound += 1e-5 * std::fabs(term) + half_a_step * std::fabs(weight_here);
       }
-      EXPECT_NEAR(y[static_cast<size_t>(r * weight.padded_columns() + n)], expected, 1e-5 * size + 1e-30);
+      EXPECT_NEAR(y[static_cast<size_t>(r * weight.padded_columns() + n)], expected, bound);
     }
   }
 }
@@ -151,11 +155,19 @@ TEST_P(Q8_0Kernels, MultiplyBothHalves) {
                  {Format::kQ8_0, Format::kInt8});
   const bool in_integers = GetParam().table->halves_product != nullptr;
   const PackedMatrix& store = *weight.find(Format::kQ8_0);
-  if (in_integers) {  // codes that packing never makes, but a file may hold: -128, and halves of every kind
-    for (const int plane : {0, 2}) {
-      auto* const halves = store.plane(plane).as<uint8_t>();
-      for (int64_t i = 0; i < kManyColumns * kManyInputs / 2; i += 37)
-        halves[i] = static_cast<uint8_t>(i % 2 == 0 ? 0 : i);
+  // Codes that packing never makes, but a file may hold: -128, and halves of every kind.
+  for (const int plane : {0, 2}) {
+    auto* const halves = store.plane(plane).as<uint8_t>();
+    for (int64_t i = 0; i < kManyColumns * kManyInputs / 2; i += 37)
+      halves[i] = static_cast<uint8_t>(i % 2 == 0 ? 0 : i);
+  }
+  const PackedMatrix& whole = *weight.find(Format::kInt8);
+  for (int64_t n = 0; n < kManyColumns; ++n) {
+    for (int64_t k = 0; k < kManyInputs; ++k) {
+      const int64_t place = n / 16 * whole.k * 16 + k / 4 * 64 + n % 16 * 4 + kQuadOrder[k % 4];
+      whole.plane(0).as<int8_t>()[place] =
+          static_cast<int8_t>(16 * (get_code(store.plane(0).as<uint8_t>(), store, n, k) - 8) +
+                              get_code(store.plane(2).as<uint8_t>(), store, n, k));
     }
   }
   const std::vector<float> x = test::random_inputs(kManyRows, kManyInputs, 2);
@@ -173,15 +185,20 @@ TEST_P(Q8_0Kernels, MultiplyBothHalves) {
 
 TEST_P(Q8_0Kernels, ANumberThatIsNotFiniteMakesItsRowNotFinite) {
   const test::SelectedKernels selected(*GetParam().table);
-  const LinearWeight weight = test::pack(16, 96, test::random_floats(16 * 96, 1, 0.05f), {Format::kQ8_0});
-  std::vector<float> x = test::random_inputs(2, 96, 2);
-  x[5] = INFINITY;
+  constexpr int64_t kK = 320;  // a block of 256 and a part of one
+  const LinearWeight weight = test::pack(16, kK, test::random_floats(16 * kK, 1, 0.05f), {Format::kQ8_0});
   LinearWorkspace workspace;
   ThreadTeam team(1);
-  const std::vector<float> y = test::multiply(weight, Reading::kQ8_0, x.data(), 2, team, workspace);
-  for (size_t n = 0; n < 16; ++n) {
-    EXPECT_FALSE(std::isfinite(y[n])) << n;
-    EXPECT_TRUE(std::isfinite(y[16 + n])) << n;
+  for (const float value : {INFINITY, -INFINITY, NAN}) {
+    for (const size_t place : {5, 300}) {
+      std::vector<float> x = test::random_inputs(2, kK, 2);
+      x[place] = value;
+      const std::vector<float> y = test::multiply(weight, Reading::kQ8_0, x.data(), 2, team, workspace);
+      for (size_t n = 0; n < 16; ++n) {
+        EXPECT_FALSE(std::isfinite(y[n])) << n;
+        EXPECT_TRUE(std::isfinite(y[16 + n])) << n;
+      }
+    }
   }
 }
 
@@ -231,6 +248,13 @@ TEST(Q8_0, HasUpperHalvesThatTellNothingWhereCodesAreAsSmallAsThoseOfQ4_0) {
     q8_0.pack_panel(matrix, source, {}, tail);
     EXPECT_EQ(upper_halves_tell(matrix), tell) << largest;
   }
+}
+
+TEST(Q8_0, HasUpperHalvesThatTellWhereAllWeightsAreZero) {
+  const LinearWeight weight = test::pack(16, 32, std::vector<float>(16 * 32), {Format::kQ8_0});
+  EXPECT_TRUE(upper_halves_tell(weight.stores.front()));
+  const std::vector<float> drafted = test::unpacked_column(weight.stores.front(), Reading::kQ8_0Draft, 3);
+  EXPECT_EQ(drafted, std::vector<float>(32));
 }
 
 TEST(Q8_0, IsTheFormatOfMatricesInQ8_0AndOfNoOthers) {

@@ -34,8 +34,9 @@ TEST(Outlook, BoundsSpeedsByMemoryAndArithmetic) {
   EXPECT_GT(outlook.operations, 0);
   EXPECT_DOUBLE_EQ(outlook.tokens_per_second * static_cast<double>(report.memory.pass),
                    outlook.read_bandwidth);
-  EXPECT_DOUBLE_EQ(outlook.prompt_tokens_per_second * 2.0 * static_cast<double>(report.parameters),
-                   outlook.operations);
+  const double without_head =
+      static_cast<double>(report.memory.weights - int64_t{report.vocab_size} * report.hidden_size);
+  EXPECT_DOUBLE_EQ(outlook.prompt_tokens_per_second * 2.0 * without_head, outlook.operations);
 }
 
 TEST(Outlook, RecipesOfAModelInBf16HaveStoresAndCopies) {
@@ -71,12 +72,25 @@ TEST(Outlook, AContextIsAsLongAsMemoryAllows) {
   report.memory.kv_per_token = int64_t{1} << 40;
   for (const RecipeOutlook& recipe : outlook_for(report).recipes)
     EXPECT_LT(recipe.longest_context, 100) << recipe.name;
+}
+
+TEST(Outlook, AutoTakesOneStoreWhereACopyDoesNotFit) {
+  ModelReport report = inspect_model(test::default_model());
   report.memory.full = int64_t{1} << 60;
-  for (const RecipeOutlook& recipe : outlook_for(report).recipes) {
-    const bool in_place_of_full = recipe.name == "nested" || recipe.name == "speq";
-    EXPECT_EQ(recipe.longest_context == 0, !in_place_of_full) << recipe.name;
+  const Outlook outlook = outlook_for(report);
+  EXPECT_EQ(weights_of(outlook, "auto"), weights_of(outlook, "nested"));
+  for (const RecipeOutlook& recipe : outlook.recipes) {
+    const bool without_full = recipe.name == "auto" || recipe.name == "nested" || recipe.name == "speq";
+    EXPECT_EQ(recipe.longest_context, without_full ? report.context : 0) << recipe.name;
   }
-  EXPECT_EQ(memory_with_context({.full = 100, .kv_per_token = 3}, 7), 121);
+}
+
+TEST(Outlook, MemoryWithAContextIsThatOfWholeChunks) {
+  const ModelReport report = inspect_model(test::default_model());
+  EXPECT_EQ(memory_with_context(report.memory, report.context),
+            report.memory.full + report.memory.kv_context);
+  EXPECT_GT(memory_with_context(report.memory, 1), report.memory.full);
+  EXPECT_EQ(memory_with_context({.kv_per_token = int64_t{1} << 40}, int64_t{1} << 40), INT64_MAX);
 }
 
 }  // namespace

@@ -9,14 +9,16 @@ namespace verbatim::generic {
 // The sum becomes a float, is multiplied with the column's F16 scale and the row's step and added to the
 // result, tile after tile.
 
-/// The product of `Dot`, an instruction set's part of integer products (generic/blocks.h, generic/integer.h).
+/// The product with halves of codes. `Dot` is the instruction set's part (generic/blocks.h,
+/// generic/integer.h).
 template <typename V, typename Dot>
 struct HalvesMicro {
   using Sum = typename Dot::Sum;
   using Partial = typename Dot::Partial;
   static constexpr int kStreams = 4;
   static constexpr int kMostRows = V::kSums > 4 ? 4 : 2;
-  static constexpr int64_t kTileBytes = 256;  // of each plane
+  static constexpr int64_t kTileBytes = 256;    // of each plane
+  static constexpr int64_t kPrefetchTiles = 8;  // how far ahead
   static constexpr int64_t kTilesOfBlock = kBlockInputs / kInnerStep;
 
   /// The products of the bytes of rows: those of the upper ones, then those of the lower ones.
@@ -136,8 +138,6 @@ struct HalvesMicro {
       for (int r = 0; r < kRows; ++r) sums[j][r].store(c + r * p.c_stride);
     }
   }
-  static constexpr int64_t kPrefetchTiles = 8;
-
   /// Multiplies all rows with the panels `panel`, `panel` + apart, ...
   template <int kPanels>
   static void all_rows(const HalvesProduct& p, int64_t panel, int64_t apart) {
