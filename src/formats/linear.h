@@ -48,12 +48,13 @@ struct LinearWorkspace {
   Buffer<int8_t> codes;                   ///< [rows][k + room between rows]
   Buffer<float> scales;                   ///< [rows][k / 32]
   Buffer<int32_t> sums;                   ///< [rows][k / 32]
+  Buffer<int16_t> words;                  ///< [rows][k + room between rows]: activations whole, for `q8_0`
   Buffer<float> products;                 ///< [member][...]: sums of a block
   int64_t products_stride = 0;            ///< the number of elements of `products` for each member
   Buffer<uint16_t> unpacked;              ///< [member][...]: unpacked weights
   Buffer<float> transposed;               ///< [k][16]
   Buffer<float> rounded;                  ///< [rows][k]: activations in F16, for `bsfp-draft-a16` alone
-  std::vector<TwoByteRow> two_byte_rows;  ///< `k-quants`, `q8_0`: the rows, in `codes`, `scales` and `sums`
+  std::vector<TwoByteRow> two_byte_rows;  ///< `k-quants`, `q8_0`: the rows, in the buffers of numbers
   int64_t unpacked_stride = 0;            ///< the number of elements of `unpacked` for each member
 
   /// Makes room for `rows` rows of up to k inputs and a team of `members`.

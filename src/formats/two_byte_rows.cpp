@@ -36,9 +36,11 @@ std::span<const TwoByteRow> to_two_bytes(Matrix<const float> x, const TwoByteOpt
   const int64_t blocks = blocks_of(x.columns);
   const int64_t k = blocks * kBlockInputs;
   const int64_t stride = two_byte_stride(x.columns);
+  const int64_t words_stride = k + 2 * kInnerStep;
   workspace.codes.reserve(static_cast<size_t>(x.rows * stride));
   workspace.scales.reserve(static_cast<size_t>(x.rows * blocks * kFloatsOfBlock));
   workspace.sums.reserve(static_cast<size_t>(x.rows * blocks * kSumsOfBlock));
+  if (options.words) workspace.words.reserve(static_cast<size_t>(x.rows * words_stride));
   workspace.two_byte_rows.resize(static_cast<size_t>(x.rows));
   const auto quantize = [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
@@ -52,8 +54,13 @@ std::span<const TwoByteRow> to_two_bytes(Matrix<const float> x, const TwoByteOpt
              .upper_sums = sums,
              .lower_sums = options.upper_alone ? nullptr : sums + blocks * kSumsOfBlock / 2,
              .of_16 = floats + blocks,
-             .of_32 = floats + blocks + k / 16};
+             .of_32 = floats + blocks + k / 16,
+             .words = options.words ? workspace.words.data() + r * words_stride : nullptr};
       kernels().quantize_two_bytes(x.row(r), x.columns, row);
+      if (options.words) {
+        for (int64_t i = 0; i < k; ++i)
+          row.words[i] = static_cast<int16_t>(256 * row.upper[i] + row.lower[i]);
+      }
       if (options.in_quad_order) put_in_quad_order(codes, options.upper_alone ? k : 2 * k);
     }
   };

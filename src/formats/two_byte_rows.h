@@ -15,6 +15,7 @@ int64_t two_byte_stride(int64_t k);
 struct TwoByteOptions {
   bool upper_alone = false;    ///< rows have the upper bytes alone
   bool in_quad_order = false;  ///< every four codes lie in kQuadOrder, as 4-bit codes of weights do
+  bool words = false;          ///< rows have words, too; not with `upper_alone`
 };
 
 /// Rounds activations to integers of sixteen bits, a step for every 256 inputs. The rows live in `workspace`,

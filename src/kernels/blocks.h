@@ -71,12 +71,13 @@ struct TwoByteRow {
   int32_t* lower_sums;  ///< [k / 16], or null
   float* of_16;         ///< [k / 16]: sums of 16 activations, negated
   float* of_32;         ///< [k / 32]: sums of 32 activations, negated
+  int16_t* words;       ///< [k]: 256 · upper + lower, k ascending whatever the order of the bytes; or null
 };
 
 /// The operands of a product of rows in two bytes with the codes of Q8_0 (formats/q8_0.h), whose halves lie
 /// in two planes.
 struct HalvesProduct {
-  const TwoByteRow* rows;  ///< with lower bytes, every four codes in kQuadOrder
+  const TwoByteRow* rows;  ///< with lower bytes, every four codes in kQuadOrder, and with words
   int64_t row_count;
   const uint8_t* upper;   ///< of the first panel: [panel][tiles] 256 bytes, each the halves of two codes
   const uint8_t* lower;   ///< laid out as the upper halves

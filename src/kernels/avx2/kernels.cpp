@@ -14,6 +14,7 @@ struct Dot : DotBase {
   static constexpr int32_t kInt8Offset = 0;
   static constexpr int kCodeStreams = 1;
   static constexpr bool kWholeBytes = false;
+  static constexpr bool kMultipliesWords = true;
 
   VERBATIM_INLINE static Bytes int8(const uint8_t* codes) { return load(codes); }
   VERBATIM_INLINE static Partial open(const Sum&) { return start(0); }
@@ -26,6 +27,24 @@ struct Dot : DotBase {
     const __m256i a = broadcast(quad);
     return {_mm256_add_epi16(sum.first, _mm256_maddubs_epi16(weights.first, a)),
             _mm256_add_epi16(sum.second, _mm256_maddubs_epi16(weights.second, a))};
+  }
+  VERBATIM_INLINE static Bytes even_words(const Bytes& codes) {
+    const __m256i mask = _mm256_set1_epi16(255);
+    return {_mm256_and_si256(codes.first, mask), _mm256_and_si256(codes.second, mask)};
+  }
+  VERBATIM_INLINE static Bytes odd_words(const Bytes& codes) {
+    return {_mm256_srli_epi16(codes.first, 8), _mm256_srli_epi16(codes.second, 8)};
+  }
+  VERBATIM_INLINE static Sum add_words(const Sum& sum, const Bytes& words, const int16_t* pair) {
+    int32_t two;
+    __builtin_memcpy(&two, pair, sizeof two);
+    const __m256i a = _mm256_set1_epi32(two);
+    Sum added = {_mm256_add_epi32(sum.first, _mm256_madd_epi16(words.first, a)),
+                 _mm256_add_epi32(sum.second, _mm256_madd_epi16(words.second, a))};
+    // Otherwise the compiler reorders long sums of integers, and products that wait for it leave the
+    // registers.
+    asm("" : "+x"(added.first), "+x"(added.second));
+    return added;
   }
   /// |w| · (a with the sign of w): 2 · 128 · 127 just fits.
   VERBATIM_INLINE static Partial add_int8(const Partial&, const Bytes& weights, const int8_t* quad) {

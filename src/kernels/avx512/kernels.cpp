@@ -13,6 +13,7 @@ struct Dot : DotBase {
   static constexpr int32_t kInt8Offset = 0;
   static constexpr int kCodeStreams = 2;
   static constexpr bool kWholeBytes = false;
+  static constexpr bool kMultipliesWords = true;
 
   VERBATIM_INLINE static Bytes int8(const uint8_t* codes) { return load(codes); }
   VERBATIM_INLINE static Partial open(Sum) { return start(0); }
@@ -21,6 +22,19 @@ struct Dot : DotBase {
   }
   VERBATIM_INLINE static Partial add(Partial sum, Bytes weights, const int8_t* quad) {
     return _mm512_add_epi16(sum, _mm512_maddubs_epi16(weights, broadcast(quad)));
+  }
+  VERBATIM_INLINE static Bytes even_words(Bytes codes) {
+    return _mm512_and_si512(codes, _mm512_set1_epi16(255));
+  }
+  VERBATIM_INLINE static Bytes odd_words(Bytes codes) { return _mm512_srli_epi16(codes, 8); }
+  VERBATIM_INLINE static Sum add_words(Sum sum, Bytes words, const int16_t* pair) {
+    int32_t two;
+    __builtin_memcpy(&two, pair, sizeof two);
+    Sum added = _mm512_add_epi32(sum, _mm512_madd_epi16(words, _mm512_set1_epi32(two)));
+    // Otherwise the compiler reorders long sums of integers, and products that wait for it leave the
+    // registers.
+    asm("" : "+v"(added));
+    return added;
   }
   VERBATIM_INLINE static Partial add_int8(Partial, Bytes weights, const int8_t* quad) {
     const __m512i a = broadcast(quad);

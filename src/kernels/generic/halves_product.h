@@ -16,7 +16,13 @@ struct HalvesMicro {
   using Sum = typename Dot::Sum;
   using Partial = typename Dot::Partial;
   static constexpr int kStreams = 4;
-  static constexpr int kMostRows = V::kSums > 4 ? 4 : 2;
+  /// Whether Dot multiplies words of sixteen bits, of codes and of activations, instead of bytes: where dot
+  /// products of bytes add up in sixteen bits, they would have to be of halves of codes. Dot has then
+  ///   even_words(codes), odd_words(codes): codes 0 and 1, codes 2 and 3 of each quad (kQuadOrder) as words
+  ///   add_words(sum, words, pair): sum + the products with a pair of activations
+  static constexpr bool kInWords = requires { Dot::kMultipliesWords; };
+  /// As many rows as there are registers for their sums, beside a register of codes and one of activations.
+  static constexpr int kMostRows = V::kSums > 4 ? (kInWords ? 16 : 4) : (kInWords ? 6 : 2);
   static constexpr int64_t kTileBytes = 256;    // of each plane
   static constexpr int64_t kPrefetchTiles = 8;  // how far ahead
   static constexpr int64_t kTilesOfBlock = kBlockInputs / kInnerStep;
@@ -63,6 +69,38 @@ struct HalvesMicro {
     if constexpr (kQuad < 7) add_quads<kRows, kWhole, kQuad + 1>(upper, lower, a, partial);
   }
 
+  // Rows are counted by templates where their sums are to stay in registers: the compiler keeps an array in
+  // memory whose elements a loop chooses.
+
+  template <int kRows, int kRow = 0>
+  VERBATIM_INLINE static void start_words(const int32_t (&starts)[kRows], Sum (&totals)[kRows]) {
+    totals[kRow] = Dot::start(starts[kRow]);
+    if constexpr (kRow + 1 < kRows) start_words<kRows, kRow + 1>(starts, totals);
+  }
+  template <int kRows, int kRow = 0, typename Words>
+  VERBATIM_INLINE static void add_pairs(const Words& words, const int16_t* const (&a)[kRows], int64_t at,
+                                        Sum (&totals)[kRows]) {
+    totals[kRow] = Dot::add_words(totals[kRow], words, a[kRow] + at);
+    if constexpr (kRow + 1 < kRows) add_pairs<kRows, kRow + 1>(words, a, at, totals);
+  }
+  template <int kRows, int kRow = 0>
+  VERBATIM_INLINE static void add_scaled(const Sum (&totals)[kRows], const V& scale, const V (&steps)[kRows],
+                                         V (&sums)[kRows]) {
+    // The product of the scale and the step alone may be subnormal, and slow; hence this order.
+    sums[kRow] = fma(Dot::to_float(totals[kRow]) * scale, steps[kRow], sums[kRow]);
+    if constexpr (kRow + 1 < kRows) add_scaled<kRows, kRow + 1>(totals, scale, steps, sums);
+  }
+
+  /// Adds the products of the quads from kQuad on with words of activations.
+  template <int kRows, int kQuad = 0>
+  VERBATIM_INLINE static void add_words(const uint8_t* upper, const uint8_t* lower,
+                                        const int16_t* const (&a)[kRows], Sum (&totals)[kRows]) {
+    const auto codes = Dot::join(halves<kQuad, 4>(upper), halves<kQuad, 0>(lower));
+    add_pairs<kRows>(Dot::even_words(codes), a, kQuad * 4, totals);
+    add_pairs<kRows>(Dot::odd_words(codes), a, kQuad * 4 + 2, totals);
+    if constexpr (kQuad < 7) add_words<kRows, kQuad + 1>(upper, lower, a, totals);
+  }
+
   /// The sums of the products of a tile with the bytes of the rows at `a`, from `starts` on.
   template <int kRows>
   VERBATIM_INLINE static void dot_tile(const uint8_t* upper, const uint8_t* lower,
@@ -106,17 +144,21 @@ struct HalvesMicro {
     }
     for (int64_t tile = 0; tile < p.tiles; ++tile) {
       const int8_t* a[kRows][2];
+      const int16_t* words[kRows];
       int32_t starts[kRows];
       V steps[kRows];
       for (int r = 0; r < kRows; ++r) {
         const TwoByteRow& from = p.rows[row + r];
         a[r][0] = from.upper + tile * kInnerStep;
         a[r][1] = from.lower + tile * kInnerStep;
+        words[r] = from.words + tile * kInnerStep;
         const int32_t* const upper_sums = from.upper_sums + tile * 2;
         const int32_t* const lower_sums = from.lower_sums + tile * 2;
         starts[r] = -128 * (256 * (upper_sums[0] + upper_sums[1]) + lower_sums[0] + lower_sums[1]);
         steps[r] = V::set(from.steps[tile / kTilesOfBlock]);
       }
+      // Not unrolled: activations that wait for the next panel would take the registers of sums.
+#pragma GCC unroll 1
       for (int j = 0; j < kPanels; ++j) {
         const int64_t at = (panel + j * apart) * p.tiles + tile;
         const uint8_t* const upper = p.upper + at * kTileBytes;
@@ -126,11 +168,13 @@ struct HalvesMicro {
           __builtin_prefetch(lower + kPrefetchTiles * kTileBytes + line);
         }
         Sum totals[kRows];
-        dot_tile<kRows>(upper, lower, a, starts, totals);
-        const V scale = V::load(p.scales + at * kPanelWidth);
-        // The product of the scale and the step alone may be subnormal, and slow; hence this order.
-        for (int r = 0; r < kRows; ++r)
-          sums[j][r] = fma(Dot::to_float(totals[r]) * scale, steps[r], sums[j][r]);
+        if constexpr (kInWords) {
+          start_words<kRows>(starts, totals);
+          add_words<kRows>(upper, lower, words, totals);
+        } else {
+          dot_tile<kRows>(upper, lower, a, starts, totals);
+        }
+        add_scaled<kRows>(totals, V::load(p.scales + at * kPanelWidth), steps, sums[j]);
       }
     }
     for (int j = 0; j < kPanels; ++j) {
@@ -138,19 +182,13 @@ struct HalvesMicro {
       for (int r = 0; r < kRows; ++r) sums[j][r].store(c + r * p.c_stride);
     }
   }
-  /// Multiplies all rows with the panels `panel`, `panel` + apart, ...
-  template <int kPanels>
-  static void all_rows(const HalvesProduct& p, int64_t panel, int64_t apart) {
-    int64_t row = 0;
-    for (; row + kMostRows <= p.row_count; row += kMostRows)
-      rows_by_panels<kMostRows, kPanels>(p, row, panel, apart);
-    if constexpr (kMostRows > 2) {
-      if (p.row_count - row >= 2) {
-        rows_by_panels<2, kPanels>(p, row, panel, apart);
-        row += 2;
-      }
-    }
-    if (row < p.row_count) rows_by_panels<1, kPanels>(p, row, panel, apart);
+  /// Multiplies the rows from `row` on with the panels `panel`, `panel` + apart, ..., kRows at a time, and
+  /// the rest fewer at a time.
+  template <int kPanels, int kRows = kMostRows>
+  static void all_rows(const HalvesProduct& p, int64_t panel, int64_t apart, int64_t row = 0) {
+    for (; row + kRows <= p.row_count; row += kRows) rows_by_panels<kRows, kPanels>(p, row, panel, apart);
+    constexpr int kFewer = kRows == 6 ? 4 : kRows / 2;
+    if constexpr (kRows > 1) all_rows<kPanels, kFewer>(p, panel, apart, row);
   }
 };
 
