@@ -19,8 +19,8 @@ namespace verbatim {
 const FormatOperations& q8_0_operations();
 
 /// Whether upper halves say more than signs, as drafts in them need. The codes of files in Q4_0 and Q5_0 are
-/// so small that they do not. Those of a matrix of zeros do, as all scales are zero. Looks at the first codes
-/// of a matrix in `q8_0`.
+/// so small that they do not; those of a matrix of zeros do, as its scales are zero. Looks at the first codes
+/// of a matrix in `q8_0`, and where these are small at some of its scales: it is asked for each product.
 bool upper_halves_tell(const PackedMatrix& matrix);
 
 }  // namespace verbatim
