@@ -128,11 +128,11 @@ def passes(m):
                          tflops=output["prefill"]["tflops"])
 
 
-@measurement("files as people have them: passes and prompts of GGUF files in Q8_0 and Q4_K_M, what drafts for them, a mixture of experts")
+@measurement("files as people have them: passes and prompts of GGUF files in Q8_0 and Q4_K_M, and a mixture of experts")
 def files(m):
-    seconds, prompt, tokens = ("0.3", "128", "40") if m.quick else ("1.5", "512", "96")
-    m.conditions = (f"{m.large_model_words().capitalize()}, after 64 tokens, and prompts of {prompt} tokens; drafts for code at temperature 0, every "
-                    "text that of plain decoding. The mixture has random weights, eight experts and two for each token.")
+    seconds, prompt = ("0.3", "128") if m.quick else ("1.5", "512")
+    m.conditions = (f"{m.large_model_words().capitalize()}, after 64 tokens, and prompts of {prompt} tokens. The mixture has random weights, eight "
+                    "experts and two for each token.")
     large = {"BF16": m.large_model(), "Q8_0": m.large_file("q8_0"), "Q4_K_M": m.large_file("q4_k_m")}
     isas = isas_of(m)
     passes_of = [(isa, name) for isa in isas + (["avx2-plain"] if "avx2" in isas else []) for name in large]
@@ -145,15 +145,22 @@ def files(m):
             prefill = {} if mixture else {"prefill": output["prefill"]["tokens_per_second"]}
             m.record({"isa": isa, "file": name}, seconds=one["seconds"], fraction=one["fraction_of_bandwidth"], ratio=eight["ratio_to_one_row"],
                      **prefill)
+
+
+@measurement("what drafts for GGUF files in Q8_0 and Q4_K_M: their own bits, a copy in MXFP4, n-grams")
+def file_drafts(m):
+    tokens = "40" if m.quick else "96"
+    m.conditions = (f"{m.large_model_words().capitalize()}, two prompts of code, {tokens} tokens each, temperature 0. Every text was that of "
+                    "plain decoding.")
     prompts = m.prompts("code")["code"]
     own = m.recipe("own-bits", OWN_BITS)
-    for name, recipe in itertools.product(("Q8_0", "Q4_K_M"), (own, "ml-specqd", "ngram", "auto")):
+    for mix, recipe in itertools.product(("q8_0", "q4_k_m"), (own, "ml-specqd", "ngram", "auto")):
         # One by one: a recipe uses all formats that are loaded, those of another among them.
-        command = m.bench("decode", large[name], "--recipes", recipe, "--prompts", prompts, "--limit", "2", "-n", tokens, "--ignore-eos")
+        command = m.bench("decode", m.large_file(mix), "--recipes", recipe, "--prompts", prompts, "--limit", "2", "-n", tokens, "--ignore-eos")
         for output in m.each(command):
             for result in output["results"]:
                 if result["recipe"] != "plain":
-                    m.record({"drafts for": name, "recipe": result["recipe"]}, speedup=result["speedup"], accepted=result["acceptance_rate"],
+                    m.record({"file": mix.upper(), "recipe": result["recipe"]}, speedup=result["speedup"], accepted=result["acceptance_rate"],
                              weight_bytes=result["weight_bytes"], identical=result["identical"])
 
 

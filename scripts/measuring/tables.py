@@ -292,11 +292,10 @@ TABLES = {
     "files": Table(
         "files", [Row("isa", "kernels", code), Row("file", "weights")],
         always(Column("one row", "seconds", milliseconds), Column("of the reads", "fraction", fixed(2)), Column("8 rows to one", "ratio", fixed(2)),
-               Column("prompt, tokens/s", "prefill", fixed(0))), only=lambda of: "file" in of, blocks=True),
-    "files-drafts": Table(
-        "files", [Row("drafts for", "weights"), Row("recipe", "recipe", code)],
-        always(Column("memory of the weights", "weight_bytes", size), Column("accepted", "accepted", fixed(2)), Column("over plain", "speedup", fixed(2))),
-        only=lambda of: "drafts for" in of, blocks=True),
+               Column("prompt, tokens/s", "prefill", fixed(0))), blocks=True),
+    "file-drafts": Table(
+        "file-drafts", [Row("file", "weights"), Row("recipe", "recipe", code)],
+        always(Column("memory of the weights", "weight_bytes", size), Column("accepted", "accepted", fixed(2)), Column("over plain", "speedup", fixed(2))), blocks=True),
     "kernels": Table(
         "kernels", [Row("reading", "reading", code)],
         across("rows", lambda rows: [Column(f"{rows} row{'s' if rows > 1 else ''}", "fraction", fixed(2), {"rows": rows})])),
