@@ -31,10 +31,6 @@ struct Options {
   bool json = false;
 };
 
-std::string bytes_text(int64_t bytes) {
-  return human_bytes(static_cast<double>(bytes));
-}
-
 /// Whether this machine's bytes are those of every other, and what it takes.
 std::string portable_text(const MachineReport& machine) {
   if (machine.portable) return "yes: lossless recipes give the same bytes here as with --portable elsewhere";
@@ -80,7 +76,7 @@ std::string token_text(const std::optional<int32_t>& token) {
 void add_model_section(std::string& out, const ModelReport& report) {
   Section section(out, "model");
   section.line("path", "{}", one_line(report.path.string()));
-  section.line("file format", "{}, {} in {} {}", report.file_format, bytes_text(report.file_bytes),
+  section.line("file format", "{}, {} in {} {}", report.file_format, human_bytes(report.file_bytes),
                report.files, report.files == 1 ? "file" : "files");
   section.line("architecture", "{}", report.architecture);
   section.line("parameters", "{}", grouped(report.parameters));
@@ -121,7 +117,7 @@ void add_tensor_sections(std::string& out, const ModelReport& report, bool each)
   if (report.packed) return;
   Section section(out, "tensors");
   for (const auto& [type, group] : report.types) {
-    section.line(type.c_str(), "{:>5}  {:>10}  {:.2f} bits per weight", group.count, bytes_text(group.bytes),
+    section.line(type.c_str(), "{:>5}  {:>10}  {:.2f} bits per weight", group.count, human_bytes(group.bytes),
                  group.bits_per_weight());
   }
   if (!each) return;
@@ -132,7 +128,7 @@ void add_tensor_sections(std::string& out, const ModelReport& report, bool each)
   out += '\n';
   for (const TensorReport& tensor : report.tensors) {
     out += fmt::format("  {:<{}}  {:<5} {:>14} {:>11}\n", shown_name(tensor.name), longest, tensor.type,
-                       shape_text(tensor.shape), bytes_text(tensor.bytes));
+                       shape_text(tensor.shape), human_bytes(tensor.bytes));
   }
 }
 
@@ -142,12 +138,12 @@ void add_packed_sections(std::string& out, const PackedReport& report, bool each
   if (report.quantization != "none") section.line("quantization", "{}", report.quantization);
   for (const StoredFormatReport& format : report.formats) {
     section.line(format.format.c_str(), "{:>10}  {:.2f} bits per weight, {} matrices in {} planes",
-                 bytes_text(format.bytes), format.bits_per_weight(), format.matrices, format.planes);
+                 human_bytes(format.bytes), format.bits_per_weight(), format.matrices, format.planes);
   }
-  section.line("embedding", "{:>10}  {}", bytes_text(report.embedding_bytes), report.embedding_type);
-  section.line("vectors", "{:>10}  {} in F32", bytes_text(report.vector_bytes), report.vectors);
+  section.line("embedding", "{:>10}  {}", human_bytes(report.embedding_bytes), report.embedding_type);
+  section.line("vectors", "{:>10}  {} in F32", human_bytes(report.vector_bytes), report.vectors);
   for (const StoredFileReport& file : report.vocabulary_files) {
-    section.line("vocabulary", "{:>10}  {}", bytes_text(file.bytes), shown_name(file.name));
+    section.line("vocabulary", "{:>10}  {}", human_bytes(file.bytes), shown_name(file.name));
   }
   for (const std::string& warning : report.warnings) section.line("warning", "{}", one_line(warning));
   section.line("checksums", "{}",
@@ -159,7 +155,7 @@ void add_packed_sections(std::string& out, const PackedReport& report, bool each
   out += '\n';
   for (const PlaneReport& plane : report.planes) {
     out += fmt::format("  {:<{}} {:>14} {:>11}  {:016x}\n", plane.name, longest, plane.offset,
-                       bytes_text(static_cast<int64_t>(plane.bytes)), plane.checksum);
+                       human_bytes(static_cast<int64_t>(plane.bytes)), plane.checksum);
   }
 }
 

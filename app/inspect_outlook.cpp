@@ -13,10 +13,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string text_of(int64_t bytes) {
-  return human_bytes(static_cast<double>(bytes));
-}
-
 /// The contexts to show the memory of: those asked for, or four that end with the model's own.
 std::vector<int64_t> shown_contexts(const ModelReport& report, const std::vector<int64_t>& asked) {
   if (!asked.empty()) return asked;
@@ -28,31 +24,25 @@ std::vector<int64_t> shown_contexts(const ModelReport& report, const std::vector
 
 }  // namespace
 
-std::string grouped(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, ",");
-  return digits;
-}
-
 void add_memory_section(std::string& out, const ModelReport& report, const std::vector<int64_t>& contexts) {
   const MemoryEstimate& memory = report.memory;
   Section needs(out, "memory it will take");
-  needs.line("packed weights", "{:>10}", text_of(memory.full));
+  needs.line("packed weights", "{:>10}", human_bytes(memory.full));
   if (memory.pass < memory.full)
-    needs.line("for one token", "{:>10}  with the experts that it goes through", text_of(memory.pass));
+    needs.line("for one token", "{:>10}  with the experts that it goes through", human_bytes(memory.pass));
   if (memory.mxfp4 > 0) {
-    needs.line("MXFP4 beside them", "{:>10}  for recipes that draft with MXFP4", text_of(memory.mxfp4));
+    needs.line("MXFP4 beside them", "{:>10}  for recipes that draft with MXFP4", human_bytes(memory.mxfp4));
   }
-  needs.line("KV cache", "{:>10}  per token", text_of(memory.kv_per_token));
+  needs.line("KV cache", "{:>10}  per token", human_bytes(memory.kv_per_token));
   for (const int64_t context : shown_contexts(report, contexts)) {
     needs.line("", "{:>10}  with weights and a context of {} tokens",
-               text_of(memory_with_context(memory, context)), grouped(context));
+               human_bytes(memory_with_context(memory, context)), grouped(context));
   }
 }
 
 void add_outlook_section(std::string& out, const ModelReport& report, const Outlook& outlook) {
   Section section(out, "what to expect here");
-  if (outlook.available_memory) section.line("free memory", "{}", text_of(*outlook.available_memory));
+  if (outlook.available_memory) section.line("free memory", "{}", human_bytes(*outlook.available_memory));
   if (outlook.read_bandwidth > 0) {
     section.line("one sequence", "at most {:.3g} tokens/s with plain decoding: memory is read at {}/s",
                  outlook.tokens_per_second, human_bytes(outlook.read_bandwidth));
@@ -60,7 +50,7 @@ void add_outlook_section(std::string& out, const ModelReport& report, const Outl
   section.line("a prompt", "about {:.3g} tokens/s by products in BF16, at {:.2g} TFLOP/s",
                outlook.prompt_tokens_per_second, outlook.operations * 1e-12);
   for (const RecipeOutlook& recipe : outlook.recipes) {
-    const std::string weights = text_of(recipe.weight_bytes);
+    const std::string weights = human_bytes(recipe.weight_bytes);
     if (!recipe.longest_context) {
       section.line(recipe.name.c_str(), "{} of weights", weights);
     } else if (*recipe.longest_context == 0) {

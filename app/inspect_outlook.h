@@ -9,9 +9,6 @@
 
 namespace verbatim::app {
 
-/// 25698816 as "25,698,816".
-std::string grouped(int64_t number);
-
 /// Adds the memory that a model takes to the text of `inspect`, with each of `contexts`, in tokens; without
 /// any, with its whole context and parts of it.
 void add_memory_section(std::string& out, const ModelReport& report, const std::vector<int64_t>& contexts);

@@ -103,12 +103,13 @@ struct VocabularyReport {
   std::string chat_format;     ///< the name of the chat format that its special tokens belong to
 };
 
-/// The memory that a model will take, in bytes, known before its weights are packed.
+/// The memory that a model will take, in bytes where nothing else is said, known before its weights are
+/// packed.
 struct MemoryEstimate {
   int64_t full = 0;     ///< the packed weights of the full reading
-  int64_t weights = 0;  ///< the number of these weights, with those that fill up columns and inputs
-  int64_t pass = 0;     ///< those of them that a pass over one token reads: of a mixture of experts not all
-  int64_t mxfp4 = 0;    ///< the MXFP4 weights beside them, for recipes that draft with these; may be 0
+  int64_t weights = 0;  ///< the number of packed weights, padding of columns and inputs included
+  int64_t pass = 0;  ///< the packed weights that a pass over one token reads: of a mixture of experts not all
+  int64_t mxfp4 = 0;         ///< the MXFP4 weights beside them, for recipes that draft with these; may be 0
   int64_t kv_per_token = 0;  ///< keys and values of one token in BF16
   int64_t kv_context = 0;    ///< keys and values of a whole context in BF16
 };

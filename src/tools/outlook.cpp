@@ -100,7 +100,7 @@ std::optional<int64_t> packed_bytes(const ModelReport& report, const Recipe& rec
   return bytes;
 }
 
-std::optional<int64_t> weight_bytes(const ModelReport& report, const RecipeWeights& recipe,
+std::optional<int64_t> recipe_bytes(const ModelReport& report, const RecipeWeights& recipe,
                                     std::optional<int64_t> available) {
   const auto of_bits = [&](double bits) {
     return static_cast<int64_t>(bits / 8 * static_cast<double>(report.memory.weights));
@@ -152,7 +152,7 @@ Outlook outlook_for(const ModelReport& report) {
   outlook.available_memory = available_memory();
   set_speeds(outlook, report);
   for (const RecipeWeights& recipe : kRecipes) {
-    const std::optional<int64_t> bytes = weight_bytes(report, recipe, outlook.available_memory);
+    const std::optional<int64_t> bytes = recipe_bytes(report, recipe, outlook.available_memory);
     if (!bytes) continue;
     RecipeOutlook& added = outlook.recipes.emplace_back(RecipeOutlook{recipe.name, *bytes, std::nullopt});
     if (!outlook.available_memory) continue;

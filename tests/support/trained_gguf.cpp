@@ -2,7 +2,6 @@
 
 #include <fstream>
 
-#include "support/k_quant_blocks.h"
 #include "support/synthetic_model.h"
 #include "support/test_data.h"
 #include "text/sentencepiece_model.h"
@@ -83,9 +82,7 @@ void write_trained_gguf(const fs::path& model, const fs::path& file, const TypeO
       tensor.values = interleave_rows(tensor, config.head_dim);
     }
     const DType stored = tensor.shape.size() == 1 ? DType::kF32 : type_of(name, config.layers);
-    const bool in_k_quants = stored == DType::kQ4_K || stored == DType::kQ6_K;
-    builder.tensor(gguf_tensor_name(name), tensor.shape, stored,
-                   in_k_quants ? encode_k_quants(stored, tensor.values) : encode(stored, tensor.values));
+    builder.tensor(gguf_tensor_name(name), tensor.shape, stored, encode(stored, tensor.values));
   }
   std::ofstream(file, std::ios::binary) << builder.build();
 }
