@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "memory_units.h"
@@ -20,6 +21,11 @@ std::vector<int64_t> shown_contexts(const ModelReport& report, const std::vector
   for (int64_t context = report.context; context > 0 && contexts.size() < 4; context /= 4)
     contexts.insert(contexts.begin(), context);
   return contexts;
+}
+
+/// A number of tokens per second: three digits, and no fraction from a hundred on.
+std::string rate_text(double rate) {
+  return rate < 100 ? fmt::format("{:.3g}", rate) : grouped(std::llround(rate));
 }
 
 }  // namespace
@@ -44,11 +50,11 @@ void add_outlook_section(std::string& out, const ModelReport& report, const Outl
   Section section(out, "what to expect here");
   if (outlook.available_memory) section.line("free memory", "{}", human_bytes(*outlook.available_memory));
   if (outlook.read_bandwidth > 0) {
-    section.line("one sequence", "at most {:.3g} tokens/s with plain decoding: memory is read at {}/s",
-                 outlook.tokens_per_second, human_bytes(outlook.read_bandwidth));
+    section.line("one sequence", "at most {} tokens/s with plain decoding: memory is read at {}/s",
+                 rate_text(outlook.tokens_per_second), human_bytes(outlook.read_bandwidth));
   }
-  section.line("a prompt", "about {:.3g} tokens/s by products in BF16, at {:.2g} TFLOP/s",
-               outlook.prompt_tokens_per_second, outlook.operations * 1e-12);
+  section.line("a prompt", "about {} tokens/s by products in BF16, at {:.2g} TFLOP/s",
+               rate_text(outlook.prompt_tokens_per_second), outlook.operations * 1e-12);
   for (const RecipeOutlook& recipe : outlook.recipes) {
     const std::string weights = human_bytes(recipe.weight_bytes);
     if (!recipe.longest_context) {
