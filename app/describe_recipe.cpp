@@ -45,6 +45,8 @@ std::string level_words(const DraftLevel& level) {
   switch (level.kind) {
     case DraftLevel::Kind::kSelf:
       words = level.reading;
+      if (level.experts == 1) words += " through one expert";
+      if (level.experts > 1) words += fmt::format(" through {} experts", level.experts);
       break;
     case DraftLevel::Kind::kModel:
       words = level.reading == "full" ? "another model" : "another model in " + level.reading;
@@ -56,9 +58,11 @@ std::string level_words(const DraftLevel& level) {
   if (level.cache == "window")
     words += fmt::format(" with the latest {} of the context", percent(level.budget));
   if (level.cache == "snapkv") words += fmt::format(" with {} of the prompt", percent(level.budget));
-  if (level.layers == 0) return words;
-  return fmt::format("the first {} in {}",
-                     level.layers == 1 ? "layer" : fmt::format("{} layers", level.layers), words);
+  if (level.layers > 0) {
+    words = fmt::format("the first {} in {}",
+                        level.layers == 1 ? "layer" : fmt::format("{} layers", level.layers), words);
+  }
+  return words;
 }
 
 std::string drafts_words(const Recipe& recipe) {

@@ -39,7 +39,8 @@ std::vector<Recipe> shipped_recipes(Options& options) {
   for (const std::string& name : options.recipes) {
     Recipe& recipe = recipes.emplace_back(load_recipe(name));
     const bool fits = recipe.levels.size() == 1 && recipe.levels.front().kind == DraftLevel::Kind::kSelf;
-    const bool whole = fits && recipe.levels.front().layers == 0 && recipe.levels.front().vocabulary == 0;
+    const bool whole = fits && recipe.levels.front().layers == 0 && recipe.levels.front().experts == 0 &&
+                       recipe.levels.front().vocabulary == 0;
     if (!whole || recipe.planned) {
       fail(ErrorKind::kUsage, "the recipe {} is not of the kind that this measures: one level of kind self",
            recipe.name);

@@ -29,6 +29,7 @@ struct Options {
   std::string model;
   std::vector<std::string> formats;
   std::string reading = "full";
+  int32_t experts = 0;
   std::vector<int64_t> rows = {1, 8};
   int64_t prompt_tokens = 512;
   int64_t context = 64;
@@ -65,9 +66,18 @@ void check_lengths(const Options& options, int64_t context) {
   }
 }
 
+/// Throws Error(kUsage) unless a row can go through as many experts as are asked for.
+void check_experts(const Options& options, const ModelConfig& config) {
+  if (options.experts <= config.experts.used) return;
+  if (config.experts.used == 0) fail(ErrorKind::kUsage, "--experts: the model has no experts; leave it out");
+  fail(ErrorKind::kUsage, "--experts {}: the model takes {} experts for a row; give that many or fewer",
+       options.experts, config.experts.used);
+}
+
 PassBenchPlan make_plan(const Options& options, Reading reading) {
   PassBenchPlan plan;
   plan.reading = reading;
+  plan.experts = options.experts;
   plan.rows = options.rows;
   plan.context = options.context;
   plan.prompt_tokens = options.prompt_tokens;
@@ -101,6 +111,7 @@ struct Measured {
   const Options& options;
   std::vector<std::string> formats;
   int threads = 1;
+  int32_t experts = 0;  // that a row goes through
   PassBenchReport report;
 };
 
@@ -114,6 +125,7 @@ void print_json(const Measured& measured) {
                          {"formats", measured.formats},
                          {"reading", measured.options.reading},
                          {"readings", names_of(report.readings)},
+                         {"experts", measured.experts},
                          {"context", measured.options.context},
                          {"weight_bytes", report.weight_bytes},
                          {"read_bandwidth_gbs", report.read_bandwidth_gbs},
@@ -145,13 +157,14 @@ void print_text(const Measured& measured) {
   const PassBenchReport& report = measured.report;
   std::string out = fmt::format(
       "{}; {}; {} {}; arbitrary tokens\n"
-      "{} in {}, reading {}\n"
+      "{} in {}, reading {}{}\n"
       "read bandwidth {:.1f} GB/s; the matrices have {}\n\n"
       "after a context of {} tokens\n"
       "  {:>5}{:>12}{:>11}{:>9}{:>10}{:>13}\n",
       cpu_features().model_name, kernels().name, measured.threads,
       measured.threads == 1 ? "thread" : "threads", app::one_line(measured.options.model),
       fmt::join(measured.formats, ", "), fmt::join(names_of(report.readings), ", "),
+      measured.experts > 0 ? fmt::format(", {} experts a row", measured.experts) : "",
       report.read_bandwidth_gbs, app::human_bytes(static_cast<double>(report.weight_bytes)),
       measured.options.context, "rows", "time", "weights", "GB/s", "of read", "to one row");
   for (const PassResult& result : report.passes) {
@@ -174,8 +187,9 @@ void bench(const Options& options) {
   const Reading reading = parse_reading(options.reading, "--reading");
   const int threads = options.threads > 0 ? options.threads : hardware_threads();
   const Model model = app::load_model(options.model, formats_to_load(options, reading), threads);
-  check_lengths(options, model.context());
   const Decoder& decoder = data_of(model).decoder;
+  check_experts(options, decoder.config());
+  check_lengths(options, model.context());
   ThreadTeam team(threads);
   PassBenchReport report = measure_passes(decoder, make_plan(options, reading), team,
                                           [](double fraction) { app::show_progress("measuring", fraction); });
@@ -183,6 +197,7 @@ void bench(const Options& options) {
   const Measured measured{.options = options,
                           .formats = stored_formats(decoder),
                           .threads = threads,
+                          .experts = options.experts > 0 ? options.experts : decoder.config().experts.used,
                           .report = std::move(report)};
   options.json ? print_json(measured) : print_text(measured);
 }
@@ -198,6 +213,8 @@ void add_passes(app::Command program) {
   command.add_list("--formats", options->formats,
                    "What to pack the weights into; without it as the reading needs, or the model's own type");
   command.add_option("--reading", options->reading, "How to read them, as mxfp4-w4a8").show_default();
+  command.add_option("--experts", options->experts, "Experts for a row; without it as many as the model uses")
+      .range(1, 1 << 16);
   command.add_list("--rows", options->rows, "Rows per pass").range(1, 4096).show_default("1,8");
   command.add_option("--context", options->context, "Tokens before these rows")
       .show_default()
@@ -216,6 +233,7 @@ void add_passes(app::Command program) {
       "Examples:\n"
       "  verbatim-bench passes models/target\n"
       "  verbatim-bench passes models/target --formats mxbf16 --reading mxbf16-draft --rows 1,2,4,8,16\n"
+      "  verbatim-bench passes mixture.gguf --experts 1\n"
       "  verbatim-bench passes model.gguf --context 512 --prompt-tokens 0 --json");
   command.callback([options] { bench(*options); });
 }

@@ -17,11 +17,11 @@ namespace {
 /// has the same token, so that the cache never changes once it is filled.
 class BenchSequence {
  public:
-  BenchSequence(const Decoder& decoder, Reading reading, int64_t capacity, ThreadTeam& team)
-      : decoder_(decoder), reading_(reading), team_(team), cache_(decoder.cache_shape(), capacity) {}
+  BenchSequence(const Decoder& decoder, const PassKind& kind, int64_t capacity, ThreadTeam& team)
+      : decoder_(decoder), kind_(kind), team_(team), cache_(decoder.cache_shape(), capacity) {}
 
   /// Evaluates positions first .. first + count - 1 in one pass, with logits for the last `logits` of them.
-  void evaluate(int64_t first, int64_t count, int64_t logits) { evaluate(first, count, logits, reading_); }
+  void evaluate(int64_t first, int64_t count, int64_t logits) { evaluate(first, count, logits, kind_); }
 
   /// Evaluates these positions in one pass and returns the bytes of the weights that it reads: in a mixture
   /// of experts not of all, but of each matrix once.
@@ -29,9 +29,9 @@ class BenchSequence {
     int64_t bytes = 0;
     const std::function<void(const LinearWeight&, Matrix<const float>)> add = [&](const LinearWeight& weight,
                                                                                   Matrix<const float>) {
-      bytes += bytes_read(weight, weight.resolve(reading_));
+      bytes += bytes_read(weight, weight.resolve(kind_.reading));
     };
-    PassKind kind(reading_);
+    PassKind kind = kind_;
     kind.inputs = &add;
     evaluate(first, count, logits, kind);
     return bytes;
@@ -59,7 +59,7 @@ class BenchSequence {
   }
 
   const Decoder& decoder_;
-  Reading reading_;
+  PassKind kind_;
   ThreadTeam& team_;
   DenseCache cache_;
   DecoderWorkspace workspace_;
@@ -109,10 +109,12 @@ std::vector<PassResult> pass_results(const std::vector<Case>& cases, const std::
   return results;
 }
 
-PrefillResult prefill_result(const TimedRuns& runs, int64_t tokens, const Decoder& decoder) {
+PrefillResult prefill_result(const TimedRuns& runs, const PassBenchPlan& plan, const Decoder& decoder) {
+  const int64_t tokens = plan.prompt_tokens;
   // Only the last token's logits are wanted.
   const double head = flops_per_row(decoder.weights().head);
-  const double operations = (flops_per_row(decoder) - head) * static_cast<double>(tokens) + head;
+  const double operations =
+      (flops_per_row(decoder, plan.experts) - head) * static_cast<double>(tokens) + head;
   const double seconds = runs.seconds();
   return {.tokens = tokens,
           .rounds = runs.count(),
@@ -162,7 +164,9 @@ PassBenchReport measure_passes(const Decoder& decoder, const PassBenchPlan& plan
   });
   BandwidthSweep sweep(plan.working_set, team);
   const int64_t most_rows = *std::max_element(plan.rows.begin(), plan.rows.end());
-  BenchSequence sequence(decoder, plan.reading, std::max(plan.context + most_rows, plan.prompt_tokens), team);
+  PassKind kind(plan.reading);
+  kind.experts = plan.experts;
+  BenchSequence sequence(decoder, kind, std::max(plan.context + most_rows, plan.prompt_tokens), team);
   sequence.prefill(plan.context, plan.prefill_chunk, 0);
 
   std::vector<Case> cases;
@@ -182,7 +186,7 @@ PassBenchReport measure_passes(const Decoder& decoder, const PassBenchPlan& plan
                          report.weight_bytes);
     alternate(prefill, plan.seconds, plan.min_rounds, sweep,
               [&](double fraction) { progress(passes_share + fraction * (1.0 - passes_share)); });
-    report.prefill = prefill_result(prefill.front().runs(), plan.prompt_tokens, decoder);
+    report.prefill = prefill_result(prefill.front().runs(), plan, decoder);
   }
   report.read_bandwidth_gbs = sweep.median_gbs();
   return report;

@@ -12,6 +12,7 @@ namespace verbatim::bench {
 /// What to measure and for how long.
 struct PassBenchPlan {
   Reading reading = Reading::kFull;
+  int32_t experts = 0;        ///< the experts that a row goes through; 0: as many as the model uses
   std::vector<int64_t> rows;  ///< rows of one sequence per pass, each a case of its own
   int64_t context = 0;        ///< tokens of the sequence before these rows
   int64_t prompt_tokens = 0;  ///< of the prefill; 0 leaves it out

@@ -25,6 +25,9 @@ struct DraftLevel {
   std::string model;
   /// `self`: the number of layers to run, the first ones (early exit); 0 runs them all.
   int32_t layers = 0;
+  /// `self`: the number of experts that a token goes through in each mixture of experts, those that its
+  /// router likes best; 0 takes as many as the model does.
+  int32_t experts = 0;
   /// Drafts only among this many tokens of the vocabulary, the most frequent ones in texts, which makes the
   /// output matrix smaller; 0 takes all.
   int32_t vocabulary = 0;
@@ -54,7 +57,7 @@ struct DraftLevel {
   bool operator==(const DraftLevel&) const = default;
 
   /// A short name: "ngram", or the kind and the reading, as in "self@mxfp4-w4a8" and "model@full", with
-  /// "/4" behind it where only the first four layers run.
+  /// "/4" behind it where only the first four layers run, and "+1" where tokens go through one expert.
   std::string short_name() const;
 };
 

@@ -164,6 +164,17 @@ def file_drafts(m):
                              weight_bytes=result["weight_bytes"], identical=result["identical"])
 
 
+@measurement("what drafts with fewer experts cost: passes of a mixture of experts by reading, experts and rows")
+def fewer_experts(m):
+    m.conditions = "A mixture of eight experts with random weights, of which the model takes two for a token; after 64 tokens."
+    for reading, experts in (("bf16", 2), ("bf16", 1), ("mxfp4-w4a8", 2), ("mxfp4-w4a8", 1)):
+        command = m.bench("passes", m.random_mixture(), "--formats", "full,mxfp4", "--reading", reading, "--experts", str(experts), "--rows",
+                          "1,2,4,8", "--seconds", "0.3" if m.quick else "1.5", "--prompt-tokens", "0")
+        for output in m.each(command):
+            m.record({"reading": reading, "experts": experts}, weight_bytes=output["passes"][0]["weight_bytes"],
+                     **{f"rows{of['rows']}": of["seconds"] for of in output["passes"]})
+
+
 @measurement("products with one matrix in every reading, as a share of the speed of memory")
 def kernels(m):
     shape, seconds = ("4096x4096", "0.05") if m.quick else ("8192x8192", "2")

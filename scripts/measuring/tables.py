@@ -296,6 +296,10 @@ TABLES = {
     "file-drafts": Table(
         "file-drafts", [Row("file", "weights"), Row("recipe", "recipe", code)],
         always(Column("memory of the weights", "weight_bytes", size), Column("accepted", "accepted", fixed(2)), Column("over plain", "speedup", fixed(2))), blocks=True),
+    "fewer-experts": Table(
+        "fewer-experts", [Row("reading", "reading", code), Row("experts", "experts for a token")],
+        always(Column("weights of one row", "weight_bytes", size), *[Column(f"{rows} row{'s' if rows > 1 else ''}", f"rows{rows}", milliseconds)
+                                                                      for rows in (1, 2, 4, 8)]), blocks=True),
     "kernels": Table(
         "kernels", [Row("reading", "reading", code)],
         across("rows", lambda rows: [Column(f"{rows} row{'s' if rows > 1 else ''}", "fraction", fixed(2), {"rows": rows})])),

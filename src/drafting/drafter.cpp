@@ -7,10 +7,10 @@ namespace verbatim {
 
 namespace {
 
-/// The initial factor on the doubt (Calibration) of a drafter that reads all layers of the model's own
-/// weights. Where such a drafter is unsure, the model is unsure of the same tokens, and with the same random
-/// numbers both choose alike. Of its tokens of confidence 1/3, nine of ten were kept; of those above 1/2,
-/// nearly all.
+/// The initial factor on the doubt (Calibration) of a drafter that reads all layers and experts of the
+/// model's own weights. Where such a drafter is unsure, the model is unsure of the same tokens, and with the
+/// same random numbers both choose alike. Of its tokens of confidence 1/3, nine of ten were kept; of those
+/// above 1/2, nearly all.
 constexpr float kSelfDoubt = 0.3f;
 /// The initial factor on the doubt of n-grams. Their confidence is how often such guesses were right, which
 /// they have not measured at first; outside of code their guesses are right less often than they assume.
@@ -122,8 +122,8 @@ DraftLimits limits_of(const DraftLevel& level) {
 
 Calibration initial_calibration(const DraftLevel& level) {
   if (level.kind == DraftLevel::Kind::kNgram) return Calibration(kNgramDoubt);
-  const bool whole = level.kind == DraftLevel::Kind::kSelf && level.layers == 0 && level.vocabulary == 0 &&
-                     level.cache == "full";
+  const bool whole = level.kind == DraftLevel::Kind::kSelf && level.layers == 0 && level.experts == 0 &&
+                     level.vocabulary == 0 && level.cache == "full";
   return whole ? Calibration(kSelfDoubt) : Calibration();
 }
 

@@ -53,12 +53,27 @@ SharedHeads::Head reduced_head(const LinearWeight& head, Reading reading, const 
   return {std::move(gathered), std::move(chosen)};
 }
 
+/// Throws unless a level's tokens go through fewer experts than the model's.
+void require_fewer_experts(const DraftLevel& level, const Recipe& recipe, const ModelConfig& config) {
+  if (level.experts == 0) return;
+  const int32_t used = config.experts.used;
+  if (used == 0) {
+    fail(ErrorKind::kUsage,
+         "recipe {}: drafts with fewer experts, but the model has none; remove \"experts\"", recipe.name);
+  }
+  if (level.experts >= used) {
+    fail(ErrorKind::kUsage, "recipe {}: drafts with {} experts for each token, but the model takes {}; {}",
+         recipe.name, level.experts, used, used == 1 ? "remove \"experts\"" : "let \"experts\" be less");
+  }
+}
+
 }  // namespace
 
 PassKind pass_kind(const DraftLevel& level, const std::string& where) {
   PassKind kind(parse_reading(level.reading, where));
   kind.drafts = true;
   kind.layers = level.layers;
+  kind.experts = level.experts;
   if (level.cache == "draft") kind.cache = CachePart::kDraft;
   return kind;
 }
@@ -84,6 +99,7 @@ DrafterStack::DrafterStack(const Recipe& recipe, Evaluator& target, const TextMo
       fail(ErrorKind::kUsage, "recipe {} drafts with another model: name it with --draft-model", recipe.name);
     }
     const Decoder& decoder = self ? *model.decoder : *draft_model.decoder;
+    require_fewer_experts(level, recipe, decoder.config());
     decoder.weights().head.resolve(kind.reading);  // throws now, not in the middle of a text
     const bool translated = !self && needs_translation(recipe, model, draft_model);
     const int64_t positions = translated ? translated_capacity(capacity, decoder.config()) : capacity;

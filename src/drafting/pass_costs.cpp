@@ -44,12 +44,13 @@ std::string layer_readings(const LayerWeights& layer, Reading reading) {
   return names;
 }
 
-/// What a key says of experts; nothing of a model without them.
-std::string experts_text(const ModelConfig& config) {
+/// The words of a key about the experts that a pass uses; empty for a model without experts.
+std::string experts_text(const ModelConfig& config, const PassKind& kind) {
   const Experts& experts = config.experts;
   if (experts.count == 0) return "";
-  return fmt::format(", {} of {} experts {} wide in all but {} layers", experts.used, experts.count,
-                     experts.intermediate_size, config.dense_layers.size());
+  return fmt::format(", {} of {} experts {} wide in all but {} layers",
+                     kind.experts > 0 ? kind.experts : experts.used, experts.count, experts.intermediate_size,
+                     config.dense_layers.size());
 }
 
 /// Some tokens that differ. Equal ones would go through the same experts, and a pass over many rows would
@@ -176,8 +177,8 @@ std::string pass_costs_key(const Evaluator& evaluator, const PassKind& kind) {
       config.intermediate_size, kind.layers > 0 ? kind.layers : config.layers, config.heads, config.kv_heads,
       config.head_dim, head.columns, reading_name(head.resolve(kind.reading)),
       layer_readings(evaluator.decoder().weights().layers.front(), kind.reading),
-      activation_name(config.activation), config.plain_mlp ? " without a gate" : "", experts_text(config),
-      scheme_name(config.quantization));
+      activation_name(config.activation), config.plain_mlp ? " without a gate" : "",
+      experts_text(config, kind), scheme_name(config.quantization));
 }
 
 PassCosts pass_costs(Evaluator& evaluator, const PassKind& kind,

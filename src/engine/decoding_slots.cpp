@@ -29,7 +29,7 @@ const ModelConfig* DecodingSlots::draft_config() const {
 Recipe DecodingSlots::adapted(const Recipe& recipe) const {
   validate(recipe);
   const ModelData* const draft = draft_data();
-  return with_stores_of(recipe, data_of(model_).decoder.weights(),
+  return with_stores_of(recipe, data_of(model_).decoder,
                         draft != nullptr ? &draft->decoder.weights() : nullptr);
 }
 

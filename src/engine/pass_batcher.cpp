@@ -50,9 +50,9 @@ struct PassBatcher::Request {
   }
   bool joins(const Request& other) const {
     const auto same = [](const PassKind& a, const PassKind& b) {
-      return a.reading == b.reading && a.drafts == b.drafts && a.layers == b.layers && a.head == b.head &&
-             a.cache == b.cache && a.sparse == nullptr && b.sparse == nullptr && a.observer == nullptr &&
-             b.observer == nullptr;
+      return a.reading == b.reading && a.drafts == b.drafts && a.layers == b.layers &&
+             a.experts == b.experts && a.head == b.head && a.cache == b.cache && a.sparse == nullptr &&
+             b.sparse == nullptr && a.observer == nullptr && b.observer == nullptr;
     };
     return this == &other || (decoder == other.decoder && same(*kind, *other.kind));
   }

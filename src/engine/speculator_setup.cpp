@@ -42,7 +42,7 @@ std::unique_ptr<Speculator> make_speculator(const Recipe& recipe, const ModelDat
   SharedSetup& setup = shared != nullptr ? *shared : own;
   const DecoderWeights* const draft_weights =
       draft_model != nullptr ? &draft_model->decoder.weights() : nullptr;
-  const Recipe used = with_stores_of(recipe, model.decoder.weights(), draft_weights);
+  const Recipe used = with_stores_of(recipe, model.decoder, draft_weights);
   const TextModel draft = draft_model != nullptr ? text_model(*draft_model) : TextModel{};
   auto drafters =
       std::make_unique<DrafterStack>(used, evaluator, text_model(model), draft, capacity, team, &setup.heads);

@@ -28,6 +28,8 @@ struct PassKind {
   bool drafts = false;
   /// The number of layers that are evaluated before the output matrix (an early exit); 0: all of them.
   int64_t layers = 0;
+  /// The number of experts that a row goes through in a mixture of experts; 0: as many as the model uses.
+  int32_t experts = 0;
   /// An output matrix for fewer tokens in place of the model's own; or null.
   const LinearWeight* head = nullptr;
   CachePart cache = CachePart::kWhole;

@@ -9,9 +9,9 @@ namespace verbatim {
 
 namespace {
 
-/// Chooses the `used` experts with the largest scores, of equal ones the first. A score that is not a number
-/// is below all others. Writes them in ascending order, and their weights: the softmax over all scores, or
-/// with `normalized` over the chosen ones. `order` has room for all experts.
+/// Chooses the experts with the largest scores, of equal ones the first, as many as `chosen` has room for. A
+/// score that is not a number is below all others. Writes the experts in ascending order, and their weights:
+/// the softmax over all scores, or with `normalized` over the chosen ones. `order` has room for all experts.
 void choose(std::span<const float> scores, const Experts& experts, std::span<int32_t> order,
             std::span<int32_t> chosen, std::span<float> weights) {
   const auto score = [&scores](int32_t expert) { return scores[static_cast<size_t>(expert)]; };
@@ -45,25 +45,25 @@ void Decoder::ForwardPass::route(int64_t layer_index, Matrix<const float> x) {
   const LinearWeight& router = decoder.routers_[static_cast<size_t>(layer_index)];
   ExpertWorkspace& to = work.experts;
   const Experts& experts = config.experts;
-  const auto used = static_cast<size_t>(experts.used);
   const Matrix<float> scores(to.scores.data(), x.rows, router.padded_columns());
   linear(router, Reading::kF32, x, scores, work.linear, team);
   add_bias(scores, decoder.weights_.layers[static_cast<size_t>(layer_index)].router_bias);
   each_of(x.rows, [&](int64_t r) {
-    const auto at = static_cast<size_t>(r) * used;
+    const auto at = static_cast<size_t>(r) * used_experts;
     choose({scores.row(r), static_cast<size_t>(experts.count)}, experts,
            {to.order.data() + r * experts.count, static_cast<size_t>(experts.count)},
-           {to.chosen.data() + at, used}, {to.weights.data() + at, used});
+           {to.chosen.data() + at, used_experts}, {to.weights.data() + at, used_experts});
   });
 
-  const size_t pairs = static_cast<size_t>(x.rows) * used;
+  const size_t pairs = static_cast<size_t>(x.rows) * used_experts;
   std::fill(to.groups.begin(), to.groups.end(), size_t{0});
   for (size_t i = 0; i < pairs; ++i) ++to.groups[static_cast<size_t>(to.chosen[i])];
   // Each entry becomes the end of its group, and then, as rows are placed from the last to the first, its
   // beginning.
   std::partial_sum(to.groups.begin(), to.groups.end(), to.groups.begin());
   for (size_t i = pairs; i-- > 0;) {
-    to.rows[--to.groups[static_cast<size_t>(to.chosen[i])]] = {static_cast<int32_t>(i / used), to.weights[i]};
+    to.rows[--to.groups[static_cast<size_t>(to.chosen[i])]] = {static_cast<int32_t>(i / used_experts),
+                                                               to.weights[i]};
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
@@ -26,6 +27,8 @@ struct Decoder::ForwardPass {
   const KernelTable& kernel = kernels();
 
   int64_t count = static_cast<int64_t>(rows.size());
+  size_t used_experts = static_cast<size_t>(kind.experts > 0 ? std::min(kind.experts, config.experts.used)
+                                                             : config.experts.used);
   int64_t hidden_width = round_up<int64_t>(config.hidden_size, kInnerStep);
   int64_t group = config.heads / config.kv_heads;
   int64_t head_width = round_up<int64_t>(config.head_dim, kQueryStep);

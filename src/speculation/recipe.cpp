@@ -84,9 +84,10 @@ void read_tree(DraftLevel& level, const toml::table& drafter, const std::string&
 }
 
 void read_self(DraftLevel& level, const toml::table& drafter, const std::string& where) {
-  allow_only(drafter,
-             {"kind", "reading", "cache", "budget", "layers", "vocabulary", "stop", "tree", "drafter"},
-             where);
+  allow_only(
+      drafter,
+      {"kind", "reading", "cache", "budget", "layers", "experts", "vocabulary", "stop", "tree", "drafter"},
+      where);
   level.reading = text(drafter, "reading", where);
   if (drafter.contains("cache")) level.cache = text(drafter, "cache", where);
   level.budget = static_cast<float>(number(drafter, "budget", level.budget, where));
@@ -94,6 +95,7 @@ void read_self(DraftLevel& level, const toml::table& drafter, const std::string&
     bad_input("{}: \"budget\" belongs to the caches window and snapkv", where);
   }
   level.layers = whole_number(drafter, "layers", 0, where);
+  level.experts = whole_number(drafter, "experts", 0, where);
 }
 
 void read_model(DraftLevel& level, const toml::table& drafter, const std::string& where) {
@@ -174,6 +176,7 @@ std::string DraftLevel::short_name() const {
   std::string name = kind == Kind::kSelf ? "self@" : "model@";
   name += reading.empty() ? "full" : reading;
   if (layers > 0) name += "/" + std::to_string(layers);
+  if (experts > 0) name += "+" + std::to_string(experts);
   return name;
 }
 

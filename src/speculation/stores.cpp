@@ -219,12 +219,13 @@ void require_stores(const Recipe& recipe, const DecoderWeights& weights) {
   }
 }
 
-Recipe with_stores_of(const Recipe& recipe, const DecoderWeights& weights,
-                      const DecoderWeights* draft_weights) {
+Recipe with_stores_of(const Recipe& recipe, const Decoder& decoder, const DecoderWeights* draft_weights) {
   if (!recipe.planned) return recipe;
+  const DecoderWeights& weights = decoder.weights();
   Recipe used = recipe;
   used.levels.clear();
   for (DraftLevel level : recipe.levels) {
+    if (level.experts > 0 && level.experts >= decoder.config().experts.used) continue;
     if (level.kind == DraftLevel::Kind::kModel) {
       if (draft_weights == nullptr) continue;
       if (!holds(*draft_weights, level.reading)) level.reading = kFull;

@@ -9,6 +9,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "container/container.h"
+#include "model/decoder.h"
 #include "model/weights.h"
 #include "speculation/store_costs.h"
 #include "verbatim/recipe.h"
@@ -73,9 +74,8 @@ void check_scheme(const Recipe& recipe, QuantizationScheme scheme);
 void require_stores(const Recipe& recipe, const DecoderWeights& weights);
 
 /// A planned recipe as a loaded model can run it: levels without their store draft from another store of four
-/// bits, and levels without any store, or without a draft model, are left out. `draft_weights` are the
-/// weights of the draft model, or null.
-Recipe with_stores_of(const Recipe& recipe, const DecoderWeights& weights,
-                      const DecoderWeights* draft_weights);
+/// bits, and levels without any store, without a draft model, or with fewer experts of a model that has no
+/// fewer, are left out. `draft_weights` are the weights of the draft model, or null.
+Recipe with_stores_of(const Recipe& recipe, const Decoder& decoder, const DecoderWeights* draft_weights);
 
 }  // namespace verbatim

@@ -17,6 +17,7 @@ namespace {
 constexpr int32_t kLongestDraft = 64;
 constexpr int32_t kLongestMatch = 32;
 constexpr int32_t kMostLayers = 1 << 20;
+constexpr int32_t kMostExperts = 1 << 16;
 constexpr int32_t kMostTokens = 1 << 24;
 constexpr int32_t kMostBreadth = 8;
 constexpr size_t kMostLevels = 8;
@@ -36,7 +37,9 @@ void validate_self(const DraftLevel& level, const std::string& where) {
   }
   require_between("budget", level.budget, 0.01, 1.0, where);
   require_between("layers", level.layers, 0, kMostLayers, where);
-  if (parse_reading(level.reading, where) == Reading::kFull && level.layers == 0 && level.cache == "full") {
+  require_between("experts", level.experts, 0, kMostExperts, where);
+  if (parse_reading(level.reading, where) == Reading::kFull && level.layers == 0 && level.experts == 0 &&
+      level.cache == "full") {
     bad_input("{}: a draft in the reading \"full\" would cost what the verification costs", where);
   }
 }
@@ -62,6 +65,9 @@ void validate_level(const DraftLevel& level, const std::string& where) {
       break;
     default:
       bad_input("{}: unknown drafter kind {}", where, static_cast<int>(level.kind));
+  }
+  if (level.kind != DraftLevel::Kind::kSelf && level.experts != 0) {
+    bad_input("{}: \"experts\" belongs to drafters of the kind self", where);
   }
   require_between("vocabulary", level.vocabulary, 0, kMostTokens, where);
   require_between("length", level.length, 1, kLongestDraft, where);

@@ -89,10 +89,19 @@ TEST(BenchPasses, CountsTheBytesOfTheReadingAndTheOperationsOfThePrefill) {
 TEST(BenchPasses, CountsOfAMixtureOfExpertsThoseThatAPassReads) {
   const test::TemporaryFolder folder;
   test::write_tiny_llama(folder.path(), {.model_type = "mixtral", .experts = 9});
-  const RunResult result = run_bench({"passes", folder.path().string(), "--threads", "1", "--quick", "--json",
-                                      "--rows", "1,64", "--context", "5", "--prompt-tokens", "20"});
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const json object = json::parse(result.out);
+  const auto passes = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"passes",          folder.path().string(),
+                                          "--threads",       "1",
+                                          "--quick",         "--json",
+                                          "--rows",          "1,64",
+                                          "--context",       "5",
+                                          "--prompt-tokens", "20"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const RunResult result = run_bench(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out);
+  };
+  const json object = passes({});
   const double shared = 2 * (128.0 * (128 + 2 * 64) + 128.0 * 128) + 128.0 * 256;
   const double expert = 2 * 3 * 128.0 * 256;  // one of both layers
   EXPECT_EQ(object["weight_bytes"], 2 * (shared + 9 * expert));
@@ -101,6 +110,15 @@ TEST(BenchPasses, CountsOfAMixtureOfExpertsThoseThatAPassReads) {
   const json& prefill = object["prefill"];
   EXPECT_NEAR(prefill["tflops"].get<double>() * prefill["seconds"].get<double>() * 1e12,
               2 * (20 * (shared - 128.0 * 256 + 2 * expert) + 128.0 * 256), 1e3);
+  EXPECT_EQ(object["experts"], 2);
+
+  const json one = passes({"--experts", "1"});
+  EXPECT_EQ(one["experts"], 1);
+  EXPECT_EQ(one["weight_bytes"], 2 * (shared + 9 * expert));
+  EXPECT_EQ(one["passes"][0]["weight_bytes"], 2 * (shared + expert));
+  EXPECT_NEAR(one["prefill"]["tflops"].get<double>() * one["prefill"]["seconds"].get<double>() * 1e12,
+              2 * (20 * (shared - 128.0 * 256 + expert) + 128.0 * 256), 1e3);
+  expect_usage_error({"passes", folder.path().string(), "--quick", "--experts", "3"}, "takes 2 experts");
 }
 
 TEST(BenchPasses, PacksWhatTheReadingNeedsAndMeasuresOnlyTheRowsThatAreAsked) {

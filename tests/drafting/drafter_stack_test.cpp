@@ -87,6 +87,33 @@ TEST_F(DrafterStackTest, SparseLevelsReadNoCodesAndAreNotPlanned) {
   }
 }
 
+TEST_F(DrafterStackTest, DraftsGoThroughFewerExpertsThanTheModelsTokens) {
+  DraftLevel level = self_level("full", 4);
+  level.experts = 1;
+  const std::string none = error_of(recipe_of("mine", {level}));
+  EXPECT_NE(none.find("recipe mine: "), std::string::npos) << none;
+  EXPECT_NE(none.find("the model has none"), std::string::npos) << none;
+
+  test::TinyModelOptions mixture = test::small_vocabulary(40, 3);
+  mixture.model_type = "mixtral";
+  mixture.experts_used = 3;
+  const Decoder decoder = test::tiny_decoder(mixture);
+  Evaluator evaluator(decoder, team_);
+  const auto stack_with = [&](int32_t experts) {
+    level.experts = experts;
+    return DrafterStack(recipe_of("mine", {level}), evaluator, {&decoder, test::any_tokenizer()}, {}, 64,
+                        team_);
+  };
+  EXPECT_EQ(stack_with(2).network(0)->kind().experts, 2);
+  try {
+    stack_with(3);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find("3 experts"), std::string::npos) << error.what();
+  }
+}
+
 TEST_F(DrafterStackTest, StatisticsStartAnew) {
   DrafterStack drafters = stack(recipe_of("x", {self_level("mxfp4-w4a8", 4), ngram_level(3)}));
   Sequence sequence = test::verified({1, 2, 3, 1, 2}, evaluator_);

@@ -493,6 +493,11 @@ TEST_F(MeasuredPassCosts, KeyDiffersWhereTheyDiffer) {
   PassKind early = Reading::kFull;
   early.layers = 2;
   add_model(deeper, early);
+  test::TinyModelOptions mixture = options();
+  mixture.model_type = "mixtral";
+  PassKind one_expert = Reading::kFull;
+  one_expert.experts = 1;
+  add_model(mixture, one_expert);
   EXPECT_EQ(std::set(keys.begin(), keys.end()).size(), keys.size());
 }
 

@@ -107,8 +107,8 @@ TEST_F(LoadByRecipe, AModelInQ8_0DraftsWithTheUpperHalvesOfItsCodes) {
   const std::filesystem::path file = model_in(DType::kQ8_0);
   const Model model = Model::load(file, {.recipe = "auto", .threads = 1});
   EXPECT_EQ(stores_of(model), Names{"q8_0"});
-  const DecoderWeights& weights = data_of(model).decoder.weights();
-  EXPECT_EQ(with_stores_of(load_recipe("auto"), weights, nullptr).levels.front().reading, "q8_0-draft");
+  EXPECT_EQ(with_stores_of(load_recipe("auto"), data_of(model).decoder, nullptr).levels.front().reading,
+            "q8_0-draft");
   const auto toml = folder_.write("mine.toml",
                                   "name = \"mine\"\nsummary = \"s\"\nsource = \"t\"\n[drafter]\nkind = "
                                   "\"self\"\nreading = \"q8_0-draft\"\n[drafter.stop]\nlength = 5\n");
@@ -138,8 +138,8 @@ TEST_F(LoadByRecipe, AModelInKQuantsDraftsWithItsOwnBlocks) {
   test::write_tiny_gguf(file, k_quants());
   const Model model = Model::load(file, {.recipe = "auto", .threads = 1});
   EXPECT_EQ(stores_of(model), Names{"k-quants"});
-  const DecoderWeights& weights = data_of(model).decoder.weights();
-  EXPECT_EQ(with_stores_of(load_recipe("auto"), weights, nullptr).levels.front().reading, "k-quants-a8");
+  EXPECT_EQ(with_stores_of(load_recipe("auto"), data_of(model).decoder, nullptr).levels.front().reading,
+            "k-quants-a8");
   const auto toml = folder_.write("mine.toml",
                                   "name = \"mine\"\nsummary = \"s\"\nsource = \"t\"\n[drafter]\nkind = "
                                   "\"self\"\nreading = \"k-quants-a8\"\n[drafter.stop]\nlength = 5\n");
@@ -163,7 +163,8 @@ TEST_F(LoadByRecipe, AMixtureOfExpertsInKQuantsDraftsWithItsOwnBlocks) {
       ASSERT_EQ(matrix.stores.size(), 1u);
       EXPECT_EQ(matrix.stores.front().format, Format::kKQuants);
     });
-    EXPECT_EQ(with_stores_of(load_recipe("auto"), weights, nullptr).levels.front().reading, "k-quants-a8");
+    EXPECT_EQ(with_stores_of(load_recipe("auto"), data_of(model).decoder, nullptr).levels.front().reading,
+              "k-quants-a8");
     const auto toml = folder_.write("mine.toml",
                                     "name = \"mine\"\nsummary = \"s\"\nsource = \"t\"\n[drafter]\nkind = "
                                     "\"self\"\nreading = \"k-quants-a8\"\n[drafter.stop]\nlength = 5\n");
@@ -210,7 +211,8 @@ TEST_F(LoadByRecipe, AModelOfSeveralTypesDraftsWithWhatEachMatrixHas) {
     EXPECT_EQ(stores_of(model), stores);
     const DecoderWeights& weights = data_of(model).decoder.weights();
     EXPECT_EQ(weights.layers.front().down.stores.size(), 1u);
-    EXPECT_EQ(with_stores_of(load_recipe("auto"), weights, nullptr).levels.front().reading, "draft");
+    EXPECT_EQ(with_stores_of(load_recipe("auto"), data_of(model).decoder, nullptr).levels.front().reading,
+              "draft");
     const std::string expected = text_of(plain, load_recipe("plain"));
     EXPECT_EQ(text_of(model, load_recipe("plain")), expected);
     EXPECT_EQ(text_of(model, load_recipe("auto")), expected);

@@ -120,6 +120,8 @@ TEST(AdaptedRecipe, LevelsHaveShortNames) {
   DraftLevel level = test::self_level("mxfp4-w4a8", 4);
   level.layers = 3;
   EXPECT_EQ(level.short_name(), "self@mxfp4-w4a8/3");
+  level.experts = 1;
+  EXPECT_EQ(level.short_name(), "self@mxfp4-w4a8/3+1");
   EXPECT_EQ(test::model_level("", 4).short_name(), "model@full");
 }
 

@@ -23,7 +23,7 @@ void check_level(const DraftLevel& level) {
   require(level.threshold >= 0.0f && level.threshold <= 1.0f);
   require(level.breadth >= 1 && level.breadth <= 8);
   require(level.nodes >= 0 && level.nodes <= 64);
-  require(level.layers >= 0 && level.vocabulary >= 0);
+  require(level.layers >= 0 && level.experts >= 0 && level.vocabulary >= 0);
   require(level.shortest_match >= 1 && level.shortest_match <= level.longest_match);
   if (level.kind != DraftLevel::Kind::kNgram) parse_reading(level.reading, "fuzz");
 }

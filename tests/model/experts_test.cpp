@@ -55,8 +55,8 @@ bool is_router(const NamedTensor& tensor) {
 
 /// The normed hidden states of tokens, all in one pass of `threads` threads. `inputs` sees the matrices.
 std::vector<std::vector<float>> states_of(const Decoder& decoder, const std::vector<int32_t>& tokens,
-                                          int threads = 1,
-                                          const decltype(PassKind::inputs) inputs = nullptr) {
+                                          int threads = 1, const decltype(PassKind::inputs) inputs = nullptr,
+                                          int32_t experts = 0) {
   ThreadTeam team(threads);
   DenseCache cache(decoder.cache_shape(), std::ssize(tokens));
   KvCache* const caches[] = {&cache};
@@ -66,6 +66,7 @@ std::vector<std::vector<float>> states_of(const Decoder& decoder, const std::vec
   PassKind kind(Reading::kFull);
   kind.hidden_states = true;
   kind.inputs = inputs;
+  kind.experts = experts;
   const Matrix<const float> states = decoder.forward(rows, kind, caches, 0, workspace, team);
   std::vector<std::vector<float>> result;
   for (int64_t r = 0; r < states.rows; ++r) {
@@ -210,6 +211,22 @@ TEST(Experts, WithAScoreThatIsNoNumberIsChosenLast) {
   const Decoder all = spoiled(7);
   EXPECT_EQ(rows_by_expert(all, tokens).size(), 7u);
   for (const std::vector<float>& state : states_of(all, tokens)) EXPECT_TRUE(std::isnan(state.front()));
+}
+
+TEST(Experts, CanBeFewerInAPassThanTheModelUses) {
+  const std::vector<int32_t> tokens = {3, 50, 3, 77, 130, 9};
+  for (const bool normalized : {false, true}) {
+    const auto model_using = [&](int32_t used) {
+      TinyModelOptions options = one_layer("qwen3_moe", normalized);
+      options.experts_used = used;
+      return decoder_of(options, [](NamedTensor&) {});
+    };
+    const Decoder three = model_using(3);
+    for (const int32_t fewer : {1, 2}) {
+      EXPECT_EQ(states_of(three, tokens, 2, nullptr, fewer), states_of(model_using(fewer), tokens)) << fewer;
+    }
+    EXPECT_EQ(states_of(three, tokens, 2, nullptr, 9), states_of(three, tokens));
+  }
 }
 
 TEST(Experts, CountWithThoseThatARowGoesThroughInItsOperations) {

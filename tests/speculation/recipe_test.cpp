@@ -107,6 +107,7 @@ TEST(Recipe, DraftersLieInEachOther) {
 kind = "self"
 reading = "mxfp4-w4a8"
 layers = 3
+experts = 2
 vocabulary = 1000
 [drafter.stop]
 length = 12
@@ -130,6 +131,7 @@ table = "counts"
   const DraftLevel& self = recipe.levels[0];
   EXPECT_EQ(self.kind, DraftLevel::Kind::kSelf);
   EXPECT_EQ(self.layers, 3);
+  EXPECT_EQ(self.experts, 2);
   EXPECT_EQ(self.vocabulary, 1000);
   EXPECT_EQ(self.length, 12);
   EXPECT_EQ(self.threshold, 0.5f);
@@ -192,6 +194,21 @@ TEST(Recipe, RulesThatKnowNoTreesRefuseThem) {
   }
 }
 
+TEST(Recipe, FewerLayersOrExpertsDraftInTheModelsOwnReading) {
+  for (const std::string fewer : {"layers", "experts"}) {
+    const Recipe recipe =
+        parse_recipe(kHead + "[drafter]\nkind = \"self\"\nreading = \"full\"\n" + fewer + " = 1\n", "x");
+    EXPECT_EQ(recipe.levels.front().layers + recipe.levels.front().experts, 1) << fewer;
+    EXPECT_EQ(recipe.formats(), std::vector<std::string>{"full"}) << fewer;
+  }
+}
+
+TEST(Recipe, OnlyTheModelItselfDraftsWithFewerExperts) {
+  Recipe recipe = parse_recipe(kHead + "[drafter]\nkind = \"model\"\n", "x");
+  recipe.levels.front().experts = 1;
+  EXPECT_THROW(validate(recipe), Error);
+}
+
 TEST(Recipe, MistakesInDraftersAndRulesAreNamed) {
   const std::string ngram = "[drafter]\nkind = \"ngram\"\n";
   const std::string self = "[drafter]\nkind = \"self\"\nreading = \"mxfp4-w4a8\"\n";
@@ -208,6 +225,8 @@ TEST(Recipe, MistakesInDraftersAndRulesAreNamed) {
       {self + "model = \"x\"\n", "\"model\""},
       {self + "layers = -1\n", "layers"},
       {self + "layers = true\n", "layers"},
+      {self + "experts = -1\n", "experts"},
+      {self + "experts = 65537\n", "experts"},
       {self + "vocabulary = 0.5\n", "vocabulary"},
       {self + "vocabulary = -3\n", "vocabulary"},
       {self + "[drafter.tree]\nbreadth = 9\n", "breadth"},
@@ -218,6 +237,7 @@ TEST(Recipe, MistakesInDraftersAndRulesAreNamed) {
       {self + "drafter = \"ngram\"\n", "\"drafter\" must be a table"},
       {self + "[drafter.drafter]\nkind = \"self\"\nreading = \"full\"\n", "cost"},
       {"[drafter]\nkind = \"model\"\nlayers = 2\n", "\"layers\""},
+      {"[drafter]\nkind = \"model\"\nexperts = 1\n", "\"experts\""},
       {"[drafter]\nkind = \"model\"\nreading = \"half\"\n", "half"},
       {"[drafter]\nkind = \"model\"\nmodel = 1\n", "\"model\""},
       {"[acceptance]\nrule = \"sometimes\"\n", "sometimes"},
