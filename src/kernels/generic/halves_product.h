@@ -167,6 +167,7 @@ struct HalvesMicro {
           __builtin_prefetch(upper + kPrefetchTiles * kTileBytes + line);
           __builtin_prefetch(lower + kPrefetchTiles * kTileBytes + line);
         }
+        __builtin_prefetch(p.scales + (at + kPrefetchTiles) * kPanelWidth);
         Sum totals[kRows];
         if constexpr (kInWords) {
           start_words<kRows>(starts, totals);

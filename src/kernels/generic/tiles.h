@@ -97,6 +97,8 @@ template <int64_t kBytes>
 VERBATIM_INLINE void prefetch_bytes(const uint8_t* from) {
   for (int64_t line = 0; line < kBytes; line += 64) __builtin_prefetch(from + line);
 }
+/// The bytes of a tile's scales in F16.
+inline constexpr int64_t kF16ScaleBytes = 2 * kPanelWidth;
 /// The distance, in tiles, at which the planes of a tile are prefetched before their use. A type of tiles
 /// prefetches the tile with an index, which may lie beyond the last one.
 inline constexpr int64_t kPrefetchTiles = 6;
@@ -355,6 +357,7 @@ struct Int8Tile : VisitedByPairs<W, Int8Tile<W>> {
   using Words = W;
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
     prefetch_bytes<2 * kCodeBytes>(p.codes + index * 2 * kCodeBytes);
+    __builtin_prefetch(p.scales + index * kF16ScaleBytes);
   }
   VERBATIM_INLINE static const uint8_t* prepare(const TilePanels& p, TilePlace at) {
     return p.codes + at.index * 2 * kCodeBytes;
@@ -375,6 +378,7 @@ struct Q8_0Tile : VisitedByPairs<W, Q8_0Tile<W>> {
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
     prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
     prefetch_bytes<kCodeBytes>(p.rest + index * kCodeBytes);
+    __builtin_prefetch(p.scales + index * kF16ScaleBytes);
   }
   struct Prepared {
     const uint8_t* upper;
