@@ -58,11 +58,9 @@ std::string level_words(const DraftLevel& level) {
   if (level.cache == "window")
     words += fmt::format(" with the latest {} of the context", percent(level.budget));
   if (level.cache == "snapkv") words += fmt::format(" with {} of the prompt", percent(level.budget));
-  if (level.layers > 0) {
-    words = fmt::format("the first {} in {}",
-                        level.layers == 1 ? "layer" : fmt::format("{} layers", level.layers), words);
-  }
-  return words;
+  if (level.layers == 0) return words;
+  return fmt::format("the first {} in {}",
+                     level.layers == 1 ? "layer" : fmt::format("{} layers", level.layers), words);
 }
 
 std::string drafts_words(const Recipe& recipe) {
