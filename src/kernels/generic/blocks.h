@@ -189,10 +189,33 @@ struct BlockMicro {
     }
   }
 
-  /// Adds the products of the rows with a block to `sums`.
-  template <int kRows>
+  /// The cache lines that are asked for while a block is multiplied: as many as a block has, from each of
+  /// kPanels panels in turn. A burst of lines of one panel would make the others wait.
+  template <int kPanels>
+  struct Fetch {
+    static constexpr int64_t kLines = (kLayout.bytes() + 64 * kPanels - 1) / (64 * kPanels);  // of a panel
+    // Lines too many for the tiles come before them, of several panels two each at most.
+    static constexpr int64_t kLinesOfTile = (kLines + (kPanels > 1 ? kTiles - 3 : 0)) / kTiles;
+    static constexpr int64_t kLinesBefore = kLines > kLinesOfTile* kTiles ? kLines - kLinesOfTile* kTiles : 0;
+
+    const uint8_t* from;  ///< the first line of the first panel
+    int64_t apart;        ///< the bytes from one panel to the next
+
+    VERBATIM_INLINE void before_tiles() const { lines(0, kLinesBefore); }
+    VERBATIM_INLINE void tile(int index) const { lines(kLinesBefore + index * kLinesOfTile, kLinesOfTile); }
+
+   private:
+    VERBATIM_INLINE void lines(int64_t first, int64_t count) const {
+      for (int64_t line = first; line < first + count; ++line) {
+        for (int j = 0; j < kPanels; ++j) __builtin_prefetch(from + j * apart + line * 64);
+      }
+    }
+  };
+
+  /// Adds the products of the rows with a block to `sums`, and fetches as much of the next blocks.
+  template <int kRows, int kFetched>
   VERBATIM_INLINE static void add_block(const uint8_t* block, int64_t index, const Rows<kRows>& a,
-                                        V (&sums)[kRows]) {
+                                        const Fetch<kFetched>& fetch, V (&sums)[kRows]) {
     const Float16* const scales = reinterpret_cast<const Float16*>(block);
     V offset_scale = V::set(0.0f);
     if constexpr (kLayout.offsets) offset_scale = V::load(scales + kPanelWidth);
@@ -200,13 +223,11 @@ struct BlockMicro {
     for (int r = 0; r < kRows; ++r) {
       for (int p = 0; p < kPlanes; ++p) totals[r][p] = Dot::start(0);
     }
-    for (int64_t line = 0; line < kLayout.tiles_at(); line += 64)
-      __builtin_prefetch(block + kLayout.bytes() + line);
+    fetch.before_tiles();
     const int64_t at = index * kBlockInputs;
     for (int t = 0; t < kTiles; ++t) {
       const uint8_t* const tile = block + kLayout.tiles_at() + t * kLayout.tile_bytes();
-      for (int64_t line = 0; line < kLayout.tile_bytes(); line += 64)
-        __builtin_prefetch(tile + kLayout.bytes() + line);
+      fetch.tile(t);
       add_group<0, kRows>(block, tile, t, at, a, offset_scale, totals, sums);
       if constexpr (kGroupsOfTile > 1) add_group<1, kRows>(block, tile, t, at, a, offset_scale, totals, sums);
     }
@@ -240,10 +261,15 @@ struct BlockMicro {
       for (int r = 0; r < kRows; ++r) sums[j][r] = V::set(0.0f);
     }
     const int64_t panel_bytes = p.blocks * kLayout.bytes();
+    const int64_t panels_apart = apart * panel_bytes;
     for (int64_t block = 0; block < p.blocks; ++block) {
+      const uint8_t* const from = p.panels + panel * panel_bytes + block * kLayout.bytes();
       for (int j = 0; j < kPanels; ++j) {
-        const uint8_t* const from = p.panels + (panel + j * apart) * panel_bytes + block * kLayout.bytes();
-        add_block<kRows>(from, block, a, sums[j]);
+        // More products take longer than memory, and the panel's own lines fewer instructions.
+        constexpr int kFetched = V::kSums > 4 && kRows * kPlanes <= 2 ? kPanels : 1;
+        const uint8_t* const own = from + j * panels_apart;
+        const uint8_t* const next = kFetched == 1 ? own : from + j * Fetch<kFetched>::kLines * 64;
+        add_block<kRows>(own, block, a, Fetch<kFetched>{next + kLayout.bytes(), panels_apart}, sums[j]);
       }
     }
     for (int j = 0; j < kPanels; ++j) {
