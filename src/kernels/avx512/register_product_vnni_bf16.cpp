@@ -19,7 +19,8 @@ class Product {
   void run() const {
     const int64_t rows = p_.tiles.rows;
     if (rows == 0) return;
-    if (rows == 1) return few_rows<1, (kEscaped ? 1 : 4)>();
+    // Many escaped weights are places in memory of their own, and a second panel makes too many of them.
+    if (rows == 1) return few_rows<1, (!kEscaped ? 4 : kFewEscaped ? 2 : 1)>();
     if (rows == 2) return few_rows<2, (kEscaped ? 1 : 4)>();
     if (rows <= 4) return few_rows<4, 2>();
     // Where products are scaled, each row takes two registers for each panel.
@@ -167,11 +168,19 @@ class Product {
       const auto place = [&](int64_t j) {
         return generic::TilePlace{panel + j * apart, tile, (panel + j * apart) * tiles_ + tile};
       };
-      (Tile::prefetch(p_.tiles.weights, place(kPanel).index + generic::kPrefetchTiles), ...);
+      // Part by part, or the burst of lines would make those of the next part wait.
+      const auto fetch = [&]<int kPart>() __attribute__((always_inline)) {
+        (Tile::template prefetch<kPart>(p_.tiles.weights, place(kPanel).index + generic::kPrefetchTiles),
+         ...);
+      };
       (sums[kPanel].before(tile), ...);
+      fetch.template operator()<0>();
       (add_part<0>(place(kPanel), rows, sums[kPanel]), ...);
+      fetch.template operator()<1>();
       (add_part<1>(place(kPanel), rows, sums[kPanel]), ...);
+      fetch.template operator()<2>();
       (add_part<2>(place(kPanel), rows, sums[kPanel]), ...);
+      fetch.template operator()<3>();
       (add_part<3>(place(kPanel), rows, sums[kPanel]), ...);
       (sums[kPanel].after(p_, panel + kPanel * apart, tile, rows), ...);
     }

@@ -59,9 +59,11 @@ struct U16x32 {
   }
   template <int kByte>
   VERBATIM_INLINE static U16x32 bytes_to_bf16(U16x32 codes) {
-    // BF16 is the upper half of a float, whose lower half is zero: the lanes of odd words are in place.
-    const __m512i even = byte_to_float<kByte>(codes.lanes);
-    return {_mm512_or_si512(_mm512_srli_epi32(even, 16), byte_to_float<2 + kByte>(codes.lanes))};
+    // BF16 is the upper half of a float: odd words are in place, and even ones are brought below them.
+    const __m512i down = _mm512_set_epi32(0x0f0e, 0x0b0a, 0x0706, 0x0302, 0x0f0e, 0x0b0a, 0x0706, 0x0302,
+                                          0x0f0e, 0x0b0a, 0x0706, 0x0302, 0x0f0e, 0x0b0a, 0x0706, 0x0302);
+    return {_mm512_mask_shuffle_epi8(byte_to_float<2 + kByte>(codes.lanes), 0x3333333333333333u,
+                                     byte_to_float<kByte>(codes.lanes), down)};
   }
 };
 

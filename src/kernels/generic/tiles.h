@@ -92,10 +92,15 @@ VERBATIM_INLINE W pair_bytes(const uint8_t* bytes) {
   }
 }
 
-/// Prefetches the cache lines of kBytes bytes.
-template <int64_t kBytes>
+/// The parts of a tile, of which each is a quarter, and all of them.
+inline constexpr int kAllParts = -1;
+/// Prefetches the cache lines of kBytes bytes, or the part's share of them.
+template <int64_t kBytes, int kPart = kAllParts>
 VERBATIM_INLINE void prefetch_bytes(const uint8_t* from) {
-  for (int64_t line = 0; line < kBytes; line += 64) __builtin_prefetch(from + line);
+  constexpr int64_t kLines = (kBytes + 63) / 64;
+  constexpr int64_t kFirst = kPart == kAllParts ? 0 : kPart * kLines / 4;
+  constexpr int64_t kLast = kPart == kAllParts ? kLines : (kPart + 1) * kLines / 4;
+  for (int64_t line = kFirst; line < kLast; ++line) __builtin_prefetch(from + line * 64);
 }
 /// The bytes of a tile's scales in F16.
 inline constexpr int64_t kF16ScaleBytes = 2 * kPanelWidth;
@@ -138,8 +143,9 @@ struct Bf16Tile : VisitedByPairs<W, Bf16Tile<W>> {
   VERBATIM_INLINE static const uint16_t* words(const TilePanels& p, int64_t index) {
     return reinterpret_cast<const uint16_t*>(p.codes) + index * kTileWords;
   }
+  template <int kPart = kAllParts>
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
-    prefetch_bytes<kTileWords * 2>(p.codes + index * kTileWords * 2);
+    prefetch_bytes<kTileWords * 2, kPart>(p.codes + index * kTileWords * 2);
   }
   VERBATIM_INLINE static const uint16_t* prepare(const TilePanels& p, TilePlace at) {
     return words(p, at.index);
@@ -159,9 +165,10 @@ struct Bf16Tile : VisitedByPairs<W, Bf16Tile<W>> {
 template <typename W>
 struct Mxfp4Tile : VisitedByPairs<W, Mxfp4Tile<W>> {
   using Words = W;
+  template <int kPart = kAllParts>
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
-    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
-    __builtin_prefetch(p.scales + index * kPanelWidth);
+    prefetch_bytes<kCodeBytes, kPart>(p.codes + index * kCodeBytes);
+    if constexpr (kPart <= 0) __builtin_prefetch(p.scales + index * kPanelWidth);
   }
   struct Prepared {
     const uint8_t* codes;
@@ -186,9 +193,10 @@ struct Mxfp4Tile : VisitedByPairs<W, Mxfp4Tile<W>> {
 template <typename W>
 struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
   using Words = W;
+  template <int kPart = kAllParts>
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
-    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
-    prefetch_bytes<kBsfpRestBytes>(p.rest + index * kBsfpRestBytes);
+    prefetch_bytes<kCodeBytes, kPart>(p.codes + index * kCodeBytes);
+    prefetch_bytes<kBsfpRestBytes, kPart>(p.rest + index * kBsfpRestBytes);
   }
   struct Prepared {
     const uint8_t* codes;
@@ -235,9 +243,10 @@ struct BsfpFullTile : VisitedByPairs<W, BsfpFullTile<W>> {
 template <typename W>
 struct BsfpFullF16Tile {
   using Words = W;
+  template <int kPart = kAllParts>
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
-    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
-    prefetch_bytes<kBsfpF16RestBytes>(p.rest + index * kBsfpF16RestBytes);
+    prefetch_bytes<kCodeBytes, kPart>(p.codes + index * kCodeBytes);
+    prefetch_bytes<kBsfpF16RestBytes, kPart>(p.rest + index * kBsfpF16RestBytes);
   }
   VERBATIM_INLINE static void unpack(const TilePanels& p, TilePlace at, uint16_t* out) {
     const uint8_t* const rest = p.rest + at.index * kBsfpF16RestBytes;
@@ -273,10 +282,11 @@ alignas(64) inline constexpr uint16_t kMxbf16Starts[32] = {
 template <typename W>
 struct Mxbf16FullTile : VisitedByPairs<W, Mxbf16FullTile<W>> {
   using Words = W;
+  template <int kPart = kAllParts>
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
-    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
-    __builtin_prefetch(p.scales + index * kPanelWidth);
-    prefetch_bytes<kMxbf16RestBytes>(p.rest + index * kMxbf16RestBytes);
+    prefetch_bytes<kCodeBytes, kPart>(p.codes + index * kCodeBytes);
+    if constexpr (kPart <= 0) __builtin_prefetch(p.scales + index * kPanelWidth);
+    prefetch_bytes<kMxbf16RestBytes, kPart>(p.rest + index * kMxbf16RestBytes);
   }
   struct Prepared {
     const uint8_t* codes;
@@ -311,8 +321,9 @@ alignas(64) inline constexpr uint16_t kPlainCodes[32] = {
 template <typename W, const uint16_t* kWords>
 struct Int4Tile : VisitedByPairs<W, Int4Tile<W, kWords>> {
   using Words = W;
+  template <int kPart = kAllParts>
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
-    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
+    prefetch_bytes<kCodeBytes, kPart>(p.codes + index * kCodeBytes);
   }
   struct Prepared {
     const uint8_t* codes;
@@ -355,9 +366,10 @@ VERBATIM_INLINE void visit_byte_quad(W words, Sink&& sink) {
 template <typename W>
 struct Int8Tile : VisitedByPairs<W, Int8Tile<W>> {
   using Words = W;
+  template <int kPart = kAllParts>
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
-    prefetch_bytes<2 * kCodeBytes>(p.codes + index * 2 * kCodeBytes);
-    __builtin_prefetch(p.scales + index * kF16ScaleBytes);
+    prefetch_bytes<2 * kCodeBytes, kPart>(p.codes + index * 2 * kCodeBytes);
+    if constexpr (kPart <= 0) __builtin_prefetch(p.scales + index * kF16ScaleBytes);
   }
   VERBATIM_INLINE static const uint8_t* prepare(const TilePanels& p, TilePlace at) {
     return p.codes + at.index * 2 * kCodeBytes;
@@ -375,10 +387,11 @@ struct Int8Tile : VisitedByPairs<W, Int8Tile<W>> {
 template <typename W>
 struct Q8_0Tile : VisitedByPairs<W, Q8_0Tile<W>> {
   using Words = W;
+  template <int kPart = kAllParts>
   VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
-    prefetch_bytes<kCodeBytes>(p.codes + index * kCodeBytes);
-    prefetch_bytes<kCodeBytes>(p.rest + index * kCodeBytes);
-    __builtin_prefetch(p.scales + index * kF16ScaleBytes);
+    prefetch_bytes<kCodeBytes, kPart>(p.codes + index * kCodeBytes);
+    prefetch_bytes<kCodeBytes, kPart>(p.rest + index * kCodeBytes);
+    if constexpr (kPart <= 0) __builtin_prefetch(p.scales + index * kF16ScaleBytes);
   }
   struct Prepared {
     const uint8_t* upper;
