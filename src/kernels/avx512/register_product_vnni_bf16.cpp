@@ -168,8 +168,10 @@ class Product {
       const auto place = [&](int64_t j) {
         return generic::TilePlace{panel + j * apart, tile, (panel + j * apart) * tiles_ + tile};
       };
-      // Part by part, or the burst of lines would make those of the next part wait.
+      // Part by part, because a burst of lines would make those of the next part wait: the compiler would
+      // gather them at the beginning, were it not for the empty statement.
       const auto fetch = [&]<int kPart>() __attribute__((always_inline)) {
+        asm volatile("");
         (Tile::template prefetch<kPart>(p_.tiles.weights, place(kPanel).index + generic::kPrefetchTiles),
          ...);
       };
