@@ -85,7 +85,8 @@ struct BlockMicro {
   static constexpr int kQuadsInWords = (1 << 15) / (2 * 128 * ((1 << kLayout.bits()) - 1));
   static constexpr int kRunOfQuads = kQuadsInWords < kQuads ? kQuadsInWords : kQuads;
   static constexpr int kStreams = 4;
-  static constexpr int kMostRows = V::kSums > 4 ? 4 : 2;
+  /// As many rows as there are registers for their sums.
+  static constexpr int kMostRows = V::kSums > 4 ? 8 / kPlanes : 2;
 
   /// The scales of a group.
   VERBATIM_INLINE static Sum scales(const uint8_t* block, int group) {
@@ -278,19 +279,12 @@ struct BlockMicro {
     }
   }
 
-  /// Multiplies all rows with the panels `panel`, `panel` + apart, ...
-  template <int kPanels>
-  static void all_rows(const BlockProduct& p, int64_t panel, int64_t apart) {
-    int64_t row = 0;
-    for (; row + kMostRows <= p.row_count; row += kMostRows)
-      rows_by_panels<kMostRows, kPanels>(p, row, panel, apart);
-    if constexpr (kMostRows > 2) {
-      if (p.row_count - row >= 2) {
-        rows_by_panels<2, kPanels>(p, row, panel, apart);
-        row += 2;
-      }
-    }
-    if (row < p.row_count) rows_by_panels<1, kPanels>(p, row, panel, apart);
+  /// Multiplies the rows from `row` on with the panels `panel`, `panel` + apart, ..., kRows at a time, and
+  /// the rest fewer at a time.
+  template <int kPanels, int kRows = kMostRows>
+  static void all_rows(const BlockProduct& p, int64_t panel, int64_t apart, int64_t row = 0) {
+    for (; row + kRows <= p.row_count; row += kRows) rows_by_panels<kRows, kPanels>(p, row, panel, apart);
+    if constexpr (kRows > 1) all_rows<kPanels, kRows / 2>(p, panel, apart, row);
   }
 
   static void product(const BlockProduct& p) {
