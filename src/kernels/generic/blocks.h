@@ -195,9 +195,10 @@ struct BlockMicro {
   template <int kPanels>
   struct Fetch {
     static constexpr int64_t kLines = (kLayout.bytes() + 64 * kPanels - 1) / (64 * kPanels);  // of a panel
-    // Lines too many for the tiles come before them, of several panels two each at most.
+    // Lines that the tiles leave over come before them: of several panels two of each at most.
     static constexpr int64_t kLinesOfTile = (kLines + (kPanels > 1 ? kTiles - 3 : 0)) / kTiles;
-    static constexpr int64_t kLinesBefore = kLines > kLinesOfTile* kTiles ? kLines - kLinesOfTile* kTiles : 0;
+    static constexpr int64_t kLinesOfTiles = kTiles * kLinesOfTile;
+    static constexpr int64_t kLinesBefore = kLines > kLinesOfTiles ? kLines - kLinesOfTiles : 0;
 
     const uint8_t* from;  ///< the first line of the first panel
     int64_t apart;        ///< the bytes from one panel to the next

@@ -92,9 +92,9 @@ VERBATIM_INLINE W pair_bytes(const uint8_t* bytes) {
   }
 }
 
-/// The parts of a tile, of which each is a quarter, and all of them.
+/// Stands for all four parts of a tile, which are numbered from 0.
 inline constexpr int kAllParts = -1;
-/// Prefetches the cache lines of kBytes bytes, or the part's share of them.
+/// Prefetches the cache lines of kBytes bytes, or a part's quarter of them.
 template <int64_t kBytes, int kPart = kAllParts>
 VERBATIM_INLINE void prefetch_bytes(const uint8_t* from) {
   constexpr int64_t kLines = (kBytes + 63) / 64;
