@@ -19,7 +19,8 @@ class Product {
   void run() const {
     const int64_t rows = p_.tiles.rows;
     if (rows == 0) return;
-    // Many escaped weights are places in memory of their own, and a second panel makes too many of them.
+    // The lists of a panel's escaped weights are more places in memory: where they are long, a second panel
+    // costs more than it gains.
     if (rows == 1) return few_rows<1, (!kEscaped ? 4 : kFewEscaped ? 2 : 1)>();
     if (rows == 2) return few_rows<2, (kEscaped ? 1 : 4)>();
     if (rows <= 4) return few_rows<4, 2>();
@@ -168,8 +169,8 @@ class Product {
       const auto place = [&](int64_t j) {
         return generic::TilePlace{panel + j * apart, tile, (panel + j * apart) * tiles_ + tile};
       };
-      // Part by part, because a burst of lines would make those of the next part wait: the compiler would
-      // gather them at the beginning, were it not for the empty statement.
+      // Each part asks for its share of the lines, because a burst delays the loads behind it. Without the
+      // empty statement the compiler gathers the requests at the beginning.
       const auto fetch = [&]<int kPart>() __attribute__((always_inline)) {
         asm volatile("");
         (Tile::template prefetch<kPart>(p_.tiles.weights, place(kPanel).index + generic::kPrefetchTiles),

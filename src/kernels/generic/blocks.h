@@ -85,7 +85,7 @@ struct BlockMicro {
   static constexpr int kQuadsInWords = (1 << 15) / (2 * 128 * ((1 << kLayout.bits()) - 1));
   static constexpr int kRunOfQuads = kQuadsInWords < kQuads ? kQuadsInWords : kQuads;
   static constexpr int kStreams = 4;
-  /// As many rows as there are registers for their sums.
+  /// The most rows at a time: eight sums where there are many registers, or else two rows.
   static constexpr int kMostRows = V::kSums > 4 ? 8 / kPlanes : 2;
 
   /// The scales of a group.
@@ -190,8 +190,8 @@ struct BlockMicro {
     }
   }
 
-  /// The cache lines that are asked for while a block is multiplied: as many as a block has, from each of
-  /// kPanels panels in turn. A burst of lines of one panel would make the others wait.
+  /// The cache lines that are asked for while a block is multiplied: at least as many as a block has, from
+  /// each of kPanels panels in turn. A burst of lines of one panel would make the others wait.
   template <int kPanels>
   struct Fetch {
     static constexpr int64_t kLines = (kLayout.bytes() + 64 * kPanels - 1) / (64 * kPanels);  // of a panel
@@ -214,7 +214,7 @@ struct BlockMicro {
     }
   };
 
-  /// Adds the products of the rows with a block to `sums`, and fetches as much of the next blocks.
+  /// Adds the products of the rows with a block to `sums`, and asks for lines of the next blocks.
   template <int kRows, int kFetched>
   VERBATIM_INLINE static void add_block(const uint8_t* block, int64_t index, const Rows<kRows>& a,
                                         const Fetch<kFetched>& fetch, V (&sums)[kRows]) {
@@ -267,7 +267,8 @@ struct BlockMicro {
     for (int64_t block = 0; block < p.blocks; ++block) {
       const uint8_t* const from = p.panels + panel * panel_bytes + block * kLayout.bytes();
       for (int j = 0; j < kPanels; ++j) {
-        // More products take longer than memory, and the panel's own lines fewer instructions.
+        // Products of more rows take longer than memory; to ask for the panel's own lines takes fewer
+        // instructions.
         constexpr int kFetched = V::kSums > 4 && kRows * kPlanes <= 2 ? kPanels : 1;
         const uint8_t* const own = from + j * panels_apart;
         const uint8_t* const next = kFetched == 1 ? own : from + j * Fetch<kFetched>::kLines * 64;
