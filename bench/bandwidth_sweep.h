@@ -70,9 +70,9 @@ class TimedRuns {
   std::vector<double> ratios_;
 };
 
-/// Runs the cases in turns, with a sweep between any two runs, so that a machine that slows down slows both:
-/// at least `min_rounds` rounds, and more until `seconds_per_case` have passed for each case. A case has
-/// run(), which returns the seconds that count, and runs(), where they and the bandwidth around them go.
+/// Runs the cases in turns, with a sweep between any two that count, so that a machine that slows down slows
+/// both: at least `min_rounds` rounds, and more until `seconds_per_case` have passed for each case. A case
+/// has run(), which returns the seconds that count, and runs(), where they and the bandwidth around them go.
 /// `progress`, if there is one, hears the fraction that is done.
 template <typename Case>
 void alternate(std::vector<Case>& cases, double seconds_per_case, int min_rounds, BandwidthSweep& sweep,
@@ -85,8 +85,8 @@ void alternate(std::vector<Case>& cases, double seconds_per_case, int min_rounds
       const double rounds_done = static_cast<double>(round) / min_rounds;
       progress(budget > 0 ? std::min({1.0, rounds_done, seconds_since(start) / budget}) : rounds_done);
     }
-    // Not counted: on a virtual machine the run after the longest case may take several times as long as
-    // otherwise, and that would always be the first case's.
+    // This run does not count: on a virtual machine the run after the longest case may take several times as
+    // long as otherwise, and that would always be the first case's.
     if (cases.size() > 1) cases.front().run();
     for (Case& one : cases) {
       const double seconds = one.run();

@@ -105,7 +105,7 @@ VERBATIM_INLINE void prefetch_bytes(const uint8_t* from) {
 /// The bytes of a tile's scales in F16.
 inline constexpr int64_t kF16ScaleBytes = 2 * kPanelWidth;
 /// The distance, in tiles, at which the planes of a tile are prefetched before their use. A type of tiles
-/// prefetches the tile with an index, which may lie beyond the last one.
+/// prefetches the tile with an index, which may lie beyond the last one, or one part of that tile.
 inline constexpr int64_t kPrefetchTiles = 6;
 
 /// The place of a tile: its panel, its index in the panel and its index in the matrix.
