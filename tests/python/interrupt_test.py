@@ -1,13 +1,11 @@
 """Ctrl-C ends whatever is computed long before its end."""
 
-import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import support
-from support import MODEL, REPOSITORY, needs_numpy, patient_model, run_python
+from support import make_random_model, needs_numpy, patient_model, run_python
 
 # What the programs below share: a thread that sends Ctrl-C once the engine has made some passes. All passes are counted,
 # also the one that is running when the signal comes.
@@ -136,9 +134,8 @@ class Interrupt(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             # Passes that take long beside a thread's waking.
             random = Path(folder) / "random"
-            subprocess.run([sys.executable, REPOSITORY / "scripts" / "make-random-model", MODEL, random, "--layers", "3",
-                            "--hidden", "512", "--heads", "8", "--kv-heads", "8", "--head-dim", "64", "--intermediate",
-                            "4096"], check=True)  # fmt: skip
+            make_random_model(random, "--layers", "3", "--hidden", "512", "--heads", "8", "--kv-heads", "8", "--head-dim", "64",
+                              "--intermediate", "4096").check_returncode()  # fmt: skip
             at_rest, finish = self.lines_of(LONG_PREFILL, random)
         self.assertLess(int(at_rest), PASSES // 2)
         self.assertEqual(finish, "length")

@@ -66,6 +66,12 @@ def run_python(code, *arguments):
                           check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})  # fmt: skip
 
 
+def make_random_model(folder, *options):
+    """Make a model with random weights and the tokenizer of MODEL in a folder; return what subprocess.run() does, with text."""
+    return subprocess.run([sys.executable, REPOSITORY / "scripts" / "make-random-model", MODEL, folder, *options],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+
+
 class _Lines(unittest.TestResult):
     """Says how each test went in the words of GoogleTest, which scripts/summarize-tests counts."""
 
