@@ -16,11 +16,11 @@ namespace verbatim {
 
 namespace {
 
-/// The number of tokens of the context that passes are timed after, the most rounds in which all numbers of
-/// rows are timed once, and the seconds that these may take, if there is more than one.
+/// The number of tokens of the context that passes are timed after, the most rounds in which numbers of rows
+/// are timed, and the seconds after which one number of rows is not timed again.
 constexpr int64_t kContext = 128;
 constexpr int kMostRounds = 7;
-constexpr double kMostSeconds = 2.5;
+constexpr double kMostSeconds = 0.6;
 
 /// The seconds for which passes over the same number of rows are repeated, where one takes less. While
 /// decoding, passes follow others like them; after a pass over many rows, which leaves other things in the
@@ -30,6 +30,11 @@ constexpr double kRepeatedSeconds = 0.01;
 /// The weight of one pass in the estimate of how busy the machine is. The first passes weigh more, because
 /// the costs may have been measured long ago.
 constexpr double kScaleRate = 0.1;
+
+/// The weight of one comparison of two passes in the ratio of their costs, and the logarithm to which the
+/// ratio of their times is limited, relative to the expected one.
+constexpr double kCorrectionRate = 0.1;
+constexpr double kLargestCorrection = 0.25;
 
 /// The readings that the matrices of a layer are read in, which can differ in one model; of experts, those of
 /// the first.
@@ -71,38 +76,36 @@ constexpr double kOthersRate = 0.1;
 PassCosts::PassCosts(const std::array<double, kRows.size()>& seconds) : seconds_(seconds) {
   // More rows never cost less; where they seem to, the measurements were noisy.
   for (size_t i = seconds_.size() - 1; i-- > 0;) seconds_[i] = std::min(seconds_[i], seconds_[i + 1]);
+  learnt_ = seconds_;
 }
 
-double PassCosts::at(int64_t rows) const {
+PassCosts::Place PassCosts::place_of(double rows) {
   size_t i = 1;
-  while (i + 1 < kRows.size() && rows > kRows[i]) ++i;
-  const double slope = (seconds_[i] - seconds_[i - 1]) / static_cast<double>(kRows[i] - kRows[i - 1]);
-  return seconds_[i - 1] + slope * static_cast<double>(rows - kRows[i - 1]);
+  while (i + 1 < kRows.size() && rows > static_cast<double>(kRows[i])) ++i;
+  const auto before = static_cast<double>(kRows[i - 1]);
+  return {i, (rows - before) / (static_cast<double>(kRows[i]) - before)};
 }
 
-/// The seconds by which the first row beyond one of each sequence of the batch costs more than those after
-/// it, because a tile begins with it.
-double PassCosts::tile_begun() const {
-  constexpr int64_t kSmallBatch = 8;
-  constexpr int64_t kLargeBatch = 16;
-  if (batch_ < kSmallBatch) return 0.0;
-  const int64_t full = batch_ < kLargeBatch ? kSmallBatch : kLargeBatch;
-  const auto i = static_cast<size_t>(std::find(kRows.begin(), kRows.end(), full) - kRows.begin());
-  const double first = seconds_[i + 1] - seconds_[i];
-  const double after = (seconds_[i + 2] - seconds_[i + 1]) / static_cast<double>(kRows[i + 2] - kRows[i + 1]);
-  // Where the last tile of the batch is not full, the row has a place in it or not.
-  return std::max(first - after, 0.0) * (batch_ % full == 0 ? 1.0 : 0.5);
+double PassCosts::at(const std::array<double, kRows.size()>& seconds, double rows) {
+  const Place place = place_of(rows);
+  const double before = seconds[place.after - 1];
+  return before + place.share * (seconds[place.after] - before);
+}
+
+/// The seconds that `rows` rows cost one sequence of the batch.
+double PassCosts::for_one(const std::array<double, kRows.size()>& seconds, int64_t rows) const {
+  const auto sequences = static_cast<double>(batch_);
+  const double without = sequences + (batch_ > 1 ? others_.value_or(0.0) : 0.0);
+  const double added = at(seconds, without + static_cast<double>(rows - 1)) - at(seconds, without);
+  return at(seconds, sequences) + sequences * added;
 }
 
 double PassCosts::table(int64_t rows) const {
-  double seconds = at(rows * batch_);
-  // A batch in which every sequence has as many rows would pay as often for the tiles that are begun.
-  if (rows > 1 && others_) seconds += tile_begun() * static_cast<double>(batch_) / (1.0 + *others_);
-  return seconds;
+  return for_one(seconds_, rows);
 }
 
 double PassCosts::of(int64_t rows) const {
-  return scale_ * table(rows);
+  return scale_ * for_one(learnt_, rows);
 }
 
 double PassCosts::row(int64_t rows) const {
@@ -110,11 +113,16 @@ double PassCosts::row(int64_t rows) const {
 }
 
 void PassCosts::observe(int64_t rows, double seconds) {
-  observe_ratio(table(rows), seconds);
+  observe_pass(rows * batch_, seconds);
 }
 
 void PassCosts::observe_pass(int64_t all_rows, double seconds) {
-  observe_ratio(at(all_rows), seconds);
+  const double expected = at(learnt_, static_cast<double>(all_rows));
+  if (expected <= 0.0) return;
+  // A single pass that was interrupted must not count for ten.
+  const double ratio = std::clamp(seconds / expected, 0.25, 4.0);
+  scale_ += std::max(kScaleRate, 1.0 / static_cast<double>(++observed_ + 1)) * (ratio - scale_);
+  compare(all_rows, ratio);
 }
 
 void PassCosts::observe_others(int64_t rows) {
@@ -122,12 +130,25 @@ void PassCosts::observe_others(int64_t rows) {
   others_ = others_ ? *others_ + kOthersRate * (count - *others_) : count;
 }
 
-/// Takes in a pass that took `seconds` and by the table takes `expected`.
-void PassCosts::observe_ratio(double expected, double seconds) {
-  if (expected <= 0.0) return;
-  // A single pass that was interrupted must not count for ten.
-  const double ratio = std::clamp(seconds / expected, 0.25, 4.0);
-  scale_ += std::max(kScaleRate, 1.0 / static_cast<double>(++observed_ + 1)) * (ratio - scale_);
+/// Compares a pass with the one before it. The machine was as busy for both, so their ratios to what was
+/// expected would be the same if the costs of their rows had the right ratio.
+void PassCosts::compare(int64_t all_rows, double ratio) {
+  if (last_rows_ > 0 && last_rows_ != all_rows) {
+    const double error = std::clamp(std::log(ratio / last_ratio_), -kLargestCorrection, kLargestCorrection);
+    correct(all_rows, kCorrectionRate * error);
+    correct(last_rows_, -kCorrectionRate * error);
+  }
+  last_rows_ = all_rows;
+  last_ratio_ = ratio;
+}
+
+/// Raises the costs about `all_rows` by a share of themselves.
+void PassCosts::correct(int64_t all_rows, double change) {
+  const Place place = place_of(static_cast<double>(all_rows));
+  const double share = std::min(place.share, 1.0);
+  learnt_[place.after - 1] *= 1.0 + change * (1.0 - share);
+  learnt_[place.after] *= 1.0 + change * share;
+  for (size_t i = 1; i < kRows.size(); ++i) learnt_[i] = std::max(learnt_[i], learnt_[i - 1]);
 }
 
 PassCosts measure_pass_costs(Evaluator& evaluator, const PassKind& kind,
@@ -138,25 +159,25 @@ PassCosts measure_pass_costs(Evaluator& evaluator, const PassKind& kind,
       different_tokens(kContext + PassCosts::kRows.back(), evaluator.decoder().config().vocab_size);
   evaluator.evaluate({tokens.data(), static_cast<size_t>(kContext)}, 0, 0, kind, cache);
   std::array<std::vector<double>, kSizes> times;
-  const auto start = std::chrono::steady_clock::now();
-  int rounds = kMostRounds;
+  std::array<double, kSizes> spent{};
+  const auto pass = [&](int64_t rows) {
+    evaluator.evaluate({tokens.data(), static_cast<size_t>(kContext + rows)}, kContext, rows, kind, cache);
+    return evaluator.runner().last_pass().seconds;  // without waiting for others' passes
+  };
+  pass(PassCosts::kRows.back());  // makes room for rows
   // In turns, so that a disturbance of some tenths of a second does not make all times of one number of rows
-  // longer, and of no other. The first round makes room for the rows, and is not counted.
-  for (int round = 0; round <= rounds; ++round) {
+  // longer, and of no other. Small numbers of rows, which are those of most passes, are timed most often.
+  for (int round = 0; round < kMostRounds; ++round) {
     for (size_t i = 0; i < kSizes; ++i) {
-      const int64_t rows = PassCosts::kRows[i];
-      const auto turn = std::chrono::steady_clock::now();
-      do {
-        evaluator.evaluate({tokens.data(), static_cast<size_t>(kContext + rows)}, kContext, rows, kind,
-                           cache);
-        // Without waiting for others' passes.
-        if (round > 0) times[i].push_back(evaluator.runner().last_pass().seconds);
-      } while (seconds_since(turn) < kRepeatedSeconds);
+      if (spent[i] <= kMostSeconds) {
+        const auto turn = std::chrono::steady_clock::now();
+        do {
+          times[i].push_back(pass(PassCosts::kRows[i]));
+        } while (seconds_since(turn) < kRepeatedSeconds);
+        spent[i] += seconds_since(turn);
+      }
       const size_t done = static_cast<size_t>(round) * kSizes + i + 1;
-      if (progress) progress(static_cast<double>(done) / static_cast<double>((rounds + 1) * int{kSizes}));
-    }
-    if (round == 0) {
-      rounds = static_cast<int>(std::clamp(kMostSeconds / seconds_since(start), 1.0, double{kMostRounds}));
+      if (progress) progress(static_cast<double>(done) / static_cast<double>(kMostRounds * int{kSizes}));
     }
   }
   std::array<double, kSizes> seconds{};

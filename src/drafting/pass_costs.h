@@ -13,19 +13,22 @@
 namespace verbatim {
 
 /// The time of a pass by its number of rows, for one model in one reading on this machine: measured for a few
-/// numbers of rows, interpolated between them, and scaled by how busy the machine is.
+/// numbers of rows, interpolated between them, scaled by how busy the machine is, and put right by passes
+/// over different numbers of rows that follow each other.
 class PassCosts {
  public:
   /// The numbers of rows that are measured. 9 and 17 are among them because the first row of another tile
-  /// costs as much as several.
-  static constexpr std::array<int64_t, 11> kRows = {1, 2, 4, 8, 9, 16, 17, 32, 64, 128, 256};
+  /// costs as much as several, and 3, 5 and 6 because some kernels take two or four rows at a time.
+  static constexpr std::array<int64_t, 15> kRows = {1, 2, 3, 4, 5, 6, 8, 9, 12, 16, 17, 32, 64, 128, 256};
 
   PassCosts() = default;
   /// `seconds[i]` is the time of a pass over kRows[i] rows.
   explicit PassCosts(const std::array<double, kRows.size()>& seconds);
 
-  /// Sets the number of sequences that share a pass. Numbers of rows then are rows of one sequence, and every
-  /// sequence is assumed to have as many.
+  /// Sets the number of sequences that share a pass. Numbers of rows then are rows of one sequence. Its first
+  /// row costs it the whole pass, over one row of each sequence; its other rows delay all sequences, so they
+  /// cost it what they add to the pass as often as there are sequences. A sequence that gains tokens at this
+  /// price gains tokens for the batch.
   void set_batch(int64_t sequences) { batch_ = sequences; }
 
   /// The expected seconds of a pass over `rows` rows as the machine runs now, interpolated linearly between
@@ -36,14 +39,15 @@ class PassCosts {
   /// The seconds that one row more than `rows` would add.
   double row(int64_t rows) const;
   /// Takes in the seconds of a pass over `rows` rows, and scales all costs by it: a longer context or a
-  /// busier machine makes all passes slower alike.
+  /// busier machine makes all passes slower alike. Where the pass before it had another number of rows, the
+  /// ratio of the two costs moves towards that of their times: the measured ones may have been disturbed, and
+  /// memory and products need not become slower by the same factor.
   void observe(int64_t rows, double seconds);
   /// Takes in the seconds of a pass as observe() does, where `all_rows` counts the rows of all sequences of
   /// the batch.
   void observe_pass(int64_t all_rows, double seconds);
-  /// Takes in the number of rows of a batch's pass that other sequences have beyond one each. Where there are
-  /// few, the first drafted row of a sequence begins a tile that nobody else has a use for, and from then on
-  /// the costs of more than one row include it.
+  /// Takes in the number of rows of a batch's pass that other sequences have beyond one each. What another
+  /// row adds to the pass depends on them: it may find room in a tile, or begin one.
   void observe_others(int64_t rows);
   /// Takes over from `other` how busy the machine is.
   void follow(const PassCosts& other) { scale_ = other.scale_; }
@@ -51,13 +55,23 @@ class PassCosts {
   const std::array<double, kRows.size()>& measured() const { return seconds_; }
 
  private:
-  double at(int64_t all_rows) const;
-  double tile_begun() const;
-  void observe_ratio(double expected, double seconds);
+  /// A place among kRows: `share` of the way from kRows[after - 1] to kRows[after], beyond the last above 1.
+  struct Place {
+    size_t after;
+    double share;
+  };
+  static Place place_of(double all_rows);
+  static double at(const std::array<double, kRows.size()>& seconds, double all_rows);
+  double for_one(const std::array<double, kRows.size()>& seconds, int64_t rows) const;
+  void compare(int64_t all_rows, double ratio);
+  void correct(int64_t all_rows, double change);
 
-  std::array<double, kRows.size()> seconds_{};
+  std::array<double, kRows.size()> seconds_{};  // as measured
+  std::array<double, kRows.size()> learnt_{};   // with the corrections of observe(), before scaling
   int64_t batch_ = 1;
   double scale_ = 1.0;
+  int64_t last_rows_ = 0;         // the rows of the last pass taken in; 0: none
+  double last_ratio_ = 0;         // the seconds of that pass over its cost in learnt_
   int64_t observed_ = 0;          // the number of passes taken in
   std::optional<double> others_;  // the average number of rows of others beyond one each; none: unknown
 };

@@ -299,21 +299,21 @@ void PassBatcher::count(const std::vector<Request*>& group) {
   ++counted.count;
   counted.rows += pass.rows;
   counted.seconds += pass.seconds;
+  if (!drafts) count_trial(group);
   // What rows of prompts take says little of what those of decoding do.
-  const bool decodes = std::all_of(group.begin(), group.end(), [](const Request* r) { return r->decodes(); });
-  if (!drafts) count_trial(group, decodes);
-  if (!first.target || !decodes) return;
+  if (!first.target || pass.prompts) return;
   drafts ? pace_.draft_pass(pass.rows, pass.seconds) : pace_.whole_pass(pass.rows, pass.seconds);
 }
 
 /// Counts a pass over the whole model, with the drafts before it, for what the batch gains by drafts.
-void PassBatcher::count_trial(const std::vector<Request*>& group, bool decodes) {
+void PassBatcher::count_trial(const std::vector<Request*>& group) {
   if (!weighs_drafts()) {
     trials_.interrupted();
     return;
   }
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  trials_.pass(attached_, std::ssize(group), !decodes, std::chrono::duration<double>(now).count());
+  trials_.pass(attached_, std::ssize(group), group.front()->pass.prompts,
+               std::chrono::duration<double>(now).count());
 }
 
 /// Adds up how much of the memory of those who wait is for tokens that they have, evaluated or not.
@@ -378,7 +378,9 @@ void PassBatcher::evaluate(const std::vector<Request*>& group, DecoderWorkspace&
   }
   try {
     ThreadTeam& team = first.small ? one_thread_ : *team_;
-    PassRunner::PassTiming pass{std::ssize(rows_), 0.0};
+    const bool decode =
+        std::all_of(group.begin(), group.end(), [](const Request* r) { return r->decodes(); });
+    PassRunner::PassTiming pass{.rows = std::ssize(rows_), .seconds = 0.0, .prompts = !decode};
     Matrix<const float> logits;
     {
       const Stopwatch watch(pass.seconds);

@@ -91,7 +91,7 @@ class PassBatcher {
   Request* last_with_memory() const;
   void end(Request& request);
   void count(const std::vector<Request*>& group);
-  void count_trial(const std::vector<Request*>& group, bool decodes);
+  void count_trial(const std::vector<Request*>& group);
   void evaluate(const std::vector<Request*>& group, DecoderWorkspace& workspace);
   /// Whether drafting passes may be declined. The drafts of a single sequence are left to its own stop rule.
   bool weighs_drafts() const { return weigh_drafts_ && attached_ > 1; }

@@ -145,11 +145,12 @@ void Planner::set_batch(int64_t sequences) {
   for (Plan& plan : plans_) expect(plan, plan.outer ? before[*plan.outer] : 0.0);
 }
 
-/// Replaces the measured times of a step by the costs of a batch in which every sequence takes a step like
-/// it. A measured time would include waiting for the drafts of other sequences.
+/// Replaces the measured times of a step by what it costs this sequence of the batch. A measured time would
+/// include waiting for the drafts of other sequences.
 void Planner::use_batch_costs(double& seconds_draft, double& seconds_verify, int64_t rows,
                               const PassRunner::PassTiming& verified) {
-  if (verified.rows > 0) {
+  // Most rows of a prompt have no logits, so their time says little of what rows of drafts cost.
+  if (verified.rows > 0 && !verified.prompts) {
     costs_.target.observe_pass(verified.rows, verified.seconds);
     costs_.target.observe_others(verified.rows - rows - (batch_ - 1));
   }
@@ -399,7 +400,7 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   credit(appended);
   expected_verify_ += costs_.target.of(rows);
   table_verify_ += costs_.target.table(rows);
-  costs_.target.observe(rows, seconds_verify);
+  if (batch_ == 1) costs_.target.observe(rows, seconds_verify);
   learn_plain(rows, seconds_verify);
   for (Plan& plan : plans_) ++plan.unused;
   if (ngrams_) learn_ngrams(appended);

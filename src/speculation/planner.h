@@ -45,8 +45,8 @@ class Planner {
              double seconds_verify, const PassRunner::PassTiming& verified = {});
 
   /// Sets the number of sequences that share passes. From two on the time of a step is not measured, since it
-  /// would include waiting for the drafts of other sequences; it is computed from the pass costs, as if all
-  /// sequences took the same step.
+  /// would include waiting for the drafts of other sequences; it is computed from the pass costs
+  /// (PassCosts::set_batch).
   void set_batch(int64_t sequences);
 
   /// Sets the statistics to zero.

@@ -39,7 +39,9 @@ PassCosts line(double pass, double row) {
 
 /// Costs of one pass for up to 16 rows, and another for more.
 PassCosts tiles(double first, double more) {
-  return PassCosts({first, first, first, first, first, first, more, more, more, more, more});
+  std::array<double, PassCosts::kRows.size()> all{};
+  for (size_t i = 0; i < all.size(); ++i) all[i] = PassCosts::kRows[i] <= 16 ? first : more;
+  return PassCosts(all);
 }
 
 /// A token that nothing drafts.
