@@ -6,6 +6,7 @@ rows is the order in which they were first measured.
 
 import dataclasses
 import re
+import statistics
 import textwrap
 from typing import Callable
 
@@ -166,7 +167,7 @@ def caption(table, found, root):
     for name, result in found.items():
         widths = [spread(number) for record in result["values"] if table.only(record) for number in record.values()]
         widths = [width for width in widths if width is not None]
-        memory = result["machine"].get("read_bandwidth_gbs")
+        memory = memory_speed(result)
         parts = [result["date"], f"version `{result['version']}`"]
         if memory:
             parts.append(f"memory read at {memory if isinstance(memory, str) else f'{memory:.0f}'} GB/s")
@@ -182,6 +183,13 @@ def caption(table, found, root):
         text += f"[All numbers]({root}results/{name}/{result['measurement']}.json)."
         lines += textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return lines
+
+
+def memory_speed(result):
+    """The GB/s at which memory was read: the median of the sweeps within the runs, or else of the one before them."""
+    outputs = [run.get("output") for run in result.get("runs", [])]
+    sweeps = [output["read_bandwidth_gbs"] for output in outputs if isinstance(output, dict) and "read_bandwidth_gbs" in output]
+    return statistics.median(sweeps) if sweeps else result["machine"].get("read_bandwidth_gbs")
 
 
 def max_runs(result):

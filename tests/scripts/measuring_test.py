@@ -47,6 +47,14 @@ class Results(unittest.TestCase):
         self.assertIn("a quick measurement", text)
         self.assertIn("](../results/two/kernels.json)", text)
 
+    def test_the_caption_says_how_fast_memory_was_in_the_runs(self):
+        runs = [{"output": {"read_bandwidth_gbs": speed}} for speed in (70, 50, 60)]
+        self.put("one", "One", [{"reading": "bf16", "rows": 1, "fraction": 0.9}], runs=[*runs, {"output": [1, 2]}, {"output": {"cpu": "x"}}])
+        self.put("two", "Two", [{"reading": "bf16", "rows": 1, "fraction": 0.9}], runs=[{"command": "bench"}])
+        captions = " ".join(tables.render("kernels", "../", set()))
+        self.assertIn("One: 2026-11-23, version `abc`, memory read at 60 GB/s", captions)
+        self.assertIn("Two: 2026-11-23, version `abc`, memory read at 30 GB/s", captions)
+
     def test_a_measurement_is_captioned_once_on_a_page(self):
         self.put("one", "One", [{"reading": "bf16", "rows": 1, "fraction": 0.9}])
         captioned = set()
