@@ -193,6 +193,17 @@ size_t Planner::best_plan() const {
   return best;
 }
 
+/// The tokens per second of a plan if all of its drafts were kept, with drafts of the best length.
+double Planner::most_rate(const Plan& plan) const {
+  if (!plan.outer) return plan.rate();
+  double most = 0.0;
+  for (int32_t length = 1; length <= recipe_.levels[*plan.outer].length; ++length) {
+    const double seconds = costs_.target.of(length + 1) + static_cast<double>(length) * plan.draft_seconds;
+    most = std::max(most, static_cast<double>(length + 1) / seconds);
+  }
+  return most;
+}
+
 /// The best plan, or the one whose trial is most overdue.
 size_t Planner::pick() const {
   const size_t best = best_plan();
@@ -206,6 +217,8 @@ size_t Planner::pick() const {
     const double overdue =
         static_cast<double>(plans_[i].unused) / static_cast<double>(plans_[i].interval * batch_);
     if (overdue < most) continue;
+    // Nor from drafts that hold up all sequences and would gain nothing if all of them were kept.
+    if (batch_ > 1 && most_rate(plans_[i]) <= plans_[best].rate()) continue;
     most = overdue;
     due = i;
   }

@@ -89,6 +89,7 @@ class Planner {
   void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
   size_t best_plan() const;
   size_t pick() const;
+  double most_rate(const Plan& plan) const;
   bool known(const Plan& plan) const;
   void learn_plain(int64_t rows, double seconds_verify);
   void learn_ngrams(std::span<const int32_t> appended);
