@@ -25,7 +25,7 @@ class PassRunner {
   struct PassTiming {
     int64_t rows = 0;
     double seconds = 0;
-    bool prompts = false;  ///< whether rows of prompts were among them
+    bool prompts = false;  ///< whether rows of prompts were, or may have been, among them
   };
   /// The size and time of the pass that the last run() was part of.
   virtual PassTiming last_pass() const = 0;

@@ -18,6 +18,10 @@ constexpr int64_t kMostDraftRows = 512;
 /// more are of a prompt.
 constexpr int64_t kFewPending = 40;
 
+/// A pass with more rows without logits than this, for one sequence, is not timed: they take less than the
+/// others, and they may be of a short prompt.
+constexpr int64_t kMostPendingTimed = 8;
+
 }  // namespace
 
 /// What a member waits for.
@@ -42,6 +46,8 @@ struct PassBatcher::Request {
 
   /// Whether it wants logits, of all rows but a few that its cache lacks.
   bool decodes() const { return first_logits_row <= kFewPending && first_logits_row < std::ssize(rows); }
+  /// Whether its rows take the time of rows that decode.
+  bool timed() const { return decodes() && first_logits_row <= kMostPendingTimed; }
   void settle() { state = error ? State::kFailed : State::kDone; }
   int64_t positions() const {
     int32_t last = 0;
@@ -378,9 +384,8 @@ void PassBatcher::evaluate(const std::vector<Request*>& group, DecoderWorkspace&
   }
   try {
     ThreadTeam& team = first.small ? one_thread_ : *team_;
-    const bool decode =
-        std::all_of(group.begin(), group.end(), [](const Request* r) { return r->decodes(); });
-    PassRunner::PassTiming pass{.rows = std::ssize(rows_), .seconds = 0.0, .prompts = !decode};
+    const bool timed = std::all_of(group.begin(), group.end(), [](const Request* r) { return r->timed(); });
+    PassRunner::PassTiming pass{.rows = std::ssize(rows_), .seconds = 0.0, .prompts = !timed};
     Matrix<const float> logits;
     {
       const Stopwatch watch(pass.seconds);
