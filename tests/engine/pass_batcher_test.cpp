@@ -14,7 +14,8 @@ namespace {
 TEST(PassBatcher, TellsPassesWithRowsOfPromptsFromOthers) {
   const Decoder decoder = test::tiny_decoder(test::small_vocabulary(40));
   ThreadTeam team(1);
-  PassBatcher batcher(team, {}, [] { return false; }, [] {});
+  PassBatcher batcher(
+      team, {}, [] { return false; }, [] {});
   PassBatcher::Member member;
   Evaluator evaluator(batcher.runner(member, decoder));
   const PassKind kind(Reading::kFull);
