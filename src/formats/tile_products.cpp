@@ -253,8 +253,8 @@ void multiply_scaled_tiles(const TileView& view, Panels panels, const GroupScale
 void multiply_in_registers(const TileView& view, Panels panels, const GroupScales& scales,
                            Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
                            ThreadTeam& team) {
-  share_tiles(view, panels, a, {in_tiles(a, kFewRegisterRows, workspace, team)}, y, workspace, team,
-              [&](const TileProduct& product) {
+  share_tiles(view, panels, a, {in_tiles(a, few_register_rows(view.reading), workspace, team)}, y, workspace,
+              team, [&](const TileProduct& product) {
                 kernels().register_product({product, scales.zeros, scales.group_sums});
               });
 }

@@ -151,7 +151,7 @@ struct TileProduct {
   int64_t rows;
   /// The activations `a` once more, as tiles in the order in which tile_product and scaled_product use them
   /// if there are more than few_tile_rows() rows, and register_product if there are more than
-  /// kFewRegisterRows: [pieces of kManyRowsPiece tiles of k][rows / 16, rounded
+  /// few_register_rows(): [pieces of kManyRowsPiece tiles of k][rows / 16, rounded
   /// up][tiles of the piece] [16 rows][32], with zeros in place of rows beyond the last.
   const BFloat16* tiled;
   /// The activations `a` widened to float, for fused_product alone: [tiles][fused_rows(rows)][32]; rows
@@ -173,8 +173,11 @@ inline constexpr int64_t kTileScratchPanels = 4;
 VERBATIM_INLINE constexpr int64_t few_tile_rows(TileReading reading) {
   return reading == kTileBf16 ? 16 : 32;
 }
-/// The largest number of rows whose products with a panel stay in registers, as its tiles do.
-inline constexpr int64_t kFewRegisterRows = 8;
+/// The largest number of rows that register_product reads where they lie. A loop that puts escaped weights in
+/// place has no registers left for the places of more.
+VERBATIM_INLINE constexpr int64_t few_register_rows(TileReading reading) {
+  return reading == kTileBsfpFull || reading == kTileMxbf16Full ? 2 : 8;
+}
 /// The largest number of rows for which panels_bf16 reads panels in BF16 as fast as register_product does.
 inline constexpr int64_t kFewPanelRows = 4;
 /// The largest number of rows of a fused_product.

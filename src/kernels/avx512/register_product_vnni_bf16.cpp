@@ -19,26 +19,11 @@ class Product {
   void run() const {
     const int64_t rows = p_.tiles.rows;
     if (rows == 0) return;
-    // The lists of a panel's escaped weights are more places in memory: where they are long, a second panel
-    // costs more than it gains.
-    if (rows == 1) return few_rows<1, (!kEscaped ? 4 : kFewEscaped ? 2 : 1)>();
-    if (rows == 2) return few_rows<2, (kEscaped ? 1 : 4)>();
-    if (rows <= 4) return few_rows<4, 2>();
-    // Where products are scaled, each row takes two registers for each panel.
-    constexpr int kPanels = Scaling::kGroupTiles == 0 ? 2 : 1;
-    if (rows <= 6) return few_rows<6, kPanels>();
-    static_assert(kFewRegisterRows == 8);
-    if (rows <= kFewRegisterRows) return few_rows<8, kPanels>();
-    static_assert(kRowTile == 16);
-    if constexpr (kFewEscaped) {
-      if (rows <= 10) return few_tiled_rows<10, 2>();
-      if (rows <= 12) return few_tiled_rows<12, 2>();
-      if (rows <= 14) return few_tiled_rows<14, 2>();
-    } else if constexpr (!kThroughMemory) {
-      if (rows <= 12) return few_tiled_rows<12, 1>();
-      if (rows <= kRowTile) return few_tiled_rows<16, 1>();
+    if constexpr (kEscaped) {
+      run_escaped();
+    } else {
+      run_whole();
     }
-    many_rows();
   }
 
  private:
@@ -46,21 +31,56 @@ class Product {
   static constexpr int64_t kPiece = kManyRowsPiece;
   /// The number of panels that many rows are multiplied with side by side.
   static constexpr int64_t kManyPanels = 2;
+  /// The most rows whose pairs of activations stay in registers while two panels meet them.
+  static constexpr int kFewRows = 8;
   /// The number of rows that meet a piece before the next one is unpacked.
   static constexpr int64_t kTogether = 256;
   static_assert(kTogether * kManyPanels * kPanelWidth <= kManyRowsScratch);
+
+  /// Chooses by the number of rows where some weights are escaped. The lists of these are more places in
+  /// memory, and what unpacks tiles takes registers: a second panel costs more than it gains.
+  void run_escaped() const {
+    static_assert(few_register_rows(kTileBsfpFull) == 2 && few_register_rows(kTileMxbf16Full) == 2);
+    static_assert(kRowTile == 16);
+    const int64_t rows = p_.tiles.rows;
+    if (rows == 1) return few_rows<1, (kFewEscaped ? 2 : 1)>();
+    if (rows == 2) return few_rows<2, 1>();
+    if (rows <= 4) return few_tiled_rows<4, 1>();
+    if (rows <= 6) return few_tiled_rows<6, 1>();
+    if (rows <= 8) return few_tiled_rows<8, 1>();
+    if (rows <= 12) return few_tiled_rows<12, 1>();
+    if (rows <= kRowTile) return few_tiled_rows<16, 1>();
+    many_rows();
+  }
+
+  /// Chooses by the number of rows where all weights are whole.
+  void run_whole() const {
+    static_assert(few_register_rows(kTileBf16) == 8);
+    static_assert(kRowTile == 16);
+    const int64_t rows = p_.tiles.rows;
+    // Where products are scaled, each row takes two registers for each panel.
+    constexpr int kPanels = Scaling::kGroupTiles == 0 ? 2 : 1;
+    if (rows == 1) return few_rows<1, 4>();
+    if (rows == 2) return few_rows<2, 4>();
+    if (rows <= 4) return few_rows<4, 2>();
+    if (rows <= 6) return few_rows<6, kPanels>();
+    if (rows <= 8) return few_rows<8, kPanels>();
+    if constexpr (kInPlace) {
+      if (rows <= 10) return few_tiled_rows<10, 2>();
+      if (rows <= 12) return few_tiled_rows<12, 2>();
+      if (rows <= 14) return few_tiled_rows<14, 2>();
+    } else {
+      if (rows <= 12) return few_tiled_rows<12, 1>();
+      if (rows <= kRowTile) return few_tiled_rows<16, 1>();
+    }
+    many_rows();
+  }
 
   float* result(int64_t row, int64_t panel) const {
     return p_.tiles.c + row * p_.tiles.c_stride + (panel - p_.tiles.first_panel) * kPanelWidth;
   }
   uint64_t first_escaped(int64_t panel) const {
     return kEscaped ? p_.tiles.weights.escaped.starts[panel] : 0;
-  }
-  VERBATIM_INLINE bool has_escaped(int64_t index) const {
-    if constexpr (!kEscaped) return false;
-    uint16_t both;
-    __builtin_memcpy(&both, p_.tiles.weights.escaped.counts + 2 * index, sizeof both);
-    return both != 0;
   }
 
   /// What takes the pairs of a tile and multiplies them with a block of rows.
@@ -78,12 +98,8 @@ class Product {
 
   /// Whether the words of tiles are the matrix itself.
   static constexpr bool kInPlace = std::is_same_v<Tile, generic::Bf16Tile<Words>>;
-  /// Whether the words of tiles come from memory for few rows, too: because they are there, or because
-  /// escaped weights have been written over them.
-  static constexpr bool kThroughMemory = kInPlace || kEscaped;
-  /// Whether words come from memory and at most few of them are written over. Where many are, doing so tile
-  /// by tile takes longer than in pieces of panels.
-  static constexpr bool kFewEscaped = kInPlace || std::is_same_v<Tile, generic::BsfpFullTile<Words>>;
+  /// Whether the weights of most tiles are all where their codes stand.
+  static constexpr bool kFewEscaped = std::is_same_v<Tile, generic::BsfpFullTile<Words>>;
 
   /// Adds the products with a pair of inputs of kPanels panels, not scaled. A pair of activations of many
   /// rows is used for all panels before the next one, or these pairs would take the registers of the sums.
@@ -91,7 +107,7 @@ class Product {
   VERBATIM_INLINE static void add_to_all(PanelSums<Scaling, kRows> (&sums)[kPanels],
                                          const Words (&words)[kPanels], const Rows& rows, int64_t tile,
                                          int64_t input) {
-    if constexpr (kRows <= kFewRegisterRows) {
+    if constexpr (kRows <= kFewRows) {
       for (int j = 0; j < kPanels; ++j) sums[j].add(words[j], rows, tile, input);
       return;
     }
@@ -106,50 +122,102 @@ class Product {
     }
   }
 
-  /// All rows, at most kRows, with kPanels panels, `apart` from each other, whose words come from memory. A
-  /// tile is unpacked while the one before it is multiplied, because words that were just written over in
-  /// part cannot be loaded until the writes are done.
+  /// Adds the products with some pairs of inputs of a tile, from `first` on, to the sums of kPanels panels.
+  template <int kPairs, int kPanels, int kRows, typename Rows>
+  VERBATIM_INLINE static void add_pairs(PanelSums<Scaling, kRows> (&sums)[kPanels],
+                                        const uint16_t* const (&words)[kPanels], const Rows& rows,
+                                        int64_t tile, int64_t first) {
+#pragma GCC unroll 2
+    for (int64_t pair = first; pair < first + kPairs; ++pair) {
+      if constexpr (kInPlace) {
+        for (const uint16_t* const panel : words) {
+          __builtin_prefetch(panel + pair * generic::kBlockWords +
+                             generic::kPrefetchTiles * generic::kTileWords);
+        }
+      }
+      Words pairs[kPanels];
+      for (int j = 0; j < kPanels; ++j) pairs[j] = Words::load(words[j] + pair * generic::kBlockWords);
+      add_to_all(sums, pairs, rows, tile, 2 * pair);
+      // Without the empty statement the compiler gathers the loads of a tile at the beginning.
+      if constexpr (!kInPlace) asm volatile("");
+    }
+  }
+
+  /// All rows, at most kRows, with kPanels panels, `apart` from each other, whose words are the matrix
+  /// itself.
   template <int kPanels, int kRows, typename Rows>
-  void through_memory(const Rows& rows, int64_t panel, int64_t apart) const {
-    alignas(64) uint16_t unpacked[2][kPanels][kInPlace ? 1 : generic::kTileWords];
+  void in_place(const Rows& rows, int64_t panel, int64_t apart) const {
+    PanelSums<Scaling, kRows> sums[kPanels];
+    const uint16_t* words[kPanels];
+    for (int j = 0; j < kPanels; ++j) sums[j].clear();
+    for (int64_t tile = 0; tile < tiles_; ++tile) {
+      for (int j = 0; j < kPanels; ++j) {
+        words[j] = Tile::words(p_.tiles.weights, (panel + j * apart) * tiles_ + tile);
+      }
+      add_pairs<kInnerStep / 2>(sums, words, rows, tile, 0);
+    }
+    for (int j = 0; j < kPanels; ++j) {
+      sums[j].store(rows.count, result(0, panel + j * apart), p_.tiles.c_stride);
+    }
+  }
+
+  /// Unpacks a quarter of a tile, and puts the escaped weights of a half in place behind its second one, but
+  /// for the tile behind a panel's last one. `escaped` is the index of the entry of the panel's next one.
+  template <int kPart>
+  VERBATIM_INLINE void unpack_part(generic::TilePlace at, bool beyond, uint64_t* escaped,
+                                   uint16_t* out) const {
+    const TilePanels& weights = p_.tiles.weights;
+    Tile::template prefetch<kPart>(weights, at.index + generic::kPrefetchTiles);
+    if constexpr (kPart == 0) generic::prefetch_escaped_weights(weights.escaped, *escaped);
+    const auto store = [&]<int kPair>(Words words) __attribute__((always_inline)) {
+      words.store(out + kPair * generic::kBlockWords);
+    };
+    Tile::template visit_part<kPart>(Tile::prepare(weights, at), store);
+    if constexpr (kPart % 2 == 1) {
+      const int64_t half = 2 * at.index + kPart / 2;
+      if (beyond || weights.escaped.counts[half] == 0) return;
+      generic::apply_escaped_weights(weights.escaped, half, escaped,
+                                     out + kPart / 2 * generic::kTileWords / 2);
+    }
+  }
+
+  /// All rows, at most kRows, with kPanels panels, `apart` from each other, some of whose weights are
+  /// escaped. A tile is unpacked to memory and written over while the one before it is multiplied: words that
+  /// were just written over in part cannot be loaded until the writes are done, and a processor does the
+  /// shuffles of one tile and the products with the other at a time if it finds them close together.
+  template <int kPanels, int kRows, typename Rows>
+  void unpacked_meanwhile(const Rows& rows, int64_t panel, int64_t apart) const {
+    static_assert(kPanels <= 2);
+    alignas(64) uint16_t unpacked[2][kPanels][generic::kTileWords];
     PanelSums<Scaling, kRows> sums[kPanels];
     uint64_t escaped[kPanels];
     const uint16_t* words[kPanels];
+    const auto place = [&](int j, int64_t tile) {
+      return generic::TilePlace{panel + j * apart, tile, (panel + j * apart) * tiles_ + tile};
+    };
     for (int j = 0; j < kPanels; ++j) {
       sums[j].clear();
       escaped[j] = first_escaped(panel + j * apart);
+      Tile::unpack(p_.tiles.weights, place(j, 0), unpacked[0][j]);
+      generic::apply_tile_escaped_weights(p_.tiles.weights.escaped, place(j, 0).index, &escaped[j],
+                                          unpacked[0][j]);
     }
-    const auto unpack = [&](int64_t tile) __attribute__((always_inline)) {
-      for (int j = 0; j < kPanels; ++j) {
-        const generic::TilePlace at{panel + j * apart, tile, (panel + j * apart) * tiles_ + tile};
-        if constexpr (!kInPlace) {
-          Tile::prefetch(p_.tiles.weights, at.index + generic::kPrefetchTiles);
-          uint16_t* const out = unpacked[tile % 2][j];
-          Tile::unpack(p_.tiles.weights, at, out);
-          if (has_escaped(at.index)) {
-            generic::apply_tile_escaped_weights(p_.tiles.weights.escaped, at.index, &escaped[j], out);
-          }
-        }
-      }
-    };
-    unpack(0);
     for (int64_t tile = 0; tile < tiles_; ++tile) {
-      if (tile + 1 < tiles_) unpack(tile + 1);
-      for (int j = 0; j < kPanels; ++j) {
-        words[j] = unpacked[tile % 2][j];
-        if constexpr (kInPlace) words[j] = Tile::words(p_.tiles.weights, (panel + j * apart) * tiles_ + tile);
-      }
-      for (int64_t pair = 0; pair < kInnerStep / 2; ++pair) {
-        for (int j = 0; j < kPanels; ++j) {
-          if constexpr (kInPlace) {
-            __builtin_prefetch(words[j] + pair * generic::kBlockWords +
-                               generic::kPrefetchTiles * generic::kTileWords);
-          }
-        }
-        Words pairs[kPanels];
-        for (int j = 0; j < kPanels; ++j) pairs[j] = Words::load(words[j] + pair * generic::kBlockWords);
-        add_to_all(sums, pairs, rows, tile, 2 * pair);
-      }
+      // The last tile is unpacked once more, and not used.
+      const bool last = tile + 1 == tiles_;
+      const int64_t next = last ? tile : tile + 1;
+      uint16_t(*const out)[generic::kTileWords] = unpacked[(tile + 1) % 2];
+      for (int j = 0; j < kPanels; ++j) words[j] = unpacked[tile % 2][j];
+      const auto part = [&]<int kPart>() __attribute__((always_inline)) {
+        add_pairs<2>(sums, words, rows, tile, 4 * kPart);
+        unpack_part<kPart>(place(0, next), last, &escaped[0], out[0]);
+        add_pairs<2>(sums, words, rows, tile, 4 * kPart + 2);
+        if constexpr (kPanels == 2) unpack_part<kPart>(place(1, next), last, &escaped[1], out[1]);
+      };
+      part.template operator()<0>();
+      part.template operator()<1>();
+      part.template operator()<2>();
+      part.template operator()<3>();
     }
     for (int j = 0; j < kPanels; ++j) {
       sums[j].store(rows.count, result(0, panel + j * apart), p_.tiles.c_stride);
@@ -194,8 +262,10 @@ class Product {
   template <int kPanels, int kRows, typename Rows>
   void all_panels(const Rows& rows) const {
     const auto multiply = [&]<int kCount>(int64_t panel, int64_t apart) {
-      if constexpr (kThroughMemory) {
-        through_memory<kCount, kRows>(rows, panel, apart);
+      if constexpr (kInPlace) {
+        in_place<kCount, kRows>(rows, panel, apart);
+      } else if constexpr (kEscaped) {
+        unpacked_meanwhile<kCount, kRows>(rows, panel, apart);
       } else {
         side_by_side<kRows>(rows, panel, apart, std::make_integer_sequence<int, kCount>{});
       }

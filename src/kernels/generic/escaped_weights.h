@@ -40,10 +40,15 @@ VERBATIM_INLINE void apply_escaped_weights(const EscapedWeights& lists, int64_t 
   *next += count;
 }
 
+/// Prefetches the entries that are put in place some tiles after the one with index `next`.
+VERBATIM_INLINE void prefetch_escaped_weights(const EscapedWeights& lists, uint64_t next) {
+  __builtin_prefetch(lists.positions + next + kEscapedAhead);
+  __builtin_prefetch(lists.values + next + kEscapedAhead);
+}
+
 VERBATIM_INLINE void apply_tile_escaped_weights(const EscapedWeights& lists, int64_t index, uint64_t* next,
                                                 uint16_t* out) {
-  __builtin_prefetch(lists.positions + *next + kEscapedAhead);
-  __builtin_prefetch(lists.values + *next + kEscapedAhead);
+  prefetch_escaped_weights(lists, *next);
   apply_escaped_weights(lists, index * 2, next, out);
   apply_escaped_weights(lists, index * 2 + 1, next, out + kTileWords / 2);
 }
