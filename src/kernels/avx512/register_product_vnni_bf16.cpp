@@ -161,10 +161,11 @@ class Product {
     }
   }
 
-  /// Unpacks a quarter of a tile, and puts the escaped weights of a half in place behind its second one, but
-  /// for the tile behind a panel's last one. `escaped` is the index of the entry of the panel's next one.
+  /// Unpacks a quarter of a tile and, when that completes a half of the tile, puts the escaped weights of
+  /// this half in place. `escaped` is the index of the panel's next entry. With `again`, which says that the
+  /// tile has been unpacked before, escaped weights are left out and the index stays.
   template <int kPart>
-  VERBATIM_INLINE void unpack_part(generic::TilePlace at, bool beyond, uint64_t* escaped,
+  VERBATIM_INLINE void unpack_part(generic::TilePlace at, bool again, uint64_t* escaped,
                                    uint16_t* out) const {
     const TilePanels& weights = p_.tiles.weights;
     Tile::template prefetch<kPart>(weights, at.index + generic::kPrefetchTiles);
@@ -175,7 +176,7 @@ class Product {
     Tile::template visit_part<kPart>(Tile::prepare(weights, at), store);
     if constexpr (kPart % 2 == 1) {
       const int64_t half = 2 * at.index + kPart / 2;
-      if (beyond || weights.escaped.counts[half] == 0) return;
+      if (again || weights.escaped.counts[half] == 0) return;
       generic::apply_escaped_weights(weights.escaped, half, escaped,
                                      out + kPart / 2 * generic::kTileWords / 2);
     }
