@@ -84,6 +84,17 @@ void Draft::order_by_path() {
   nodes = std::move(sorted);
 }
 
+void Draft::graft(const Draft& other, int32_t at) {
+  const auto before = static_cast<int32_t>(nodes.size());
+  const int32_t depth = at == DraftNode::kRoot ? 0 : nodes[static_cast<size_t>(at)].depth + 1;
+  for (DraftNode node : other.nodes) {
+    node.parent = node.parent == DraftNode::kRoot ? at : node.parent + before;
+    node.depth += depth;
+    node.path = path_before(node.parent) * node.kept;
+    nodes.push_back(node);
+  }
+}
+
 void Draft::put_before(std::span<const int32_t> tokens, int32_t level) {
   const auto count = static_cast<int32_t>(tokens.size());
   for (DraftNode& node : nodes) {

@@ -51,6 +51,9 @@ struct Draft {
   float path_of(int32_t parent, int32_t rank, float confidence) const;
   /// Adds a node that a level of the recipe proposes, and returns its index.
   int32_t add(int32_t token, int32_t parent, float confidence, int32_t rank = 0, int32_t level = 0);
+  /// Adds the nodes of another draft, of the sequence that ends with node `at`, with the probabilities that
+  /// they have there.
+  void graft(const Draft& other, int32_t at);
   /// Puts a chain of tokens before all nodes: the children of the root become children of the last of them. A
   /// level proposes them, and they are certain.
   void put_before(std::span<const int32_t> tokens, int32_t level);
@@ -70,10 +73,11 @@ struct DraftLimits {
   float threshold = 0.0f;  ///< a token of less confidence than this is the last one
   bool drop_unsure =
       false;  ///< a token below `threshold` is left out, too (thesis §4.3: the model above gives it)
-  /// When a shared pass that drafts may be declined because it does not pay. Never where the drafts decide
+  /// Whether a shared pass that drafts may be declined because it does not pay. Never where the drafts decide
   /// the text.
-  enum class Decline { kNever, kWhileOthersWait, kAlways };
-  Decline decline = Decline::kNever;
+  bool may_decline = false;
+  /// Whether the model itself verifies the inner draft where the pass over it is declined.
+  bool keeps_inner = false;
   int32_t breadth = 1;  ///< the most children of a node
   int32_t nodes = 8;    ///< the most nodes of the draft
   /// The keep threshold of drafting on: the drafter does not evaluate a node whose path probability is below

@@ -55,6 +55,23 @@ Matrix<const float> Evaluator::evaluate(std::span<const int32_t> tokens, int64_t
   return runner_->run(rows_, kind, cache, root_row_);
 }
 
+Matrix<const float> Evaluator::evaluate_worthwhile(std::span<const int32_t> tokens, int64_t first,
+                                                   int64_t certain, Draft& draft, const PassKind& kind,
+                                                   KvCache& cache) {
+  paths_.clear();
+  for (const DraftNode& node : std::span(draft.nodes).subspan(static_cast<size_t>(certain))) {
+    paths_.push_back(node.path);
+  }
+  const PassRunner::Offer offer{.paths = paths_, .keep = [&](int64_t count) -> std::span<const Row> {
+                                  draft.nodes.resize(static_cast<size_t>(certain + count));
+                                  rows_.resize(static_cast<size_t>(root_row_) + 1);
+                                  add_nodes(draft, static_cast<int32_t>(tokens.size()) - 1);
+                                  return rows_;
+                                }};
+  runner_->offer(offer);
+  return evaluate(tokens, first, draft, kind, cache);
+}
+
 void Evaluator::keep(int32_t node, KvCache& cache) {
   if (node != DraftNode::kRoot) runner_->keep_path(row_of_[static_cast<size_t>(node)], cache);
 }

@@ -27,6 +27,11 @@ class Evaluator {
   /// the last token in row 0 and those of a node in row row_of(node), valid until the next call.
   Matrix<const float> evaluate(std::span<const int32_t> tokens, int64_t first, const Draft& draft,
                                const PassKind& kind, KvCache& cache);
+  /// Evaluates tokens and a draft as the function before this one does, but leaves out the last of the nodes
+  /// where the batch gains more without their rows, and takes them out of the draft. The nodes are in
+  /// descending order of their path probabilities; the first `certain` stay.
+  Matrix<const float> evaluate_worthwhile(std::span<const int32_t> tokens, int64_t first, int64_t certain,
+                                          Draft& draft, const PassKind& kind, KvCache& cache);
   /// The row of the logits that belongs to a node; 0 for DraftNode::kRoot.
   int64_t row_of(int32_t node) const {
     return node == DraftNode::kRoot ? 0 : row_of_[static_cast<size_t>(node)] - root_row_;
@@ -49,6 +54,7 @@ class Evaluator {
   std::vector<int32_t> row_of_;        // by node
   std::vector<int32_t> first_child_;   // by node; -1: none
   std::vector<int32_t> next_sibling_;  // by node; -1: none
+  std::vector<float> paths_;           // of the nodes that may be left out
   std::vector<int32_t> pending_;       // heads of branches that have no row yet
 };
 

@@ -17,6 +17,8 @@ int64_t catch_up_rows(const KvCache& cache) {
 
 /// The share of drafted tokens that verification is assumed to keep while no calibration says.
 constexpr double kUsuallyKept = 0.7;
+/// The probability with which this drafter, too, proposes a token of the inner draft that the model keeps.
+constexpr double kAgrees = 0.98;
 
 /// Restores the verified tokens and cache length of a sequence at the end of a scope.
 class Verified {
@@ -69,6 +71,7 @@ void NeuralDrafter::propose(Sequence& sequence, Sampler& sampler, const DraftLim
   const Stopwatch watch(stats.seconds);
   const Verified back(sequence);
   pass_rows_.clear();
+  declined_ = false;
   const int64_t most = std::min<int64_t>(limits.length, room);
   if (!knows(sequence)) return;
   if (grow_trees_ && inner_ == nullptr && limits.breadth > 1) {
@@ -126,20 +129,22 @@ void NeuralDrafter::take_in(std::span<const int32_t> tokens, int64_t first, KvCa
 
 /// Evaluates the tokens from `first` on and a draft after them, a long prompt in several passes. Returns no
 /// logits if the pass was declined; drafting then ends.
-Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, const Draft& following) {
+Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, Draft& following) {
   const std::span<const int32_t> tokens = sequence.tokens;
   KvCache& cache = cache_.of(sequence);
   const int64_t step = catch_up_rows(cache);
   const int64_t early = (static_cast<int64_t>(tokens.size()) - first - 1) / step * step;
   take_in(tokens.first(static_cast<size_t>(first + early)), first, cache);
   first += early;
-  const Matrix<const float> logits = evaluator_->evaluate(tokens, first, following, kind_, cache);
-  if (logits.rows == 0) return logits;
+  const Matrix<const float> logits =
+      evaluator_->evaluate_worthwhile(tokens, first, 0, following, kind_, cache);
+  declined_ = logits.rows == 0;
+  if (declined_) return logits;
   ++stats.passes;
   const int64_t rows = std::ssize(tokens) - first + following.size();
   pass_rows_.push_back(rows);
-  if (table_) {
-    stats.diagnostics.table_seconds += table_->table(rows);
+  if (costs_ != nullptr) {
+    stats.diagnostics.table_seconds += costs_->table(rows);
     stats.diagnostics.seconds_passes += evaluator_->runner().last_pass().seconds;
   }
   return logits;
@@ -163,16 +168,23 @@ std::span<const float> NeuralDrafter::by_token(std::span<const float> logits) {
   return token_logits_;
 }
 
-/// Tells the runner the expected gain of the pass that evaluates a node and the inner draft after it.
-void NeuralDrafter::announce_gain(const Draft& draft, int32_t node, const DraftLimits& limits) const {
-  if (limits.decline == DraftLimits::Decline::kNever) return evaluator_->runner().expect_gain({});
+/// Tells the runner the expected gain of the pass that evaluates a node, and gives the nodes of the inner
+/// draft after it the probabilities of being kept by both: such a node counts only if this drafter proposes
+/// it and the model keeps it, too.
+void NeuralDrafter::announce_gain(const Draft& draft, int32_t node, const DraftLimits& limits) {
+  if (!limits.may_decline) return evaluator_->runner().expect_gain({});
   const double kept = draft.calibration != nullptr ? draft.calibration->mean() : kUsuallyKept;
-  double tokens = 1.0;
-  // A token of the inner draft counts only if this drafter keeps it and the model keeps it, too.
-  for (const DraftNode& inner : inner_draft_.nodes) tokens += inner.path * std::pow(kept, inner.depth + 1);
   const double path = node == DraftNode::kRoot ? 1.0 : draft.nodes[static_cast<size_t>(node)].path;
-  const bool others_waiting = limits.decline == DraftLimits::Decline::kWhileOthersWait;
-  evaluator_->runner().expect_gain({path * kept * tokens, others_waiting});
+  const double row = limits.keeps_inner ? limits.leaf_threshold : 0.0;
+  double otherwise = 0.0;
+  for (DraftNode& inner : inner_draft_.nodes) {
+    const double alone = path * inner.path;
+    if (limits.keeps_inner) otherwise += std::max(0.0, alone - row);
+    // What this drafter agrees with takes a row later.
+    inner.path = static_cast<float>(alone * std::pow(kAgrees, inner.depth + 1) * (1.0 - row));
+  }
+  inner_draft_.order_by_path();
+  evaluator_->runner().expect_gain({path * kept, otherwise, draft.size(), costs_});
 }
 
 /// Fills guesses_ with the best guesses for the token after the sequence, whose logits are given. Returns how

@@ -60,8 +60,12 @@ class NeuralDrafter : public Drafter {
     inner_limits_ = limits;
     inner_calibration_ = calibration;
   }
-  /// Sets the costs with which the statistics compare the times of this drafter's passes.
-  void set_table(const PassCosts& table) { table_ = table; }
+  /// Sets the costs of this drafter's passes, which outlive it: a batch decides by them whether a pass pays,
+  /// and the statistics compare its times with them.
+  void set_costs(const PassCosts& costs) { costs_ = &costs; }
+  /// The draft of the inner drafter that the last propose() had when its last pass was declined, for the
+  /// tokens behind the last node of the chain; else null.
+  const Draft* undecided() const { return declined_ ? &inner_draft_ : nullptr; }
   /// Makes the drafter use an output matrix for fewer tokens, which it shares the ownership of: column i is
   /// tokens[i], in ascending order, or token i if `tokens` is empty.
   void own_head(std::shared_ptr<const LinearWeight> head, std::vector<int32_t> tokens = {});
@@ -95,7 +99,7 @@ class NeuralDrafter : public Drafter {
   bool knows(const Sequence& sequence);
   void show(std::span<const int32_t> tokens, KvCache& cache);
   void take_in(std::span<const int32_t> tokens, int64_t first, KvCache& cache);
-  Matrix<const float> evaluate(Sequence& sequence, int64_t first, const Draft& following);
+  Matrix<const float> evaluate(Sequence& sequence, int64_t first, Draft& following);
   void propose_chain(Sequence& sequence, Sampler& sampler, const DraftLimits& limits, int64_t most,
                      Draft& draft);
   void propose_inner(Sequence& sequence, Sampler& sampler, int64_t most);
@@ -112,7 +116,7 @@ class NeuralDrafter : public Drafter {
   std::span<const float> by_token(std::span<const float> logits);
   size_t guess(std::span<const float> logits, const Sequence& sequence, Sampler& sampler, int32_t breadth,
                Draft& draft);
-  void announce_gain(const Draft& draft, int32_t node, const DraftLimits& limits) const;
+  void announce_gain(const Draft& draft, int32_t node, const DraftLimits& limits);
   void observe_inner(int32_t parent, int32_t token);
 
   Evaluator* evaluator_;
@@ -134,7 +138,8 @@ class NeuralDrafter : public Drafter {
   std::vector<int32_t> in_slots_;      // of a tree: the nodes whose keys and values lie after the sequence's
   std::vector<int32_t> path_;
   std::vector<int64_t> pass_rows_;
-  std::optional<PassCosts> table_;
+  bool declined_ = false;  // whether the last pass of the last propose() was declined
+  const PassCosts* costs_ = nullptr;
 };
 
 }  // namespace verbatim

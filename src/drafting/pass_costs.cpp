@@ -68,9 +68,6 @@ std::vector<int32_t> different_tokens(int64_t count, int32_t vocabulary) {
   return tokens;
 }
 
-/// The weight of one pass in the average number of rows of other sequences.
-constexpr double kOthersRate = 0.1;
-
 }  // namespace
 
 PassCosts::PassCosts(const std::array<double, kRows.size()>& seconds) : seconds_(seconds) {
@@ -92,20 +89,16 @@ double PassCosts::at(const std::array<double, kRows.size()>& seconds, double row
   return before + place.share * (seconds[place.after] - before);
 }
 
-/// The seconds that `rows` rows cost one sequence of the batch.
-double PassCosts::for_one(const std::array<double, kRows.size()>& seconds, int64_t rows) const {
-  const auto sequences = static_cast<double>(batch_);
-  const double without = sequences + (batch_ > 1 ? others_.value_or(0.0) : 0.0);
-  const double added = at(seconds, without + static_cast<double>(rows - 1)) - at(seconds, without);
-  return at(seconds, sequences) + sequences * added;
-}
-
 double PassCosts::table(int64_t rows) const {
-  return for_one(seconds_, rows);
+  return at(seconds_, static_cast<double>(rows * batch_));
 }
 
 double PassCosts::of(int64_t rows) const {
-  return scale_ * for_one(learnt_, rows);
+  return of_pass(rows * batch_);
+}
+
+double PassCosts::of_pass(int64_t all_rows) const {
+  return scale_ * at(learnt_, static_cast<double>(all_rows));
 }
 
 double PassCosts::row(int64_t rows) const {
@@ -123,11 +116,6 @@ void PassCosts::observe_pass(int64_t all_rows, double seconds) {
   const double ratio = std::clamp(seconds / expected, 0.25, 4.0);
   scale_ += std::max(kScaleRate, 1.0 / static_cast<double>(++observed_ + 1)) * (ratio - scale_);
   compare(all_rows, ratio);
-}
-
-void PassCosts::observe_others(int64_t rows) {
-  const auto count = static_cast<double>(std::max<int64_t>(rows, 0));
-  others_ = others_ ? *others_ + kOthersRate * (count - *others_) : count;
 }
 
 /// Compares a pass with the one before it. The machine was as busy for both, so their ratios to what was

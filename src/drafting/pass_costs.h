@@ -25,15 +25,16 @@ class PassCosts {
   /// `seconds[i]` is the time of a pass over kRows[i] rows.
   explicit PassCosts(const std::array<double, kRows.size()>& seconds);
 
-  /// Sets the number of sequences that share a pass. Numbers of rows then are rows of one sequence. Its first
-  /// row costs it the whole pass, over one row of each sequence; its other rows delay all sequences, so they
-  /// cost it what they add to the pass as often as there are sequences. A sequence that gains tokens at this
-  /// price gains tokens for the batch.
+  /// Sets the number of sequences that share a pass. Numbers of rows then are rows of one of them, and the
+  /// others have as many.
   void set_batch(int64_t sequences) { batch_ = sequences; }
 
   /// The expected seconds of a pass over `rows` rows as the machine runs now, interpolated linearly between
   /// kRows.
   double of(int64_t rows) const;
+  /// The expected seconds of a pass as of() gives them, where `all_rows` counts the rows of all sequences of
+  /// the batch.
+  double of_pass(int64_t all_rows) const;
   /// The seconds of a pass over `rows` rows by the measured table alone, without what observe() learnt since.
   double table(int64_t rows) const;
   /// The seconds that one row more than `rows` would add.
@@ -46,9 +47,6 @@ class PassCosts {
   /// Takes in the seconds of a pass as observe() does, where `all_rows` counts the rows of all sequences of
   /// the batch.
   void observe_pass(int64_t all_rows, double seconds);
-  /// Takes in the number of rows of a batch's pass that other sequences have beyond one each. What another
-  /// row adds to the pass depends on them: it may find room in a tile, or begin one.
-  void observe_others(int64_t rows);
   /// Takes over from `other` how busy the machine is.
   void follow(const PassCosts& other) { scale_ = other.scale_; }
 
@@ -62,7 +60,6 @@ class PassCosts {
   };
   static Place place_of(double all_rows);
   static double at(const std::array<double, kRows.size()>& seconds, double all_rows);
-  double for_one(const std::array<double, kRows.size()>& seconds, int64_t rows) const;
   void compare(int64_t all_rows, double ratio);
   void correct(int64_t all_rows, double change);
 
@@ -70,10 +67,9 @@ class PassCosts {
   std::array<double, kRows.size()> learnt_{};   // with the corrections of observe(), before scaling
   int64_t batch_ = 1;
   double scale_ = 1.0;
-  int64_t last_rows_ = 0;         // the rows of the last pass taken in; 0: none
-  double last_ratio_ = 0;         // the seconds of that pass over its cost in learnt_
-  int64_t observed_ = 0;          // the number of passes taken in
-  std::optional<double> others_;  // the average number of rows of others beyond one each; none: unknown
+  int64_t last_rows_ = 0;  // the rows of the last pass taken in; 0: none
+  double last_ratio_ = 0;  // the seconds of that pass over its cost in learnt_
+  int64_t observed_ = 0;   // the number of passes taken in
 };
 
 /// Measures the costs: times passes over kRows rows in turns, after a short context, in a cache of its own,

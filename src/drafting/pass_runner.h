@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -7,6 +8,8 @@
 #include "model/decoder.h"
 
 namespace verbatim {
+
+class PassCosts;
 
 /// Runs the passes of one sequence with one model, each alone or together with those of other sequences.
 class PassRunner {
@@ -31,11 +34,26 @@ class PassRunner {
   virtual PassTiming last_pass() const = 0;
   /// The number of tokens that a drafting pass is expected to gain, by which it may be declined.
   struct ExpectedGain {
-    double tokens = std::numeric_limits<double>::infinity();
-    bool others_waiting = false;  ///< the pass may be declined only while other sequences wait to verify
+    double tokens = std::numeric_limits<double>::infinity();  ///< without those of an offer
+    double otherwise = 0;              ///< the tokens that are gained if the pass is declined
+    int64_t drafted = 0;               ///< the tokens that the draft has already
+    const PassCosts* costs = nullptr;  ///< the costs of drafting passes; null: unknown
   };
   /// Sets the expected gain of the drafting passes that follow.
   virtual void expect_gain(const ExpectedGain& /*gain*/) {}
+  /// A draft of which a shared pass verifies as many nodes as are worth their time to the batch.
+  struct Offer {
+    /// The path probabilities of the nodes that may be left out, in descending order.
+    std::span<const float> paths;
+    /// Leaves out all of these nodes but the first `count`. Returns the rows of the pass without them.
+    std::function<std::span<const Row>(int64_t count)> keep;
+  };
+  /// Offers the draft of the next run(), which that run() may make smaller. The offer must be valid until
+  /// then.
+  virtual void offer(const Offer& /*offer*/) {}
+  /// Gives the costs of passes that verify and of those that draft, by which shared passes are planned. They
+  /// must outlive the runner; `drafting` is null if no network drafts.
+  virtual void plan_by(const PassCosts& /*verifying*/, const PassCosts* /*drafting*/) {}
   /// The smallest probabilities of being kept with which a token is worth its time in shared passes.
   struct KeepThresholds {
     double path = 0.0;  ///< for drafting on after a token

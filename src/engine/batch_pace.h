@@ -53,13 +53,14 @@ class BatchPace {
   /// that it adds to the next verification. True while nothing is known, and after many steps without a
   /// drafting pass, because costs and acceptance may have changed since.
   bool pays(double tokens, int64_t rows, int64_t verified, int64_t sequences) const;
+  /// The share of drafted tokens that was kept lately, of those whose predecessor was kept.
+  double kept() const { return kept_ / (kept_ + cut_); }
   /// The probabilities of being kept below which a token costs a batch of `sequences` sequences more time
   /// than it gains: to draft on after it, and to verify it if it takes no drafting pass. Both are 0 while
   /// nothing is known.
   PassRunner::KeepThresholds keep_thresholds(int64_t sequences) const;
 
  private:
-  double kept() const { return kept_ / (kept_ + cut_); }
   double best_rate(int64_t sequences) const;
 
   FadingPassCost whole_;

@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "base/stopwatch.h"
 #include "drafting/sequence.h"
+#include "engine/worthwhile_rows.h"
 
 namespace verbatim {
 
@@ -22,6 +27,11 @@ constexpr int64_t kFewPending = 40;
 /// others, and they may be of a short prompt.
 constexpr int64_t kMostPendingTimed = 8;
 
+/// The factor by which drafts must gain more than the batch usually does. Drafts are chosen for what they
+/// promise, so those that are chosen promise rather too much, and n-grams make the usual gain larger than the
+/// pace tells.
+constexpr double kMargin = 1.25;
+
 }  // namespace
 
 /// What a member waits for.
@@ -34,6 +44,9 @@ struct PassBatcher::Request {
   KvCache* cache;
   int64_t first_logits_row;
   PassRunner::ExpectedGain expected_gain;  // if it drafts
+  std::optional<PassRunner::Offer> offer;  // if a part of its rows may be left out
+  const PassCosts* costs;                  // of passes that verify; null: unknown
+  const PassCosts* draft_costs;            // of passes that draft; null: unknown
   bool target;                             // of the model that verifies
   uint64_t turn = 0;                       // when it was made
 
@@ -48,6 +61,14 @@ struct PassBatcher::Request {
   bool decodes() const { return first_logits_row <= kFewPending && first_logits_row < std::ssize(rows); }
   /// Whether its rows take the time of rows that decode.
   bool timed() const { return decodes() && first_logits_row <= kMostPendingTimed; }
+  /// The path probabilities of the nodes that may be left out.
+  std::span<const float> offered() const { return offer ? offer->paths : std::span<const float>(); }
+  /// The number of rows that may not be left out.
+  int64_t certain_rows() const { return std::ssize(rows) - std::ssize(offered()); }
+  /// Leaves out all offered nodes but the first `count`.
+  void keep(int64_t count) {
+    if (count < std::ssize(offered())) rows = offer->keep(count);
+  }
   void settle() { state = error ? State::kFailed : State::kDone; }
   int64_t positions() const {
     int32_t last = 0;
@@ -79,6 +100,9 @@ class PassBatcher::Runner : public PassRunner {
                     .cache = &cache,
                     .first_logits_row = first_logits_row,
                     .expected_gain = expected_gain_,
+                    .offer = std::exchange(offer_, std::nullopt),
+                    .costs = costs_,
+                    .draft_costs = draft_costs_,
                     .target = target_};
     const Matrix<const float> logits = batcher_->run(request);
     first_row_ = request.first_row;
@@ -90,6 +114,11 @@ class PassBatcher::Runner : public PassRunner {
   }
   PassTiming last_pass() const override { return last_; }
   void expect_gain(const ExpectedGain& gain) override { expected_gain_ = gain; }
+  void offer(const Offer& offer) override { offer_ = offer; }
+  void plan_by(const PassCosts& verifying, const PassCosts* drafting) override {
+    costs_ = &verifying;
+    draft_costs_ = drafting;
+  }
   KeepThresholds keep_thresholds() const override {
     const std::lock_guard lock(batcher_->mutex_);
     return batcher_->weighs_drafts() ? batcher_->pace_.keep_thresholds(batcher_->attached_)
@@ -119,6 +148,9 @@ class PassBatcher::Runner : public PassRunner {
   bool small_;
   int64_t first_row_ = 0;
   ExpectedGain expected_gain_;
+  std::optional<Offer> offer_;
+  const PassCosts* costs_ = nullptr;
+  const PassCosts* draft_costs_ = nullptr;
   bool target_ = true;
   PassTiming last_;
 };
@@ -206,19 +238,81 @@ Matrix<const float> PassBatcher::run(Request& request) {
 /// Whether what the group drafts is worth its time to the batch.
 bool PassBatcher::pays(const std::vector<Request*>& group) const {
   if (!weighs_drafts() || !group.front()->kind->drafts || !group.front()->target) return true;
-  const bool others_wait = std::any_of(waiting_.begin(), waiting_.end(), [](const Request* request) {
-    return !request->kind->drafts && request->decodes();
-  });
   double promised = 0.0;
   int64_t rows = 0;
   int64_t verified = 0;
   for (const Request* const request : group) {
-    if (!request->decodes() || (request->expected_gain.others_waiting && !others_wait)) return true;
-    promised += request->expected_gain.tokens;
+    if (!request->decodes()) return true;
+    const std::span<const float> nodes = request->offered();
+    promised += std::accumulate(nodes.begin(), nodes.end(), request->expected_gain.tokens);
     rows += std::ssize(request->rows);
     verified += std::ssize(request->rows) - request->first_logits_row;
   }
   return pace_.pays(promised, rows, verified, attached_);
+}
+
+/// The tokens per second that drafts must gain beyond, for the costs that a request's planner knows.
+double PassBatcher::least_rate(const Request& request) const {
+  return kMargin * usual_rate(attached_, pace_.kept(), *request.costs, request.draft_costs);
+}
+
+/// Takes those requests out of a group that drafts whose drafting is not worth its time to the batch, and
+/// returns them; nodes of inner drafts that are not worth theirs are left out.
+std::vector<PassBatcher::Request*> PassBatcher::choose_drafting(std::vector<Request*>& group) const {
+  const Request& first = *group.front();
+  std::vector<Request*> declined;
+  if (first.costs == nullptr || first.expected_gain.costs == nullptr || !weighs_drafts() || !first.target) {
+    if (!pays(group)) declined.swap(group);
+    return declined;
+  }
+  // Caches must be brought up to date whatever it costs, and some recipes must draft.
+  if (std::any_of(group.begin(), group.end(),
+                  [](const Request* r) { return !r->decodes() || std::isinf(r->expected_gain.tokens); }))
+    return declined;
+  const PassCosts& drafting = *first.expected_gain.costs;
+  const double rate = least_rate(first);
+  const std::vector<int64_t> kept = choose_nodes(group, rate, drafting);
+  std::vector<DraftingShare> shares;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const PassRunner::ExpectedGain& gain = group[i]->expected_gain;
+    const std::span<const float> nodes = group[i]->offered().first(static_cast<size_t>(kept[i]));
+    shares.push_back({.tokens = std::accumulate(nodes.begin(), nodes.end(), gain.tokens - gain.otherwise),
+                      .rows = group[i]->certain_rows() + kept[i],
+                      .verified = gain.drafted + 1});
+  }
+  int64_t waiting = 0;
+  for (const Request* const request : waiting_) {
+    if (!request->kind->drafts) waiting += std::ssize(request->rows);
+  }
+  const std::vector<bool> taken = worthwhile_shares(shares, waiting, rate, drafting, *first.costs);
+  std::vector<Request*> takes_part;
+  for (size_t i = 0; i < group.size(); ++i) {
+    (taken[i] ? takes_part : declined).push_back(group[i]);
+    if (taken[i]) group[i]->keep(kept[i]);
+  }
+  group = std::move(takes_part);
+  return declined;
+}
+
+/// How many nodes of each draft that a group offers are worth their rows in a pass.
+std::vector<int64_t> PassBatcher::choose_nodes(const std::vector<Request*>& group, double rate,
+                                               const PassCosts& costs) {
+  std::vector<std::span<const float>> offers;
+  int64_t rows = 0;
+  for (const Request* const request : group) {
+    offers.push_back(request->offered());
+    rows += request->certain_rows();
+  }
+  return worthwhile_nodes(offers, rows, rate, costs);
+}
+
+/// Leaves out the drafted rows of a pass that verifies which are not worth their time to the batch.
+void PassBatcher::choose_rows(const std::vector<Request*>& group) const {
+  const auto planned = std::find_if(group.begin(), group.end(),
+                                    [](const Request* r) { return r->offer && r->costs != nullptr; });
+  if (planned == group.end() || !weigh_drafts_) return;
+  const std::vector<int64_t> kept = choose_nodes(group, least_rate(**planned), *(*planned)->costs);
+  for (size_t i = 0; i < group.size(); ++i) group[i]->keep(kept[i]);
 }
 
 /// What is evaluated next, of all that is waited for.
@@ -337,15 +431,15 @@ void PassBatcher::count_memory() {
 void PassBatcher::lead(std::unique_lock<std::mutex>& lock) {
   leading_ = true;
   std::vector<Request*> group = choose_group();
-  if (pays(group)) {
-    reserve_memory(group);
-  } else {
-    for (Request* const request : group) {
+  if (group.front()->kind->drafts) {
+    for (Request* const request : choose_drafting(group)) {
       request->settle();  // without logits
       end(*request);
     }
-    group.clear();
+  } else {
+    choose_rows(group);
   }
+  reserve_memory(group);
   count_memory();
   if (!group.empty()) {
     lock.unlock();

@@ -25,8 +25,10 @@ struct Preempted {};
 /// them wait for a pass, one of the waiting threads evaluates those passes together that can be. Drafting
 /// passes go first, so that all sequences take part in the pass over the whole model: verification is one
 /// pass over drafts of different lengths, with chunks of prompts among them (iteration-level scheduling, as
-/// in Orca). A drafting pass is declined if it is not worth its time to the batch (BatchPace), and planned
-/// recipes draft nothing while the batch is faster without (DraftTrials).
+/// in Orca). A drafting pass is declined if it is not worth its time to the batch (BatchPace). Of planned
+/// recipes, which know what passes cost, it decides when all drafts of a pass are known which sequences draft
+/// on and which drafted rows are verified (worthwhile_rows.h); they draft nothing while the batch is faster
+/// without (DraftTrials).
 ///
 /// Rows do not depend on each other, so the logits of a sequence do not depend on the sequences it shares
 /// passes with.
@@ -96,6 +98,11 @@ class PassBatcher {
   /// Whether drafting passes may be declined. The drafts of a single sequence are left to its own stop rule.
   bool weighs_drafts() const { return weigh_drafts_ && attached_ > 1; }
   bool pays(const std::vector<Request*>& group) const;
+  double least_rate(const Request& request) const;
+  std::vector<Request*> choose_drafting(std::vector<Request*>& group) const;
+  void choose_rows(const std::vector<Request*>& group) const;
+  static std::vector<int64_t> choose_nodes(const std::vector<Request*>& group, double rate,
+                                           const PassCosts& costs);
   DecoderWorkspace& workspace_of(const Decoder& decoder);
 
   ThreadTeam* team_;

@@ -14,14 +14,18 @@ constexpr double kRate = 0.15;
 /// The number of steps in which a plan is measured before n-grams may draft in its stead. Where its drafts
 /// are long, the plan is faster than is expected at first, and no step would show it while n-grams win.
 constexpr int64_t kFirstUses = 6;
-/// The number of steps between two trials of a losing plan, of all sequences of a batch taken together: it
-/// begins at the smaller value and doubles up to the larger.
+/// The number of steps between two trials of a losing plan: it begins at the smaller value and doubles up to
+/// the larger.
 constexpr int64_t kOftenest = 16;
 constexpr int64_t kRarest = 256;
 /// The largest share of all time that trials of losing plans may cost.
 constexpr double kTrialShare = 0.02;
 /// The factor by which another plan's rate must exceed that of plain decoding, whose rate is better known.
 constexpr double kMargin = 1.03;
+/// The path probability below which a node of n-grams is not offered to a batch.
+constexpr float kLeastOffered = 0.05f;
+/// The path probability below which a node of an inner draft is not offered to a shared drafting pass.
+constexpr float kLeastInner = 0.1f;
 /// The factor by which the expected rate of n-grams alone must exceed that of a network. A network that has
 /// them inside finds their mistakes for the price of a draft pass.
 constexpr double kNgramMargin = 1.25;
@@ -48,6 +52,15 @@ double expected_tokens(const Draft& draft) {
   double tokens = 1.0;
   for (const DraftNode& node : draft.nodes) tokens += node.path;
   return tokens;
+}
+
+/// The last first child of a chain that may have siblings behind it.
+int32_t last_of_chain(const Draft& draft) {
+  int32_t last = DraftNode::kRoot;
+  for (int32_t i = 0; i < draft.size(); ++i) {
+    if (draft.nodes[static_cast<size_t>(i)].rank == 0) last = i;
+  }
+  return last;
 }
 
 int32_t depth_of(const Draft& draft) {
@@ -92,7 +105,7 @@ Planner::Planner(const Recipe& recipe, DrafterStack& drafters, PlanningCosts cos
   }
   for (size_t i = 0; i < recipe_.levels.size(); ++i) {
     NeuralDrafter* const network = drafters_->network(i);
-    if (network != nullptr && costs_.levels[i]) network->set_table(*costs_.levels[i]);
+    if (network != nullptr && costs_.levels[i]) network->set_costs(*costs_.levels[i]);
   }
   begin();
 }
@@ -150,10 +163,7 @@ void Planner::set_batch(int64_t sequences) {
 void Planner::use_batch_costs(double& seconds_draft, double& seconds_verify, int64_t rows,
                               const PassRunner::PassTiming& verified) {
   // Most rows of a prompt have no logits, so their time says little of what rows of drafts cost.
-  if (verified.rows > 0 && !verified.prompts) {
-    costs_.target.observe_pass(verified.rows, verified.seconds);
-    costs_.target.observe_others(verified.rows - rows - (batch_ - 1));
-  }
+  if (verified.rows > 0 && !verified.prompts) costs_.target.observe_pass(verified.rows, verified.seconds);
   for (std::optional<PassCosts>& level : costs_.levels) {
     if (level) level->follow(costs_.target);
   }
@@ -164,11 +174,6 @@ void Planner::use_batch_costs(double& seconds_draft, double& seconds_verify, int
   seconds_draft = seconds_ngrams_ + seconds_outer_;
 }
 
-/// The number of rows of a verification at which the cost of one more row is looked up.
-int64_t Planner::usual_rows(const Plan& plan) const {
-  return batch_ == 1 ? kUsualRows : std::lround(plan.rows);
-}
-
 void Planner::begin() {
   chosen_.clear();
   for (const Plan& plan : plans_) chosen_.push_back({plan.name, 0});
@@ -176,6 +181,13 @@ void Planner::begin() {
   expected_draft_ = 0;
   expected_verify_ = 0;
   table_verify_ = 0;
+}
+
+const PassCosts* Planner::drafting_costs() const {
+  for (const std::optional<PassCosts>& level : costs_.levels) {
+    if (level) return &*level;
+  }
+  return nullptr;
 }
 
 double Planner::pass_seconds(size_t level) const {
@@ -193,15 +205,18 @@ size_t Planner::best_plan() const {
   return best;
 }
 
-/// The tokens per second of a plan if all of its drafts were kept, with drafts of the best length.
-double Planner::most_rate(const Plan& plan) const {
-  if (!plan.outer) return plan.rate();
-  double most = 0.0;
-  for (int32_t length = 1; length <= recipe_.levels[*plan.outer].length; ++length) {
-    const double seconds = costs_.target.of(length + 1) + static_cast<double>(length) * plan.draft_seconds;
-    most = std::max(most, static_cast<double>(length + 1) / seconds);
+/// The best plan that drafts with a network, if there is one. A network that can have n-grams inside is not
+/// considered without: a batch takes no rows of theirs that are not worth their time.
+std::optional<size_t> Planner::best_network() const {
+  std::optional<size_t> best;
+  for (size_t i = 1; i < plans_.size(); ++i) {
+    const bool takes_ngrams = std::any_of(plans_.begin(), plans_.end(), [&](const Plan& other) {
+      return ngrams_ && other.outer == plans_[i].outer && other.inner == ngrams_;
+    });
+    if (takes_ngrams && !plans_[i].inner) continue;
+    if (!best || plans_[i].rate() > plans_[*best].rate()) best = i;
   }
-  return most;
+  return best;
 }
 
 /// The best plan, or the one whose trial is most overdue.
@@ -213,12 +228,8 @@ size_t Planner::pick() const {
   for (size_t i = 0; i < plans_.size(); ++i) {
     // Where drafts gain much, nothing is learnt from going without.
     if (i == best || (i == 0 && plans_[best].rate() > 1.5 * plans_[0].rate())) continue;
-    // In a batch all sequences wait for the drafts of one, so they share the trials among them.
-    const double overdue =
-        static_cast<double>(plans_[i].unused) / static_cast<double>(plans_[i].interval * batch_);
+    const double overdue = static_cast<double>(plans_[i].unused) / static_cast<double>(plans_[i].interval);
     if (overdue < most) continue;
-    // Nor from drafts that hold up all sequences and would gain nothing if all of them were kept.
-    if (batch_ > 1 && most_rate(plans_[i]) <= plans_[best].rate()) continue;
     most = overdue;
     due = i;
   }
@@ -227,7 +238,7 @@ size_t Planner::pick() const {
 
 DraftLimits Planner::outer_limits(const Plan& plan) const {
   const double rate = plans_[best_plan()].rate();
-  const double row = costs_.target.row(usual_rows(plan));
+  const double row = costs_.target.row(kUsualRows);
   DraftLimits limits = limits_of(recipe_.levels[*plan.outer]);
   limits.path_threshold = threshold(rate * (plan.draft_seconds + row) / calibrations_[*plan.outer].mean());
   limits.leaf_threshold = threshold(rate * row);
@@ -244,6 +255,8 @@ DraftLimits Planner::inner_limits(const Plan& plan) const {
   // A pass of the outer drafter over a few rows costs little more than one over a single row; a pass over
   // many rows does cost more.
   limits.nodes = std::min(limits.nodes, kMostInnerNodes);
+  // A batch chooses among them when it knows the rows of all.
+  if (batch_ > 1) limits.path_threshold = limits.leaf_threshold = kLeastInner;
   return limits;
 }
 
@@ -256,24 +269,24 @@ bool Planner::known(const Plan& plan) const {
 }
 
 /// Asks the n-grams for their draft. It costs nothing and, used or not, it trains the calibration of n-grams.
-void Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate) {
+/// Nodes that are less likely than `least` are left out.
+void Planner::propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, float least) {
   ngram_draft_.clear();
   if (!ngrams_) return;
   DraftLimits limits = limits_of(recipe_.levels[*ngrams_]);
-  limits.path_threshold = threshold(rate * costs_.target.row(kUsualRows));
-  limits.leaf_threshold = limits.path_threshold;
+  limits.path_threshold = least;
+  limits.leaf_threshold = least;
   ngram_draft_.calibration = &calibrations_[*ngrams_];
   const Stopwatch watch(seconds_ngrams_);
   drafters_->level(*ngrams_).propose(sequence, sampler, limits, room, ngram_draft_);
 }
 
 /// Makes the draft of the n-grams the draft of this step.
-void Planner::take_ngrams(double rate, Draft& draft) {
+void Planner::take_ngrams(Draft& draft) {
   current_ = plans_.size();
   ngrams_offered_ = true;
   draft.nodes = ngram_draft_.nodes;
   draft.unsure = ngram_draft_.unsure;
-  prune(draft, rate);
 }
 
 /// The rate of a step of the plan behind this step's certain tokens. Other rates leave such tokens out: they
@@ -284,7 +297,8 @@ double Planner::rate_after_certain(const Plan& plan) const {
   return (plan.tokens + static_cast<double>(certain_)) / seconds;
 }
 
-void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_t certain, Draft& draft) {
+/// Forgets the drafts of the step before.
+void Planner::begin_step(int64_t certain) {
   certain_ = certain;
   ngram_draft_.clear();
   outer_draft_.clear();
@@ -293,26 +307,15 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_
   seconds_outer_ = 0;
   passed_over_ = 0;
   current_ = 0;
-  if (room < 1) return;
-  const size_t best = best_plan();
-  const double rate = plans_[best].rate();
-  current_ = pick();
-  propose_ngrams(sequence, sampler, room, rate);
-  const Plan& plan = plans_[current_];
-  const bool model = plan.outer && recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
-  // A small model's tree has room for them.
-  if (!model && current_ == best && ngram_draft_.size() > 0) {
-    const double promise = (expected_tokens(ngram_draft_) + static_cast<double>(certain_)) /
-                           costs_.target.of(ngram_draft_.size() + 1 + certain_);
-    if (promise > (plan.outer ? kNgramMargin : kMargin) * rate_after_certain(plan)) {
-      if (known(plan)) {
-        take_ngrams(rate, draft);
-        return;
-      }
-      passed_over_ = promise;
-    }
-  }
-  if (!plan.outer) return;
+}
+
+bool Planner::drafts_with_model(const Plan& plan) const {
+  return plan.outer && recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
+}
+
+/// Fills outer_draft_ with what the network of a plan drafts.
+void Planner::draft_with_network(const Plan& plan, const DraftLimits& limits, Sequence& sequence,
+                                 Sampler& sampler, int64_t room) {
   Drafter& drafter = drafters_->level(*plan.outer);
   NeuralDrafter* const network = drafters_->network(*plan.outer);
   if (plan.inner) {
@@ -323,19 +326,73 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_
   }
   outer_draft_.calibration = &calibrations_[*plan.outer];
   passes_before_ = drafter.stats.passes;
-  DraftLimits limits = outer_limits(plan);
-  limits.decline = DraftLimits::Decline::kWhileOthersWait;
-  // The first use of a plan that was never measured must not cost much.
-  if (model && network == nullptr && plan.uses == 0) limits.length = std::min(limits.length, 2);
-  {
-    const Stopwatch watch(seconds_outer_);
-    drafter.propose(sequence, sampler, limits, room, outer_draft_);
+  const Stopwatch watch(seconds_outer_);
+  drafter.propose(sequence, sampler, limits, room, outer_draft_);
+}
+
+void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_t certain, Draft& draft) {
+  begin_step(certain);
+  if (room < 1) return;
+  const size_t best = best_plan();
+  const double rate = plans_[best].rate();
+  current_ = pick();
+  propose_ngrams(sequence, sampler, room, threshold(rate * costs_.target.row(kUsualRows)));
+  const Plan& plan = plans_[current_];
+  const bool model = drafts_with_model(plan);
+  // A small model's tree has room for them.
+  if (!model && current_ == best && ngram_draft_.size() > 0) {
+    const double promise = (expected_tokens(ngram_draft_) + static_cast<double>(certain_)) /
+                           costs_.target.of(ngram_draft_.size() + 1 + certain_);
+    if (promise > (plan.outer ? kNgramMargin : kMargin) * rate_after_certain(plan)) {
+      if (known(plan)) {
+        take_ngrams(draft);
+        prune(draft, rate);
+        return;
+      }
+      passed_over_ = promise;
+    }
   }
+  if (!plan.outer) return;
+  DraftLimits limits = outer_limits(plan);
+  // The first use of a plan that was never measured must not cost much.
+  const bool unmeasured = model && drafters_->network(*plan.outer) == nullptr && plan.uses == 0;
+  if (unmeasured) limits.length = std::min(limits.length, 2);
+  draft_with_network(plan, limits, sequence, sampler, room);
   draft.nodes = outer_draft_.nodes;
   draft.unsure = outer_draft_.unsure;
   ngrams_offered_ = model;
   if (model) draft.merge(ngram_draft_);
   prune(draft, rate);
+}
+
+void Planner::propose_shared(Sequence& sequence, Sampler& sampler, int64_t room, int64_t certain,
+                             const PassRunner::KeepThresholds& keep, Draft& draft) {
+  begin_step(certain);
+  if (room < 1) return;
+  propose_ngrams(sequence, sampler, room, kLeastOffered);
+  const std::optional<size_t> best = best_network();
+  if (best) {
+    current_ = *best;
+    const Plan& plan = plans_[current_];
+    DraftLimits limits = limits_of(recipe_.levels[*plan.outer]);
+    limits.path_threshold = static_cast<float>(keep.path);
+    limits.leaf_threshold = static_cast<float>(keep.leaf);
+    limits.may_decline = true;
+    limits.keeps_inner = true;
+    draft_with_network(plan, limits, sequence, sampler, room);
+    draft.nodes = outer_draft_.nodes;
+    draft.unsure = outer_draft_.unsure;
+    ngrams_offered_ = drafts_with_model(plan);
+    if (ngrams_offered_) draft.merge(ngram_draft_);
+    const NeuralDrafter* const network = drafters_->network(*plan.outer);
+    const Draft* const undecided = network != nullptr ? network->undecided() : nullptr;
+    if (undecided != nullptr && draft.size() > 0) draft.graft(*undecided, last_of_chain(draft));
+  }
+  if (draft.nodes.empty()) {
+    current_ = 0;
+    if (ngram_draft_.size() > 0) take_ngrams(draft);
+  }
+  draft.order_by_path();
 }
 
 /// Leaves out the last nodes, which are the least likely ones, if their rows cost more than they are expected
@@ -401,13 +458,10 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   const double share = costs_.target.of(rows - certain_) / costs_.target.of(rows);
   const double seconds = seconds_draft + seconds_verify * share;
   const Plan& best = plans_[best_plan()];
-  const bool trial = current_ < plans_.size() && (&plans_[current_] != &best || passed_over_ > 0);
+  const bool trial =
+      batch_ == 1 && current_ < plans_.size() && (&plans_[current_] != &best || passed_over_ > 0);
   const double otherwise = std::max(best.rate(), passed_over_);
-  // Every sequence of a batch keeps such an account of its own, and its trials hold up all of them.
-  if (trial) {
-    const double lost = std::max(0.0, seconds - static_cast<double>(appended.size()) / otherwise);
-    lost_ += static_cast<double>(batch_) * lost;
-  }
+  if (trial) lost_ += std::max(0.0, seconds - static_cast<double>(appended.size()) / otherwise);
   seconds_ += seconds_draft + seconds_verify;
   ++chosen_[current_].steps;
   credit(appended);
@@ -422,7 +476,7 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   plan.unused = 0;
   if (plan.outer) learn_plan(plan, draft, appended.size(), seconds);
   if (plan.outer) update_calibration(outer_draft_, appended, calibrations_[*plan.outer]);
-  plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);
+  if (batch_ == 1) plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);
 }
 
 void Planner::learn_ngrams(std::span<const int32_t> appended) {

@@ -38,6 +38,11 @@ class Planner {
   /// tokens. Its last `certain` tokens are yet to be verified, with the draft, but nothing else can come in
   /// their place.
   void propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_t certain, Draft& draft);
+  /// Drafts for a step of a batch, which decides about every pass and every row (PassBatcher): adds nodes to
+  /// the empty `draft` that are worth a pass or a row if those of the other sequences leave time for it. The
+  /// sequence may grow by `room` tokens. `keep` has the keep thresholds of the batch.
+  void propose_shared(Sequence& sequence, Sampler& sampler, int64_t room, int64_t certain,
+                      const PassRunner::KeepThresholds& keep, Draft& draft);
   /// Learns from a step: the draft of the last propose() behind the certain tokens, the tokens that the step
   /// appended, and the seconds that drafting and verification took. In a batch `verified` is the shared pass
   /// that verified the draft.
@@ -45,9 +50,14 @@ class Planner {
              double seconds_verify, const PassRunner::PassTiming& verified = {});
 
   /// Sets the number of sequences that share passes. From two on the time of a step is not measured, since it
-  /// would include waiting for the drafts of other sequences; it is computed from the pass costs
-  /// (PassCosts::set_batch).
+  /// would include waiting for the drafts of other sequences; it is computed from the pass costs, as if all
+  /// sequences took the same step.
   void set_batch(int64_t sequences);
+
+  /// The costs of passes that verify, with what was learnt of them; they change by learn().
+  const PassCosts& verification_costs() const { return costs_.target; }
+  /// The costs of passes of the first network that drafts; null if none does or they are unknown.
+  const PassCosts* drafting_costs() const;
 
   /// Sets the statistics to zero.
   void begin();
@@ -85,11 +95,14 @@ class Planner {
   void use_batch_costs(double& seconds_draft, double& seconds_verify, int64_t rows,
                        const PassRunner::PassTiming& verified);
   void expect(Plan& plan, double old_pass_seconds) const;
-  int64_t usual_rows(const Plan& plan) const;
   void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
   size_t best_plan() const;
   size_t pick() const;
-  double most_rate(const Plan& plan) const;
+  std::optional<size_t> best_network() const;
+  void begin_step(int64_t certain);
+  bool drafts_with_model(const Plan& plan) const;
+  void draft_with_network(const Plan& plan, const DraftLimits& limits, Sequence& sequence, Sampler& sampler,
+                          int64_t room);
   bool known(const Plan& plan) const;
   void learn_plain(int64_t rows, double seconds_verify);
   void learn_ngrams(std::span<const int32_t> appended);
@@ -98,8 +111,8 @@ class Planner {
   void credit(std::span<const int32_t> appended);
   DraftLimits outer_limits(const Plan& plan) const;
   DraftLimits inner_limits(const Plan& plan) const;
-  void propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, double rate);
-  void take_ngrams(double rate, Draft& draft);
+  void propose_ngrams(Sequence& sequence, Sampler& sampler, int64_t room, float least);
+  void take_ngrams(Draft& draft);
   double rate_after_certain(const Plan& plan) const;
   double pass_seconds(size_t level) const;
   double passes_of(size_t level) const;

@@ -47,6 +47,7 @@ Speculator::Speculator(const Recipe& recipe, std::unique_ptr<DrafterStack> draft
   if (recipe_.plain()) return;
   if (recipe_.planned && costs) {
     planner_.emplace(recipe_, *drafters_, std::move(*costs));
+    evaluator_->runner().plan_by(planner_->verification_costs(), planner_->drafting_costs());
   } else if (recipe_.levels.front().breadth == 1) {
     // Only chains are calibrated. Calibrated probabilities would change which siblings a tree has even while
     // its sequence decodes alone, where the stop rule of the recipe should hold as it is.
@@ -76,7 +77,7 @@ DraftLimits Speculator::limits() const {
   DraftLimits limits = limits_;
   if (!shared_ || !recipe_.lossless()) return limits;
   const PassRunner::KeepThresholds keep = evaluator_->runner().keep_thresholds();
-  limits.decline = DraftLimits::Decline::kAlways;
+  limits.may_decline = true;
   if (keep.path <= 0.0) return limits;
   limits.threshold = 0.0f;
   limits.path_threshold = static_cast<float>(keep.path);
@@ -126,8 +127,13 @@ void Speculator::propose(Sequence& sequence, int64_t room, int64_t certain, Stat
     double all = 0.0;
     {
       const Stopwatch watch(all);
-      const bool drafts = !shared_ || evaluator_->runner().gains_by_drafts();
-      planner_->propose(sequence, sampler_, drafts ? room : 0, certain, draft_);
+      PassRunner& runner = evaluator_->runner();
+      if (shared_) {
+        const int64_t most = runner.gains_by_drafts() ? room : 0;
+        planner_->propose_shared(sequence, sampler_, most, certain, runner.keep_thresholds(), draft_);
+      } else {
+        planner_->propose(sequence, sampler_, room, certain, draft_);
+      }
     }
     stats.seconds_draft += planner_->seconds_drafting();
     stats.seconds_planning += all - planner_->seconds_drafting();
@@ -170,7 +176,10 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   Matrix<const float> logits;
   {
     const Stopwatch watch(stats.seconds_verify);
-    logits = evaluator_->evaluate(sequence.tokens, known - 1, draft_, verifying_, *sequence.cache);
+    logits = planner_ && shared_ && drafted
+                 ? evaluator_->evaluate_worthwhile(sequence.tokens, known - 1, certain, draft_, verifying_,
+                                                   *sequence.cache)
+                 : evaluator_->evaluate(sequence.tokens, known - 1, draft_, verifying_, *sequence.cache);
   }
   Verdict verdict;
   {

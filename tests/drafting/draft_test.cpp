@@ -27,6 +27,32 @@ TEST(Draft, NodesKnowTheirDepthAndHowLikelyTheirPathIs) {
   EXPECT_FLOAT_EQ(draft.path_of(b, 0, 0.5f), 0.125f);
 }
 
+TEST(Draft, NodesOfAnotherDraftAreGraftedWithTheProbabilitiesThatTheyHaveThere) {
+  Draft draft;
+  const int32_t a = draft.add(7, kRoot, 0.5f);
+  const int32_t tip = draft.add(8, a, 0.5f);
+  draft.add(9, a, 0.25f, 1);
+  Draft other;
+  other.add(5, kRoot, 0.5f);
+  other.add(6, 0, 0.5f);
+  other.add(4, kRoot, 0.25f, 1);
+  draft.graft(other, tip);
+  ASSERT_EQ(draft.size(), 6);
+  EXPECT_EQ(draft.child(tip, 5), 3);
+  EXPECT_EQ(draft.child(3, 6), 4);
+  EXPECT_EQ(draft.child(tip, 4), 5);
+  EXPECT_EQ(draft.nodes[3].depth, 2);
+  EXPECT_EQ(draft.nodes[4].depth, 3);
+  EXPECT_FLOAT_EQ(draft.nodes[3].path, 0.125f);
+  EXPECT_FLOAT_EQ(draft.nodes[4].path, 0.0625f);
+  EXPECT_FLOAT_EQ(draft.nodes[5].path, 0.0625f);
+  EXPECT_EQ(draft.nodes[5].rank, 1);
+  draft.clear();
+  draft.graft(other, kRoot);
+  EXPECT_EQ(draft.child(kRoot, 5), 0);
+  EXPECT_FLOAT_EQ(draft.nodes[1].path, 0.25f);
+}
+
 TEST(Draft, ChildrenAreFoundByTheirToken) {
   Draft draft;
   EXPECT_EQ(draft.child(kRoot, 7), kRoot);

@@ -93,6 +93,64 @@ TEST_F(EvaluatorTest, KeepsThePathThatIsChosen) {
   }
 }
 
+/// Takes a number of the nodes that are offered, and runs the pass without the others.
+class ChoosyRunner : public SingleRunner {
+ public:
+  using SingleRunner::SingleRunner;
+  Matrix<const float> run(std::span<const Row> rows, const PassKind& kind, KvCache& cache,
+                          int64_t first_logits_row) override {
+    if (offer_.keep) {
+      offered = std::ssize(offer_.paths);
+      rows = offer_.keep(std::min(takes, offered));
+    }
+    offer_ = {};
+    return SingleRunner::run(rows, kind, cache, first_logits_row);
+  }
+  void offer(const Offer& offer) override { offer_ = offer; }
+
+  int64_t takes = 0;
+  int64_t offered = 0;
+
+ private:
+  Offer offer_;
+};
+
+TEST_F(EvaluatorTest, NodesThatAreNotWorthTheirRowsLeaveTheLogitsOfOthersAsTheyWere) {
+  auto* const runner = new ChoosyRunner(decoder_, team_);
+  Evaluator evaluator{std::unique_ptr<PassRunner>(runner)};
+  std::mt19937 random(3);
+  for (int round = 0; round < 24; ++round) {
+    Draft draft = random_tree(random, 12);
+    draft.order_by_path();
+    const Draft whole = draft;
+    DenseCache cache(decoder_.cache_shape(), 256);
+    const auto first = static_cast<int64_t>(prompt_.size()) - 1 - round % 2 * 7;
+    evaluator.evaluate(std::span(prompt_).first(static_cast<size_t>(first)), 0, 0, Reading::kFull, cache);
+    const int64_t certain = round % 3;
+    runner->takes = round % 11;
+    Matrix<const float> logits =
+        evaluator.evaluate_worthwhile(prompt_, first, certain, draft, Reading::kFull, cache);
+    EXPECT_EQ(runner->offered, 12 - certain);
+    ASSERT_EQ(draft.size(), std::min<int64_t>(certain + runner->takes, 12));
+    EXPECT_EQ(logits.rows, draft.size() + 1);
+    EXPECT_EQ(row(logits, 0), last_logits(decoder_, prompt_, team_));
+    for (int32_t node = 0; node < draft.size(); ++node) {
+      EXPECT_EQ(draft.nodes[static_cast<size_t>(node)].token, whole.nodes[static_cast<size_t>(node)].token);
+      ASSERT_EQ(row(logits, evaluator.row_of(node)),
+                last_logits(decoder_, joined(prompt_, test::path_to(draft, node)), team_))
+          << "round " << round << ", node " << node;
+    }
+    // What is kept of the cache is right as well.
+    const auto last = static_cast<int32_t>(draft.size()) - 1;
+    evaluator.keep(last, cache);
+    Tokens tokens = joined(prompt_, test::path_to(draft, last));
+    const auto known = static_cast<int64_t>(tokens.size());
+    tokens.push_back(3);
+    logits = evaluator.evaluate(tokens, known, 1, Reading::kFull, cache);
+    ASSERT_EQ(row(logits, 0), last_logits(decoder_, tokens, team_)) << "round " << round;
+  }
+}
+
 TEST_F(EvaluatorTest, ADraftMayBeEmpty) {
   DenseCache cache(decoder_.cache_shape(), 256);
   const Matrix<const float> logits = evaluator_.evaluate(prompt_, 0, Draft(), Reading::kFull, cache);

@@ -74,48 +74,23 @@ TEST(PassCosts, FollowAMachineThatBecomesSlowerAndQuickerAgain) {
   EXPECT_NEAR(costs.of(1), 0.75 / 0.975, 1e-3);
 }
 
-TEST(PassCosts, OfARowInABatchAreTheTimeThatItTakesFromAllSequences) {
+TEST(PassCosts, OfABatchAreThoseOfPassesOverTheRowsOfAllSequences) {
   PassCosts costs(kSeconds);
   costs.set_batch(8);
-  EXPECT_DOUBLE_EQ(costs.of(1), 1.5);
-  EXPECT_DOUBLE_EQ(costs.of(2), 1.5 + 8.0 * 0.0625);
-  EXPECT_DOUBLE_EQ(costs.of(8), 1.5 + 8.0 * 7.0 * 0.0625);
-  EXPECT_DOUBLE_EQ(costs.row(4), 8.0 * 0.0625);
-  // A sequence whose drafts are all kept gains by drafts just where the batch does.
-  for (int64_t rows = 2; rows < 30; ++rows) {
-    const double alone = 8.0 / PassCosts(kSeconds).of(8);
-    const double drafted = static_cast<double>(7 + rows) / PassCosts(kSeconds).of(7 + rows);
-    EXPECT_EQ(static_cast<double>(rows) / costs.of(rows) > 1.0 / costs.of(1), drafted > alone) << rows;
+  for (const int64_t rows : {1, 2, 3, 8, 40}) {
+    EXPECT_DOUBLE_EQ(costs.of(rows), PassCosts(kSeconds).of(8 * rows)) << rows;
+    EXPECT_DOUBLE_EQ(costs.table(rows), costs.of(rows)) << rows;
+    EXPECT_DOUBLE_EQ(costs.of_pass(rows), PassCosts(kSeconds).of(rows)) << rows;
   }
+  EXPECT_DOUBLE_EQ(costs.row(1), 0.5);
   for (int i = 0; i < 100; ++i) costs.observe_pass(16, 4.0);
   EXPECT_NEAR(costs.of(2), 4.0, 1e-3);
+  EXPECT_NEAR(costs.of_pass(16), 4.0, 1e-3);
   PassCosts other(kSeconds);
   other.follow(costs);
   EXPECT_NEAR(other.of(1), 2.0, 1e-3);
-}
-
-// Of 16 sequences the one that drafts alone makes all of them pay for a second tile.
-TEST(PassCosts, OfARowInABatchIncludeATileThatItBegins) {
-  PassCosts costs(kSeconds);
-  costs.set_batch(16);
-  const double alone = 2.0 + 16.0 * 2.0;
-  EXPECT_DOUBLE_EQ(costs.of(2), alone);
-  costs.observe_others(0);
-  EXPECT_DOUBLE_EQ(costs.of(1), 2.0);
-  EXPECT_DOUBLE_EQ(costs.of(2), alone);
-  EXPECT_NEAR(costs.of(4), alone + 16.0 * 2.0 / 30.0, 1e-9);  // once, however many rows
-  // Others have begun it.
-  for (int i = 0; i < 100; ++i) costs.observe_others(7);
-  EXPECT_DOUBLE_EQ(costs.of(1), 2.0);
-  EXPECT_NEAR(costs.of(2), 2.0 + 16.0 / 30.0, 1e-3);
-  // What was expected says nothing of how busy the machine is.
-  const double before = costs.of(2);
-  costs.observe_pass(24, PassCosts(kSeconds).of(24));
-  EXPECT_NEAR(costs.of(2), before, 1e-9);
-  costs.observe_others(-3);  // where some of the batch sat a pass out
-  EXPECT_GT(costs.of(2), before - 1e-9);
   costs.set_batch(1);
-  EXPECT_NEAR(costs.of(2), 1.125, 1e-9);
+  EXPECT_NEAR(costs.of(16), 4.0, 1e-3);
 }
 
 TEST(PassCosts, OfDifferentRowsTakeTheRatioThatPassesHaveOneAfterTheOther) {

@@ -94,8 +94,10 @@ TEST_F(PlannedPasses, OfDraftersInDraftersAreEachComparedByTheirRows) {
   NeuralDrafter inner(own, Reading::kMxfp4W4A8, DraftCache(target_.cache_shape(), 128), false);
   NeuralDrafter outer(evaluator_, Reading::kMxfp4W4A8, DraftCache(), false);
   outer.set_inner(&inner, {.length = 3, .nodes = 3});
-  inner.set_table(costs(0.0, 0.125));
-  outer.set_table(costs(0.5, 2.0));
+  const PassCosts inner_costs = costs(0.0, 0.125);
+  const PassCosts outer_costs = costs(0.5, 2.0);
+  inner.set_costs(inner_costs);
+  outer.set_costs(outer_costs);
   Sequence sequence = test::verified(prompt_, evaluator_);
   Sampler sampler{SamplingOptions{}};
   Draft draft;
