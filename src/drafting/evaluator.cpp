@@ -47,29 +47,33 @@ void Evaluator::add_nodes(const Draft& draft, int32_t root_position) {
   }
 }
 
-Matrix<const float> Evaluator::evaluate(std::span<const int32_t> tokens, int64_t first, const Draft& draft,
-                                        const PassKind& kind, KvCache& cache) {
+void Evaluator::set_tree(std::span<const int32_t> tokens, int64_t first, const Draft& draft) {
   set_rows(tokens, first);
   root_row_ = static_cast<int64_t>(rows_.size()) - 1;
   add_nodes(draft, static_cast<int32_t>(tokens.size()) - 1);
+}
+
+Matrix<const float> Evaluator::evaluate(std::span<const int32_t> tokens, int64_t first, const Draft& draft,
+                                        const PassKind& kind, KvCache& cache) {
+  set_tree(tokens, first, draft);
   return runner_->run(rows_, kind, cache, root_row_);
 }
 
 Matrix<const float> Evaluator::evaluate_worthwhile(std::span<const int32_t> tokens, int64_t first,
                                                    int64_t certain, Draft& draft, const PassKind& kind,
                                                    KvCache& cache) {
+  set_tree(tokens, first, draft);
   paths_.clear();
   for (const DraftNode& node : std::span(draft.nodes).subspan(static_cast<size_t>(certain))) {
     paths_.push_back(node.path);
   }
-  const PassRunner::Offer offer{.paths = paths_, .keep = [&](int64_t count) -> std::span<const Row> {
-                                  draft.nodes.resize(static_cast<size_t>(certain + count));
-                                  rows_.resize(static_cast<size_t>(root_row_) + 1);
-                                  add_nodes(draft, static_cast<int32_t>(tokens.size()) - 1);
-                                  return rows_;
-                                }};
-  runner_->offer(offer);
-  return evaluate(tokens, first, draft, kind, cache);
+  const auto keep = [&](int64_t count) -> std::span<const Row> {
+    draft.nodes.resize(static_cast<size_t>(certain + count));
+    set_tree(tokens, first, draft);
+    return rows_;
+  };
+  runner_->offer({.paths = paths_, .keep = keep});
+  return runner_->run(rows_, kind, cache, root_row_);
 }
 
 void Evaluator::keep(int32_t node, KvCache& cache) {

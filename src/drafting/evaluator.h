@@ -46,6 +46,7 @@ class Evaluator {
 
  private:
   void set_rows(std::span<const int32_t> tokens, int64_t first);
+  void set_tree(std::span<const int32_t> tokens, int64_t first, const Draft& draft);
   void add_nodes(const Draft& draft, int32_t root_position);
 
   std::unique_ptr<PassRunner> runner_;
