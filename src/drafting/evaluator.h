@@ -27,7 +27,7 @@ class Evaluator {
   /// the last token in row 0 and those of a node in row row_of(node), valid until the next call.
   Matrix<const float> evaluate(std::span<const int32_t> tokens, int64_t first, const Draft& draft,
                                const PassKind& kind, KvCache& cache);
-  /// Evaluates tokens and a draft as the function before this one does, but leaves out the last of the nodes
+  /// Evaluates tokens[first ..] and a draft as evaluate() does, but leaves out the last of the nodes
   /// where the batch gains more without their rows, and takes them out of the draft. The nodes are in
   /// descending order of their path probabilities; the first `certain` stay.
   Matrix<const float> evaluate_worthwhile(std::span<const int32_t> tokens, int64_t first, int64_t certain,

@@ -144,8 +144,9 @@ Matrix<const float> NeuralDrafter::evaluate(Sequence& sequence, int64_t first, D
   const int64_t rows = std::ssize(tokens) - first + following.size();
   pass_rows_.push_back(rows);
   if (costs_ != nullptr) {
-    stats.diagnostics.table_seconds += costs_->table(rows);
-    stats.diagnostics.seconds_passes += evaluator_->runner().last_pass().seconds;
+    const PassRunner::PassTiming pass = evaluator_->runner().last_pass();
+    stats.diagnostics.table_seconds += costs_->table(pass.rows);
+    stats.diagnostics.seconds_passes += pass.seconds;
   }
   return logits;
 }

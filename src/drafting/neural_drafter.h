@@ -60,11 +60,12 @@ class NeuralDrafter : public Drafter {
     inner_limits_ = limits;
     inner_calibration_ = calibration;
   }
-  /// Sets the costs of this drafter's passes, which outlive it: a batch decides by them whether a pass pays,
-  /// and the statistics compare its times with them.
+  /// Sets the costs of this drafter's passes, which must be valid at every later propose(): a batch decides
+  /// by them whether a pass pays, and the statistics compare its times with them.
   void set_costs(const PassCosts& costs) { costs_ = &costs; }
-  /// The draft of the inner drafter that the last propose() had when its last pass was declined, for the
-  /// tokens behind the last node of the chain; else null.
+  /// The inner draft, or the only text that a structure leaves, of the pass that was declined at the end of
+  /// the last propose(): it follows the last node of the chain. Null if no pass was declined. The path
+  /// probabilities of its nodes are those of the offer.
   const Draft* undecided() const { return declined_ ? &inner_draft_ : nullptr; }
   /// Makes the drafter use an output matrix for fewer tokens, which it shares the ownership of: column i is
   /// tokens[i], in ascending order, or token i if `tokens` is empty.

@@ -89,8 +89,8 @@ double PassCosts::at(const std::array<double, kRows.size()>& seconds, double row
   return before + place.share * (seconds[place.after] - before);
 }
 
-double PassCosts::table(int64_t rows) const {
-  return at(seconds_, static_cast<double>(rows * batch_));
+double PassCosts::table(int64_t all_rows) const {
+  return at(seconds_, static_cast<double>(all_rows));
 }
 
 double PassCosts::of(int64_t rows) const {

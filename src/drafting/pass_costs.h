@@ -35,8 +35,9 @@ class PassCosts {
   /// The expected seconds of a pass as of() gives them, where `all_rows` counts the rows of all sequences of
   /// the batch.
   double of_pass(int64_t all_rows) const;
-  /// The seconds of a pass over `rows` rows by the measured table alone, without what observe() learnt since.
-  double table(int64_t rows) const;
+  /// The seconds of a pass over `all_rows` rows, of all sequences of the batch, by the measured table alone,
+  /// without what observe() learnt since.
+  double table(int64_t all_rows) const;
   /// The seconds that one row more than `rows` would add.
   double row(int64_t rows) const;
   /// Takes in the seconds of a pass over `rows` rows, and scales all costs by it: a longer context or a

@@ -32,18 +32,21 @@ class PassRunner {
   };
   /// The size and time of the pass that the last run() was part of.
   virtual PassTiming last_pass() const = 0;
-  /// The number of tokens that a drafting pass is expected to gain, by which it may be declined.
+  /// What a shared pass knows of a drafting pass that may be declined.
   struct ExpectedGain {
-    double tokens = std::numeric_limits<double>::infinity();  ///< without those of an offer
+    /// The number of tokens that the pass is expected to gain, without those of an offer.
+    double tokens = std::numeric_limits<double>::infinity();
     double otherwise = 0;              ///< the tokens that are gained if the pass is declined
     int64_t drafted = 0;               ///< the tokens that the draft has already
     const PassCosts* costs = nullptr;  ///< the costs of drafting passes; null: unknown
   };
   /// Sets the expected gain of the drafting passes that follow.
   virtual void expect_gain(const ExpectedGain& /*gain*/) {}
-  /// A draft of which a shared pass verifies as many nodes as are worth their time to the batch.
+  /// A draft of which a shared pass, of the model or of a network with an inner draft, has rows for as many
+  /// nodes as are worth their time to the batch.
   struct Offer {
-    /// The path probabilities of the nodes that may be left out, in descending order.
+    /// The path probabilities of the nodes that may be left out, in descending order where the pass may be
+    /// declined or verifies.
     std::span<const float> paths;
     /// Leaves out all of these nodes but the first `count`. Returns the rows of the pass without them.
     std::function<std::span<const Row>(int64_t count)> keep;
@@ -51,8 +54,10 @@ class PassRunner {
   /// Offers the draft of the next run(), which that run() may make smaller. The offer must be valid until
   /// then.
   virtual void offer(const Offer& /*offer*/) {}
+  /// Whether shared passes choose among the drafts that are offered to them now.
+  virtual bool chooses() const { return false; }
   /// Gives the costs of passes that verify and of those that draft, by which shared passes are planned. They
-  /// must outlive the runner; `drafting` is null if no network drafts.
+  /// must be valid at every later run(); `drafting` is null if no network drafts.
   virtual void plan_by(const PassCosts& /*verifying*/, const PassCosts* /*drafting*/) {}
   /// The smallest probabilities of being kept with which a token is worth its time in shared passes.
   struct KeepThresholds {

@@ -85,8 +85,12 @@ double BatchPace::best_rate(int64_t sequences) const {
   return best;
 }
 
+bool BatchPace::trial_due() const {
+  return undrafted_ >= kTrialAfter;
+}
+
 bool BatchPace::pays(double tokens, int64_t rows, int64_t verified, int64_t sequences) const {
-  if (!whole_.known() || !drafts_.known() || undrafted_ >= kTrialAfter) return true;
+  if (!whole_.known() || !drafts_.known() || trial_due()) return true;
   const double seconds = drafts_.of(static_cast<double>(rows)) + static_cast<double>(verified) * whole_.row();
   return tokens >= best_rate(sequences) * seconds;
 }

@@ -38,7 +38,7 @@ class FadingPassCost {
 /// that is kept: it is the rate with drafts of the best common length, accepted tokens over the time of
 /// drafting and verifying (SPEQ's eq. 1 and 2, for many sequences at once). A drafting pass is worth its time
 /// if its expected tokens come faster than the pace. Where they would come slower, drafting ends for all
-/// sequences of the pass.
+/// sequences of the pass. Planned recipes know more of their costs (worthwhile_rows.h).
 class BatchPace {
  public:
   /// Takes in a pass over the whole model: it had `rows` rows and took `seconds`.
@@ -53,6 +53,8 @@ class BatchPace {
   /// that it adds to the next verification. True while nothing is known, and after many steps without a
   /// drafting pass, because costs and acceptance may have changed since.
   bool pays(double tokens, int64_t rows, int64_t verified, int64_t sequences) const;
+  /// Whether so many passes over the whole model came without a drafting pass that one should be tried.
+  bool trial_due() const;
   /// The share of drafted tokens that was kept lately, of those whose predecessor was kept.
   double kept() const { return kept_ / (kept_ + cut_); }
   /// The probabilities of being kept below which a token costs a batch of `sequences` sequences more time

@@ -67,7 +67,9 @@ struct PassBatcher::Request {
   int64_t certain_rows() const { return std::ssize(rows) - std::ssize(offered()); }
   /// Leaves out all offered nodes but the first `count`.
   void keep(int64_t count) {
-    if (count < std::ssize(offered())) rows = offer->keep(count);
+    if (count == std::ssize(offered())) return;
+    rows = offer->keep(count);
+    offer->paths = offer->paths.first(static_cast<size_t>(count));
   }
   void settle() { state = error ? State::kFailed : State::kDone; }
   int64_t positions() const {
@@ -115,6 +117,10 @@ class PassBatcher::Runner : public PassRunner {
   PassTiming last_pass() const override { return last_; }
   void expect_gain(const ExpectedGain& gain) override { expected_gain_ = gain; }
   void offer(const Offer& offer) override { offer_ = offer; }
+  bool chooses() const override {
+    const std::lock_guard lock(batcher_->mutex_);
+    return batcher_->weighs_drafts();
+  }
   void plan_by(const PassCosts& verifying, const PassCosts* drafting) override {
     costs_ = &verifying;
     draft_costs_ = drafting;
@@ -261,7 +267,10 @@ double PassBatcher::least_rate(const Request& request) const {
 std::vector<PassBatcher::Request*> PassBatcher::choose_drafting(std::vector<Request*>& group) const {
   const Request& first = *group.front();
   std::vector<Request*> declined;
-  if (first.costs == nullptr || first.expected_gain.costs == nullptr || !weighs_drafts() || !first.target) {
+  const bool planned = std::all_of(group.begin(), group.end(), [](const Request* r) {
+    return r->costs != nullptr && r->expected_gain.costs != nullptr && r->target;
+  });
+  if (!planned || !weighs_drafts()) {
     if (!pays(group)) declined.swap(group);
     return declined;
   }
@@ -284,7 +293,12 @@ std::vector<PassBatcher::Request*> PassBatcher::choose_drafting(std::vector<Requ
   for (const Request* const request : waiting_) {
     if (!request->kind->drafts) waiting += std::ssize(request->rows);
   }
-  const std::vector<bool> taken = worthwhile_shares(shares, waiting, rate, drafting, *first.costs);
+  std::vector<bool> taken = worthwhile_shares(shares, waiting, rate, drafting, *first.costs);
+  if (pace_.trial_due() && std::count(taken.begin(), taken.end(), true) == 0) {
+    // Drafts that would gain if they were kept: perhaps they are, by now.
+    for (DraftingShare& share : shares) share.tokens = 1.0;
+    taken = worthwhile_shares(shares, waiting, rate, drafting, *first.costs);
+  }
   std::vector<Request*> takes_part;
   for (size_t i = 0; i < group.size(); ++i) {
     (taken[i] ? takes_part : declined).push_back(group[i]);
@@ -431,15 +445,18 @@ void PassBatcher::count_memory() {
 void PassBatcher::lead(std::unique_lock<std::mutex>& lock) {
   leading_ = true;
   std::vector<Request*> group = choose_group();
+  std::vector<Request*> declined;
   if (group.front()->kind->drafts) {
-    for (Request* const request : choose_drafting(group)) {
-      request->settle();  // without logits
-      end(*request);
-    }
+    declined = choose_drafting(group);
   } else {
     choose_rows(group);
   }
   reserve_memory(group);
+  for (Request* const request : declined) {
+    if (request->state != Request::State::kWaiting) continue;  // its memory was taken
+    request->settle();                                         // without logits
+    end(*request);
+  }
   count_memory();
   if (!group.empty()) {
     lock.unlock();

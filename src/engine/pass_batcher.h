@@ -95,7 +95,8 @@ class PassBatcher {
   void count(const std::vector<Request*>& group);
   void count_trial(const std::vector<Request*>& group);
   void evaluate(const std::vector<Request*>& group, DecoderWorkspace& workspace);
-  /// Whether drafting passes may be declined. The drafts of a single sequence are left to its own stop rule.
+  /// Whether drafting passes may be declined. The drafts of a single sequence are left to its own stop rule,
+  /// unless it offered them while there were others.
   bool weighs_drafts() const { return weigh_drafts_ && attached_ > 1; }
   bool pays(const std::vector<Request*>& group) const;
   double least_rate(const Request& request) const;

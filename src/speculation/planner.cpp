@@ -158,8 +158,8 @@ void Planner::set_batch(int64_t sequences) {
   for (Plan& plan : plans_) expect(plan, plan.outer ? before[*plan.outer] : 0.0);
 }
 
-/// Replaces the measured times of a step by what it costs this sequence of the batch. A measured time would
-/// include waiting for the drafts of other sequences.
+/// Replaces the measured times of a step by what it costs if all sequences of the batch take such a step. A
+/// measured time would include waiting for the drafts of other sequences.
 void Planner::use_batch_costs(double& seconds_draft, double& seconds_verify, int64_t rows,
                               const PassRunner::PassTiming& verified) {
   // Most rows of a prompt have no logits, so their time says little of what rows of drafts cost.
@@ -168,6 +168,7 @@ void Planner::use_batch_costs(double& seconds_draft, double& seconds_verify, int
     if (level) level->follow(costs_.target);
   }
   seconds_verify = costs_.target.of(rows);
+  seconds_draft = seconds_ngrams_;
   if (current_ == plans_.size() || !plans_[current_].outer) return;
   const size_t outer = *plans_[current_].outer;
   if (costs_.levels[outer]) seconds_outer_ = passes_of(outer) * costs_.levels[outer]->of(1);
@@ -205,15 +206,21 @@ size_t Planner::best_plan() const {
   return best;
 }
 
-/// The best plan that drafts with a network, if there is one. A network that can have n-grams inside is not
-/// considered without: a batch takes no rows of theirs that are not worth their time.
+/// The best plan that drafts with a network, if there is one. A network that can have n-grams inside is never
+/// used alone: a batch takes no rows of theirs that are not worth their time. Passes of another model are not
+/// declined, so plans with one must be better than plain decoding.
 std::optional<size_t> Planner::best_network() const {
+  const auto is_model = [&](std::optional<size_t> level) {
+    return level && recipe_.levels[*level].kind == DraftLevel::Kind::kModel;
+  };
   std::optional<size_t> best;
   for (size_t i = 1; i < plans_.size(); ++i) {
     const bool takes_ngrams = std::any_of(plans_.begin(), plans_.end(), [&](const Plan& other) {
       return ngrams_ && other.outer == plans_[i].outer && other.inner == ngrams_;
     });
     if (takes_ngrams && !plans_[i].inner) continue;
+    const bool has_model = is_model(plans_[i].outer) || is_model(plans_[i].inner);
+    if (has_model && plans_[i].rate() <= kMargin * plans_.front().rate()) continue;
     if (!best || plans_[i].rate() > plans_[*best].rate()) best = i;
   }
   return best;
@@ -314,10 +321,13 @@ bool Planner::drafts_with_model(const Plan& plan) const {
 }
 
 /// Fills outer_draft_ with what the network of a plan drafts.
-void Planner::draft_with_network(const Plan& plan, const DraftLimits& limits, Sequence& sequence,
-                                 Sampler& sampler, int64_t room) {
+void Planner::draft_with_network(const Plan& plan, DraftLimits limits, Sequence& sequence, Sampler& sampler,
+                                 int64_t room) {
   Drafter& drafter = drafters_->level(*plan.outer);
   NeuralDrafter* const network = drafters_->network(*plan.outer);
+  // The first use of a plan that was never measured must not cost much.
+  const bool unmeasured = drafts_with_model(plan) && network == nullptr && plan.uses == 0;
+  if (unmeasured) limits.length = std::min(limits.length, 2);
   if (plan.inner) {
     network->set_inner(&drafters_->level(*plan.inner), inner_limits(plan),
                        &plans_[current_].inner_calibration);
@@ -353,11 +363,7 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_
     }
   }
   if (!plan.outer) return;
-  DraftLimits limits = outer_limits(plan);
-  // The first use of a plan that was never measured must not cost much.
-  const bool unmeasured = model && drafters_->network(*plan.outer) == nullptr && plan.uses == 0;
-  if (unmeasured) limits.length = std::min(limits.length, 2);
-  draft_with_network(plan, limits, sequence, sampler, room);
+  draft_with_network(plan, outer_limits(plan), sequence, sampler, room);
   draft.nodes = outer_draft_.nodes;
   draft.unsure = outer_draft_.unsure;
   ngrams_offered_ = model;
@@ -374,19 +380,21 @@ void Planner::propose_shared(Sequence& sequence, Sampler& sampler, int64_t room,
   if (best) {
     current_ = *best;
     const Plan& plan = plans_[current_];
-    DraftLimits limits = limits_of(recipe_.levels[*plan.outer]);
-    limits.path_threshold = static_cast<float>(keep.path);
+    ngrams_offered_ = drafts_with_model(plan);
+    DraftLimits limits = outer_limits(plan);
+    if (!ngrams_offered_) limits.path_threshold = static_cast<float>(keep.path);
     limits.leaf_threshold = static_cast<float>(keep.leaf);
     limits.may_decline = true;
     limits.keeps_inner = true;
     draft_with_network(plan, limits, sequence, sampler, room);
     draft.nodes = outer_draft_.nodes;
     draft.unsure = outer_draft_.unsure;
-    ngrams_offered_ = drafts_with_model(plan);
     if (ngrams_offered_) draft.merge(ngram_draft_);
     const NeuralDrafter* const network = drafters_->network(*plan.outer);
     const Draft* const undecided = network != nullptr ? network->undecided() : nullptr;
-    if (undecided != nullptr && draft.size() > 0) draft.graft(*undecided, last_of_chain(draft));
+    // N-grams alone have more to say than those inside.
+    const bool grafts = undecided != nullptr && (draft.size() > 0 || plan.inner != ngrams_);
+    if (grafts) draft.graft(*undecided, last_of_chain(draft));
   }
   if (draft.nodes.empty()) {
     current_ = 0;
@@ -466,7 +474,7 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   ++chosen_[current_].steps;
   credit(appended);
   expected_verify_ += costs_.target.of(rows);
-  table_verify_ += costs_.target.table(rows);
+  table_verify_ += costs_.target.table(std::max(verified.rows, rows));
   if (batch_ == 1) costs_.target.observe(rows, seconds_verify);
   learn_plain(rows, seconds_verify);
   for (Plan& plan : plans_) ++plan.unused;

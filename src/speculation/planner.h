@@ -33,6 +33,8 @@ class Planner {
  public:
   /// `drafters` has the levels of `recipe` and outlives the planner.
   Planner(const Recipe& recipe, DrafterStack& drafters, PlanningCosts costs);
+  Planner(const Planner&) = delete;  // the drafters know where its costs are
+  Planner& operator=(const Planner&) = delete;
 
   /// Chooses a plan and drafts with it: adds nodes to the empty `draft`. The sequence may grow by `room`
   /// tokens. Its last `certain` tokens are yet to be verified, with the draft, but nothing else can come in
@@ -40,7 +42,8 @@ class Planner {
   void propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_t certain, Draft& draft);
   /// Drafts for a step of a batch, which decides about every pass and every row (PassBatcher): adds nodes to
   /// the empty `draft` that are worth a pass or a row if those of the other sequences leave time for it. The
-  /// sequence may grow by `room` tokens. `keep` has the keep thresholds of the batch.
+  /// sequence may grow by `room` tokens, and its last `certain` tokens are yet to be verified, as in
+  /// propose(). `keep` has the keep thresholds of the batch.
   void propose_shared(Sequence& sequence, Sampler& sampler, int64_t room, int64_t certain,
                       const PassRunner::KeepThresholds& keep, Draft& draft);
   /// Learns from a step: the draft of the last propose() behind the certain tokens, the tokens that the step
@@ -101,7 +104,7 @@ class Planner {
   std::optional<size_t> best_network() const;
   void begin_step(int64_t certain);
   bool drafts_with_model(const Plan& plan) const;
-  void draft_with_network(const Plan& plan, const DraftLimits& limits, Sequence& sequence, Sampler& sampler,
+  void draft_with_network(const Plan& plan, DraftLimits limits, Sequence& sequence, Sampler& sampler,
                           int64_t room);
   bool known(const Plan& plan) const;
   void learn_plain(int64_t rows, double seconds_verify);
@@ -136,7 +139,7 @@ class Planner {
   double seconds_outer_ = 0;     // the seconds of a network in the last propose()
   double ngram_seconds_ = 0;     // the average seconds of n-grams in a step
   double seconds_ = 0;           // the seconds of all steps
-  double lost_ = 0;              // the seconds that trials of losing plans cost all sequences of the batch
+  double lost_ = 0;              // the seconds that trials of losing plans cost while it decoded alone
   double expected_draft_ = 0;
   double expected_verify_ = 0;
   double table_verify_ = 0;

@@ -128,11 +128,12 @@ void Speculator::propose(Sequence& sequence, int64_t room, int64_t certain, Stat
     {
       const Stopwatch watch(all);
       PassRunner& runner = evaluator_->runner();
-      if (shared_) {
+      if (shared_ && runner.chooses()) {
         const int64_t most = runner.gains_by_drafts() ? room : 0;
         planner_->propose_shared(sequence, sampler_, most, certain, runner.keep_thresholds(), draft_);
       } else {
-        planner_->propose(sequence, sampler_, room, certain, draft_);
+        const bool drafts = !shared_ || runner.gains_by_drafts();
+        planner_->propose(sequence, sampler_, drafts ? room : 0, certain, draft_);
       }
     }
     stats.seconds_draft += planner_->seconds_drafting();
@@ -191,7 +192,7 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   const Stopwatch watch(stats.seconds_planning);
   drafters_->observe(sequence);
   // What the structure drafted says nothing of the recipe's drafters.
-  if (drafted && verdict.kept >= certain) {
+  if (drafted && draft_.size() > certain && verdict.kept >= certain) {
     evaluator_->runner().observe_draft(verdict.kept - certain, verdict.kept <= deepest(draft_));
   }
   const auto appended = std::span(sequence.tokens).subspan(static_cast<size_t>(known));

@@ -30,8 +30,9 @@ class Speculator {
   /// Sets the list that every step is added to; null ends the additions. The list must outlive the steps.
   void record_steps(std::vector<DecodingStep>* steps) { steps_ = steps; }
 
-  /// Sets the number of sequences that share passes with this one. A planner plans for that number. Without a
-  /// planner the keep thresholds of the batch replace, from two sequences on, the recipe's stop rule.
+  /// Sets the number of sequences that share passes, this one included. From two sequences on a planner
+  /// offers its drafts to the batch, and without a planner the keep thresholds of the batch replace the
+  /// recipe's stop rule.
   void set_batch(int64_t sequences);
 
   /// Evaluates the next `chunk` tokens of the prompt, or the rest of it. Returns true once the whole prompt

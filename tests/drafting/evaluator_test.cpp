@@ -101,6 +101,7 @@ class ChoosyRunner : public SingleRunner {
                           int64_t first_logits_row) override {
     if (offer_.keep) {
       offered = std::ssize(offer_.paths);
+      offer_.keep(std::min(takes + 1, offered));  // a pass may change its mind
       rows = offer_.keep(std::min(takes, offered));
     }
     offer_ = {};

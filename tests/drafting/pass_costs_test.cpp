@@ -79,7 +79,7 @@ TEST(PassCosts, OfABatchAreThoseOfPassesOverTheRowsOfAllSequences) {
   costs.set_batch(8);
   for (const int64_t rows : {1, 2, 3, 8, 40}) {
     EXPECT_DOUBLE_EQ(costs.of(rows), PassCosts(kSeconds).of(8 * rows)) << rows;
-    EXPECT_DOUBLE_EQ(costs.table(rows), costs.of(rows)) << rows;
+    EXPECT_DOUBLE_EQ(costs.table(8 * rows), costs.of(rows)) << rows;
     EXPECT_DOUBLE_EQ(costs.of_pass(rows), PassCosts(kSeconds).of(rows)) << rows;
   }
   EXPECT_DOUBLE_EQ(costs.row(1), 0.5);

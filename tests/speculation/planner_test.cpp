@@ -494,7 +494,6 @@ TEST_F(PlannerTest, AsksABatchAboutEveryPassOfANetwork) {
 TEST_F(PlannerTest, GivesANetworkNgramsToVerifyInABatch) {
   Tokens text;
   for (int32_t i = 0; i < 60; ++i) text.push_back(i % 6);
-  // Where rows of a draft pass are dear, one sequence goes without.
   Decoding decoding(evaluator_, team_, {self_level("mxfp4-w4a8", 6), ngram_level(16)}, flat(kPlain),
                     0.01 * kPlain, text, {}, 0.01 * kPlain);
   decoding.share(4);
