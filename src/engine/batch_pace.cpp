@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
+#include "engine/worthwhile_rows.h"
+
 namespace verbatim {
 
 namespace {
 
 /// The weight of one pass in the averages.
 constexpr double kRate = 0.05;
-
-/// The longest drafts that the pace is computed for. A recipe's stop rule may allow fewer tokens.
-constexpr int kLongest = 16;
 
 /// The number of passes over the whole model without a drafting pass after which one is tried.
 constexpr int64_t kTrialAfter = 32;
@@ -72,17 +71,10 @@ void BatchPace::step(int64_t kept, bool cut) {
 
 /// Tokens per second with drafts of the best common length, or without drafts.
 double BatchPace::best_rate(int64_t sequences) const {
-  const auto count = static_cast<double>(sequences);
-  double path = 1.0;
-  double tokens = count;
-  double best = tokens / whole_.of(count);
-  if (!drafts_.known()) return best;
-  for (int length = 1; length <= kLongest; ++length) {
-    path *= kept();
-    tokens += count * path;
-    best = std::max(best, tokens / (whole_.of(count * (length + 1)) + length * drafts_.of(count)));
-  }
-  return best;
+  const auto by = [](const FadingPassCost& cost) -> SecondsOfRows {
+    return [&cost](int64_t rows) { return cost.of(static_cast<double>(rows)); };
+  };
+  return usual_rate(sequences, kept(), by(whole_), drafts_.known() ? by(drafts_) : nullptr);
 }
 
 bool BatchPace::trial_due() const {

@@ -7,24 +7,33 @@ namespace verbatim {
 
 namespace {
 
-/// The longest drafts that the usual rate is computed for.
+/// The longest drafts that the usual rate is computed for. A recipe's stop rule may allow fewer tokens.
 constexpr int64_t kLongest = 16;
 
 }  // namespace
 
-double usual_rate(int64_t sequences, double kept, const PassCosts& verifying, const PassCosts* drafting) {
+double usual_rate(int64_t sequences, double kept, const SecondsOfRows& verifying,
+                  const SecondsOfRows& drafting) {
   const auto count = static_cast<double>(sequences);
-  double best = count / verifying.of_pass(sequences);
-  if (drafting == nullptr) return best;
   double path = 1.0;
   double tokens = count;
+  double best = tokens / verifying(sequences);
+  if (!drafting) return best;
+  const double pass = drafting(sequences);
   for (int64_t length = 1; length <= kLongest; ++length) {
     path *= kept;
     tokens += count * path;
-    const double drafted = static_cast<double>(length) * drafting->of_pass(sequences);
-    best = std::max(best, tokens / (verifying.of_pass(sequences * (length + 1)) + drafted));
+    best =
+        std::max(best, tokens / (verifying(sequences * (length + 1)) + static_cast<double>(length) * pass));
   }
   return best;
+}
+
+double usual_rate(int64_t sequences, double kept, const PassCosts& verifying, const PassCosts* drafting) {
+  const auto by = [](const PassCosts& costs) -> SecondsOfRows {
+    return [&costs](int64_t rows) { return costs.of_pass(rows); };
+  };
+  return usual_rate(sequences, kept, by(verifying), drafting != nullptr ? by(*drafting) : nullptr);
 }
 
 std::vector<int64_t> worthwhile_nodes(std::span<const std::span<const float>> offers, int64_t rows,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -8,9 +9,15 @@
 
 namespace verbatim {
 
+/// The seconds of a pass by its number of rows.
+using SecondsOfRows = std::function<double(int64_t rows)>;
+
 /// The tokens per second that a batch of `sequences` sequences usually gains: with drafts of the best common
-/// length, of whose tokens the share `kept` is kept, or without drafts. `drafting` is null if no network
+/// length, of whose tokens the share `kept` is kept, or without drafts. `drafting` is empty if no network
 /// drafts.
+double usual_rate(int64_t sequences, double kept, const SecondsOfRows& verifying,
+                  const SecondsOfRows& drafting);
+/// The usual rate by tables of costs. `drafting` is null if no network drafts.
 double usual_rate(int64_t sequences, double kept, const PassCosts& verifying, const PassCosts* drafting);
 
 /// Chooses how many nodes of each sequence's draft a shared pass has rows for, in tokens per second of the

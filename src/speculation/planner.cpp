@@ -210,9 +210,6 @@ size_t Planner::best_plan() const {
 /// used alone: a batch takes no rows of theirs that are not worth their time. Passes of another model are not
 /// declined, so plans with one must be better than plain decoding.
 std::optional<size_t> Planner::best_network() const {
-  const auto is_model = [&](std::optional<size_t> level) {
-    return level && recipe_.levels[*level].kind == DraftLevel::Kind::kModel;
-  };
   std::optional<size_t> best;
   for (size_t i = 1; i < plans_.size(); ++i) {
     const bool takes_ngrams = std::any_of(plans_.begin(), plans_.end(), [&](const Plan& other) {
@@ -316,8 +313,8 @@ void Planner::begin_step(int64_t certain) {
   current_ = 0;
 }
 
-bool Planner::drafts_with_model(const Plan& plan) const {
-  return plan.outer && recipe_.levels[*plan.outer].kind == DraftLevel::Kind::kModel;
+bool Planner::is_model(std::optional<size_t> level) const {
+  return level && recipe_.levels[*level].kind == DraftLevel::Kind::kModel;
 }
 
 /// Fills outer_draft_ with what the network of a plan drafts.
@@ -326,7 +323,7 @@ void Planner::draft_with_network(const Plan& plan, DraftLimits limits, Sequence&
   Drafter& drafter = drafters_->level(*plan.outer);
   NeuralDrafter* const network = drafters_->network(*plan.outer);
   // The first use of a plan that was never measured must not cost much.
-  const bool unmeasured = drafts_with_model(plan) && network == nullptr && plan.uses == 0;
+  const bool unmeasured = is_model(plan.outer) && network == nullptr && plan.uses == 0;
   if (unmeasured) limits.length = std::min(limits.length, 2);
   if (plan.inner) {
     network->set_inner(&drafters_->level(*plan.inner), inner_limits(plan),
@@ -348,7 +345,7 @@ void Planner::propose(Sequence& sequence, Sampler& sampler, int64_t room, int64_
   current_ = pick();
   propose_ngrams(sequence, sampler, room, threshold(rate * costs_.target.row(kUsualRows)));
   const Plan& plan = plans_[current_];
-  const bool model = drafts_with_model(plan);
+  const bool model = is_model(plan.outer);
   // A small model's tree has room for them.
   if (!model && current_ == best && ngram_draft_.size() > 0) {
     const double promise = (expected_tokens(ngram_draft_) + static_cast<double>(certain_)) /
@@ -380,7 +377,7 @@ void Planner::propose_shared(Sequence& sequence, Sampler& sampler, int64_t room,
   if (best) {
     current_ = *best;
     const Plan& plan = plans_[current_];
-    ngrams_offered_ = drafts_with_model(plan);
+    ngrams_offered_ = is_model(plan.outer);
     DraftLimits limits = outer_limits(plan);
     if (!ngrams_offered_) limits.path_threshold = static_cast<float>(keep.path);
     limits.leaf_threshold = static_cast<float>(keep.leaf);

@@ -103,7 +103,7 @@ class Planner {
   size_t pick() const;
   std::optional<size_t> best_network() const;
   void begin_step(int64_t certain);
-  bool drafts_with_model(const Plan& plan) const;
+  bool is_model(std::optional<size_t> level) const;
   void draft_with_network(const Plan& plan, DraftLimits limits, Sequence& sequence, Sampler& sampler,
                           int64_t room);
   bool known(const Plan& plan) const;

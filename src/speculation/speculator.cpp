@@ -128,12 +128,11 @@ void Speculator::propose(Sequence& sequence, int64_t room, int64_t certain, Stat
     {
       const Stopwatch watch(all);
       PassRunner& runner = evaluator_->runner();
+      const int64_t most = !shared_ || runner.gains_by_drafts() ? room : 0;
       if (shared_ && runner.chooses()) {
-        const int64_t most = runner.gains_by_drafts() ? room : 0;
         planner_->propose_shared(sequence, sampler_, most, certain, runner.keep_thresholds(), draft_);
       } else {
-        const bool drafts = !shared_ || runner.gains_by_drafts();
-        planner_->propose(sequence, sampler_, drafts ? room : 0, certain, draft_);
+        planner_->propose(sequence, sampler_, most, certain, draft_);
       }
     }
     stats.seconds_draft += planner_->seconds_drafting();
