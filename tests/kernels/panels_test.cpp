@@ -146,32 +146,36 @@ TEST(Bf16Panels, PathsWithoutDotProductsAgreeBitForBit) {
   }
 }
 
+/// Random activations in int8, as Int8Rows holds them.
 struct Int8Activations {
-  std::vector<int8_t> codes = std::vector<int8_t>(kMostRows * kK + kInnerStep);  // see Int8Rows
-  std::vector<float> scales = std::vector<float>(kMostRows * kK / 32);
-  std::vector<int32_t> sums = std::vector<int32_t>(kMostRows * kK / 32);
+  Int8Activations(const KernelTable& kernel, Format weights, int64_t rows, int64_t inputs)
+      : k(inputs),
+        codes(static_cast<size_t>(rows * k + kInnerStep)),
+        scales(static_cast<size_t>(rows * groups())),
+        sums(static_cast<size_t>(rows * groups())) {
+    const std::vector<float> x = test::random_floats(static_cast<size_t>(rows * k), 7);
+    const auto quantize = weights == Format::kInt8 ? kernel.quantize_int8 : kernel.quantize_wide;
+    for (int64_t r = 0; r < rows; ++r) {
+      quantize(x.data() + r * k, k, codes.data() + r * k, scales.data() + r * groups(),
+               sums.data() + r * groups());
+    }
+  }
 
+  int64_t groups() const { return k / kInnerStep; }
   Int8Rows rows(int64_t first, int64_t count) const {
-    const int64_t groups = kK / 32;
-    return {codes.data() + first * kK,
-            scales.data() + first * groups,
-            sums.data() + first * groups,
+    return {codes.data() + first * k,
+            scales.data() + first * groups(),
+            sums.data() + first * groups(),
             count,
-            kK,
-            kK};
+            k,
+            k};
   }
-};
 
-Int8Activations random_activations(const KernelTable& kernel, Format weights) {
-  Int8Activations activations;
-  const std::vector<float> x = test::random_floats(kMostRows * kK, 7);
-  const auto quantize = weights == Format::kInt8 ? kernel.quantize_int8 : kernel.quantize_wide;
-  for (int64_t r = 0; r < kMostRows; ++r) {
-    quantize(x.data() + r * kK, kK, activations.codes.data() + r * kK,
-             activations.scales.data() + r * (kK / 32), activations.sums.data() + r * (kK / 32));
-  }
-  return activations;
-}
+  int64_t k;
+  std::vector<int8_t> codes;
+  std::vector<float> scales;
+  std::vector<int32_t> sums;
+};
 
 /// A format with readings in integers.
 class IntegerProducts : public testing::TestWithParam<std::tuple<MachinePath, Format>> {
@@ -193,7 +197,7 @@ void multiply_integers(const KernelTable& kernel, const Int8Rows& a, const Packe
 
 TEST_P(IntegerProducts, EqualTheScalarPathBitForBitWithAnyNumberOfRows) {
   const KernelTable& scalar = *machine_paths().front().table;
-  const Int8Activations activations = random_activations(scalar, format_);
+  const Int8Activations activations(scalar, format_, kMostRows, kK);
   const PackedMatrix weights = random_panels(format_, 8);
   std::vector<float> expected(kMostRows * kColumns);
   for (int64_t r = 0; r < kMostRows; ++r) {
@@ -206,8 +210,27 @@ TEST_P(IntegerProducts, EqualTheScalarPathBitForBitWithAnyNumberOfRows) {
   }
 }
 
+TEST_P(IntegerProducts, EqualTheScalarPathBitForBitOverManyInputsOfManyMagnitudes) {
+  constexpr int64_t kInputs = 67 * kInnerStep;  // a group of 128 is cut off
+  constexpr int64_t kRows = 13;
+  std::vector<float> weights = test::random_floats(kColumns * kInputs, 10, 0.1f);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = std::ldexp(weights[i], -static_cast<int>(i / kInnerStep * 7 % 11));
+  }
+  const PackedMatrix store = test::pack_store(kColumns, kInputs, weights, format_);
+  const KernelTable& scalar = *machine_paths().front().table;
+  const Int8Activations activations(scalar, format_, kRows, kInputs);
+  std::vector<float> expected(kRows * kColumns);
+  multiply_integers(scalar, activations.rows(0, kRows), store, expected.data());
+  for (int64_t rows = 1; rows <= kRows; ++rows) {
+    std::vector<float> c(static_cast<size_t>(rows * kColumns), -1.0f);
+    multiply_integers(kernel_, activations.rows(0, rows), store, c.data());
+    ASSERT_EQ(std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)), 0) << rows << " rows";
+  }
+}
+
 TEST_P(IntegerProducts, AreTheProductOfTheDequantizedOperands) {
-  const Int8Activations activations = random_activations(kernel_, format_);
+  const Int8Activations activations(kernel_, format_, 1, kK);
   const PackedMatrix weights = random_panels(format_, 9);
   const Reading reading = readings(format_)[1];  // all but the first are in integers
   std::vector<float> c(kColumns);

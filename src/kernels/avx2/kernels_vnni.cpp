@@ -36,6 +36,22 @@ struct VnniDot : DotBase {
   VERBATIM_INLINE static Bytes shift_bytes(const Bytes& bytes, const Sum& shifts) {
     return {_mm256_sllv_epi32(bytes.first, shifts.first), _mm256_sllv_epi32(bytes.second, shifts.second)};
   }
+  VERBATIM_INLINE static Sum negative_offsets(const uint8_t* first, const uint8_t* second) {
+    const __m256i offset = _mm256_set1_epi32(kE2m1Offset);
+    const Sum lower = unsigned_bytes(first);
+    const Sum upper = unsigned_bytes(second);
+    const auto pairs = [&](__m256i a, __m256i b) {
+      const __m256i words =
+          _mm256_or_si256(_mm256_sllv_epi32(offset, a), _mm256_slli_epi32(_mm256_sllv_epi32(offset, b), 16));
+      return _mm256_sub_epi16(_mm256_setzero_si256(), words);
+    };
+    return {pairs(lower.first, upper.first), pairs(lower.second, upper.second)};
+  }
+  VERBATIM_INLINE static Sum add_pair(const Sum& sum, const Sum& words, const int16_t* pair) {
+    const __m256i both = broadcast(reinterpret_cast<const int8_t*>(pair));
+    return {_mm256_dpwssd_avx_epi32(sum.first, words.first, both),
+            _mm256_dpwssd_avx_epi32(sum.second, words.second, both)};
+  }
   VERBATIM_INLINE static Partial open(const Sum& sum) { return sum; }
   VERBATIM_INLINE static Sum close(const Sum&, const Partial& partial) { return partial; }
   VERBATIM_INLINE static Partial add(const Partial& sum, const Bytes& weights, const int8_t* quad) {

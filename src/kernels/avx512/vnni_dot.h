@@ -25,6 +25,15 @@ struct VnniDot : DotBase {
   VERBATIM_INLINE static Bytes shift_bytes(Bytes bytes, Sum shifts) {
     return _mm512_sllv_epi32(bytes, shifts);
   }
+  VERBATIM_INLINE static Sum negative_offsets(const uint8_t* first, const uint8_t* second) {
+    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first));
+    const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(second));
+    const __m256i pairs = _mm256_set_m128i(_mm_unpackhi_epi8(a, b), _mm_unpacklo_epi8(a, b));
+    return _mm512_sllv_epi16(_mm512_set1_epi16(-kE2m1Offset), _mm512_cvtepu8_epi16(pairs));
+  }
+  VERBATIM_INLINE static Sum add_pair(Sum sum, Sum words, const int16_t* pair) {
+    return _mm512_dpwssd_epi32(sum, words, broadcast(reinterpret_cast<const int8_t*>(pair)));
+  }
   VERBATIM_INLINE static Partial open(Sum sum) { return sum; }
   VERBATIM_INLINE static Sum close(Sum, Partial partial) { return partial; }
   VERBATIM_INLINE static Partial add(Partial sum, Bytes weights, const int8_t* quad) {
