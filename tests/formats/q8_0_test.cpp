@@ -209,7 +209,7 @@ TEST_P(Q8_0Kernels, DraftWithTheSameBitsOnEveryInstructionSet) {
   const std::vector<float> x = test::random_inputs(33, kK, 4);
   LinearWorkspace workspace;
   ThreadTeam team(2);
-  for (const int64_t rows : {1, 2, 5, 33}) {
+  for (const int64_t rows : {1, 2, 5, 6, 7, 8, 33}) {
     const auto product = [&](const KernelTable& table) {
       const test::SelectedKernels selected(table);
       return test::multiply(weight, Reading::kQ8_0Draft, x.data(), rows, team, workspace);

@@ -22,7 +22,8 @@ struct Size {
   int64_t columns;
   int64_t k;
 };
-constexpr Size kSizes[] = {{40, 96}, {33, 160}, {17, 352}, {16, 1408}, {21, 50}, {70, 300}, {1, 1}, {5, 32}};
+constexpr Size kSizes[] = {{40, 96}, {33, 160}, {17, 352}, {16, 1408}, {16, 2144},
+                           {21, 50}, {70, 300}, {1, 1},    {5, 32}};
 constexpr int64_t kRows = 19;
 
 enum class Activations { kF32, kF16, kBf16, kInt8, kWideInt8, kInt4, kTwoBytes, kUpperBytes };
@@ -153,7 +154,7 @@ void expect_near_reference(const LinearWeight& weight, Reading reading) {
   const std::vector<float> x = test::random_inputs(kRows, weight.k, 3);
   ThreadTeam team(2);
   LinearWorkspace workspace;
-  for (const int64_t rows : {int64_t{1}, int64_t{3}, kRows}) {
+  for (const int64_t rows : {int64_t{1}, int64_t{3}, int64_t{7}, kRows}) {
     const std::vector<float> y = test::multiply(weight, reading, x.data(), rows, team, workspace);
     for (int64_t n = 0; n < weight.columns; ++n) {
       const Column column = column_of(matrix, reading, n);

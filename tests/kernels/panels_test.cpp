@@ -17,7 +17,7 @@ using test::machine_paths;
 using test::MachinePath;
 
 constexpr int64_t kK = 96;
-constexpr int64_t kColumns = 7 * kPanelWidth;  // blocks of four panels and single ones
+constexpr int64_t kColumns = 7 * kPanelWidth;  // blocks of two and four panels, and single ones
 constexpr int64_t kMostRows = 100;
 
 std::vector<int64_t> row_counts() {

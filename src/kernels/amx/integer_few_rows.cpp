@@ -25,11 +25,11 @@ struct PermutingDot : avx512::VnniDot {
 }  // namespace
 
 void few_rows_mxfp4(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
-  generic::integer_product<avx512::F32x16, PermutingDot, kIntegerMxfp4>(a, weights, c, c_stride);
+  generic::integer_product_of_few_rows<avx512::F32x16, PermutingDot, kIntegerMxfp4>(a, weights, c, c_stride);
 }
 
 void few_rows_bsfp(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {
-  generic::integer_product<avx512::F32x16, PermutingDot, kIntegerBsfp>(a, weights, c, c_stride);
+  generic::integer_product_of_few_rows<avx512::F32x16, PermutingDot, kIntegerBsfp>(a, weights, c, c_stride);
 }
 
 }  // namespace verbatim::amx

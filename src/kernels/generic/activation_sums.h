@@ -7,12 +7,15 @@ namespace verbatim::generic {
 /// The number of tiles whose sums of activations are gathered at a time.
 inline constexpr int kTilesOfSums = 64;
 
-// gather() is never inlined: next to it, compilers keep fewer of a product's sums in registers.
+// `Dot`, the instruction set's part of a product (generic/integer_dots.h), makes each folder's functions its
+// own. The gathering ones are not inlined: beside them, compilers keep fewer of a product's sums in
+// registers.
 
-/// Sums of int8 activations over groups of kTiles tiles, times kFactor: a product with weights that have an
-/// offset takes these away, or begins with them.
-template <int kRows, int kTiles, int kFactor>
+/// Sums of int8 activations over groups of kTiles tiles, times kFactor. A product with weights that have an
+/// offset adds them, as its first or its last term.
+template <typename Dot, int kRows, int kTiles, int kFactor>
 struct SumsOfGroups {
+  static_assert(kTilesOfSums % kTiles == 0);
   int32_t sums[kRows][kTilesOfSums / kTiles];
 
   /// Gathers the sums of up to kTilesOfSums tiles from `tile` on, a multiple of that number, for kRows rows
@@ -42,9 +45,9 @@ struct SumsOfGroups {
   }
 };
 
-/// The sums of groups of one tile need no gathering.
-template <int kRows, int kFactor>
-struct SumsOfGroups<kRows, 1, kFactor> {
+/// Sums of groups of one tile are those of the activations themselves, which need no gathering.
+template <typename Dot, int kRows, int kFactor>
+struct SumsOfGroups<Dot, kRows, 1, kFactor> {
   const int32_t* sums = nullptr;
   int64_t tiles = 0;
 
@@ -55,15 +58,22 @@ struct SumsOfGroups<kRows, 1, kFactor> {
   VERBATIM_INLINE int32_t group(int row, int64_t tile) const { return kFactor * sums[row * tiles + tile]; }
 };
 
+/// Where weights have no offset there is nothing to add.
+template <typename Dot, int kRows, int kTiles>
+requires(kTiles > 1) struct SumsOfGroups<Dot, kRows, kTiles, 0> {
+  VERBATIM_INLINE void gather(const Int8Rows&, int64_t, int64_t) {}
+  VERBATIM_INLINE int32_t group(int, int64_t) const { return 0; }
+};
+
 /// Sums of int8 activations over tiles, side by side as words for dot products of pairs.
-template <int kRows>
+template <typename Dot, int kRows>
 struct SumsOfTiles {
-  alignas(4) int16_t sums[kRows][kTilesOfSums];  ///< zeros behind the last tile
+  static_assert(kInnerStep * 128 <= 32767);
+  int16_t sums[kRows][kTilesOfSums];  ///< zeros behind the last tile
 
   /// Gathers the sums of up to kTilesOfSums tiles from `tile` on, a multiple of that number, for kRows rows
   /// from `row` on.
   [[gnu::noinline]] void gather(const Int8Rows& a, int64_t row, int64_t tile) {
-    static_assert(kInnerStep * 128 <= 32767);
     const int64_t tiles = a.k / kInnerStep;
     const int64_t count = tiles - tile < kTilesOfSums ? tiles - tile : kTilesOfSums;
     for (int r = 0; r < kRows; ++r) {

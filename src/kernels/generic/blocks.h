@@ -69,7 +69,8 @@ void quantize_two_bytes(const float* x, int64_t n, const TwoByteRow& out) {
   }
 }
 
-/// The product with blocks of one shape. `Dot` is the instruction set's part (generic/integer.h), and with it
+/// The product with blocks of one shape. `Dot` is the instruction set's part (generic/integer_dots.h), and
+/// with it
 ///   bits<from, count, to>(packed): `count` bits of each byte, from bit `from` on, brought to bit `to`
 ///   join(a, b): the bits of both
 ///   signed_bytes(from), unsigned_bytes(from): sixteen integers; low_bits<mask>(integers)

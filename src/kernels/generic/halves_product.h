@@ -10,7 +10,7 @@ namespace verbatim::generic {
 // result, tile after tile.
 
 /// The product with halves of codes. `Dot` is the instruction set's part (generic/blocks.h,
-/// generic/integer.h).
+/// generic/integer_dots.h).
 template <typename V, typename Dot>
 struct HalvesMicro {
   using Sum = typename Dot::Sum;

@@ -9,10 +9,10 @@
 
 namespace verbatim::generic {
 
-/// The number of panels that are read side by side, with few rows and with more than four. The former wait
-/// for memory, which gives more where it is asked for in more places; the latter are multiplied by two panels
-/// together.
+/// The number of panels that are read side by side: memory gives more where it is asked for in more places.
 inline constexpr int kIntegerStreams = 4;
+/// The number of panels that are read side by side where more than four rows are multiplied by two panels
+/// together (IntegerMicro::kManyRows).
 inline constexpr int kIntegerStreamsOfManyRows = 2;
 
 /// A product with integer weights.
@@ -152,11 +152,13 @@ struct IntegerMicro {
     for (int64_t panel = share * kStreams; panel < p.panel_count; ++panel) all_rows<1>(p, panel, 0);
   }
 
+  static void few_rows(const IntegerProduct& p) { all_panels<kIntegerStreams>(p); }
+
   static void product(const IntegerProduct& p) {
     if constexpr (kManyRows) {
       if (p.rows > 4) return all_panels<kIntegerStreamsOfManyRows>(p);
     }
-    all_panels<kIntegerStreams>(p);
+    few_rows(p);
   }
 
  private:
@@ -168,15 +170,17 @@ struct IntegerMicro {
                                                                                        : 0;
 
   /// The factor of the sums of activations: one where columns have zero points of their own. An upper half u
-  /// stands for twice the middle of its codes, 32 (u - 8) + 15.
+  /// stands for twice the middle of its codes, 32 (u - 8) + 15; its products are shifted by the five bits of
+  /// 32, and the factor is of the rest.
   static constexpr int32_t kSumFactor = kKind == kIntegerInt4Asymmetric ? 1
                                         : kKind == kIntegerUpper        ? 15 - 32 * kOffset
                                                                         : -kOffset;
 
   /// The sums of the activations of a block's rows.
   template <int kRows>
-  using RowSums = std::conditional_t<kShiftsWeights, SumsOfTiles<kRows>,
-                                     SumsOfGroups<kRows, kKind == kIntegerMxfp4 ? 1 : kDotTiles, kSumFactor>>;
+  using RowSums =
+      std::conditional_t<kShiftsWeights, SumsOfTiles<Dot, kRows>,
+                         SumsOfGroups<Dot, kRows, kKind == kIntegerMxfp4 ? 1 : kDotTiles, kSumFactor>>;
 
   /// The sums of some panels with the rows of a block.
   template <int kRows>
@@ -243,6 +247,7 @@ struct IntegerMicro {
     typename Dot::Sum totals[kTogether * kRows];
     for (auto& total : totals) total = Dot::start(0);
     if constexpr (kShiftsWeights) {
+      static_assert(kDotTiles % 2 == 0);
       for (int tile = 0; tile < kDotTiles; tile += 2) {
         for (int j = 0; j < kTogether; ++j) {
           const auto offsets = Dot::negative_offsets(shifts_of(j, tile), shifts_of(j, tile + 1));
@@ -295,6 +300,13 @@ struct IntegerMicro {
     }
   }
 };
+
+/// The product where there are seldom more than four rows, for which it takes less code.
+template <typename V, typename Dot, int kKind>
+void integer_product_of_few_rows(const Int8Rows& a, const IntegerPanels& weights, float* c,
+                                 int64_t c_stride) {
+  IntegerMicro<V, Dot, kKind>::few_rows({&a, &weights, c, c_stride, a.rows, weights.panel_count});
+}
 
 template <typename V, typename Dot, int kKind>
 void integer_product(const Int8Rows& a, const IntegerPanels& weights, float* c, int64_t c_stride) {

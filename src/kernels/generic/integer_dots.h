@@ -23,11 +23,12 @@ inline constexpr int64_t integer_code_bytes(int kind) {
 ///   start(value), subtract_product(sum, bytes, value), to_float(sum)
 ///   add_shifted(sum, shifted, shifts): sum + (shifted << shifts, or nothing where that is 32 or more)
 ///
-/// Where kWholeBytes, shift_bytes(bytes, shifts) has the four bytes of each column shifted left by its bits,
-/// or zeros where these are 32 or more; the bytes stay below 256. Where kE2m1Offset is above zero too,
-/// negative_offsets(first, second) has for each column the pair -(kE2m1Offset << first), -(kE2m1Offset <<
-/// second) of 16-bit words, with zeros where they are shifted by 32 or more, and add_pair(sum, words, pair)
-/// adds the dot product of each column's words and the pair at an address.
+/// Where kWholeBytes, a Partial is a Sum, open() and close() do nothing, and shift_bytes(bytes, shifts) has
+/// the four bytes of each column shifted left by its bits, or zeros where these are 32 or more; the bytes
+/// stay below 256. Where kE2m1Offset is above zero too, negative_offsets(first, second) has for each column
+/// the pair -(kE2m1Offset << first), -(kE2m1Offset << second) of 16-bit words, with zeros where they are
+/// shifted by 32 or more, and add_pair(sum, words, pair) adds the dot product of each column's words and the
+/// pair at an address.
 template <typename Dot, int kKind>
 struct IntegerDots {
   static constexpr int64_t kBytes = integer_code_bytes(kKind);
