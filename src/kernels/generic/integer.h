@@ -152,8 +152,10 @@ struct IntegerMicro {
     for (int64_t panel = share * kStreams; panel < p.panel_count; ++panel) all_rows<1>(p, panel, 0);
   }
 
+  /// Multiplies all rows with all panels in the way that suits up to four rows.
   static void few_rows(const IntegerProduct& p) { all_panels<kIntegerStreams>(p); }
 
+  /// Multiplies all rows with all panels.
   static void product(const IntegerProduct& p) {
     if constexpr (kManyRows) {
       if (p.rows > 4) return all_panels<kIntegerStreamsOfManyRows>(p);
