@@ -132,6 +132,7 @@ struct IntegerDots {
         }
       }
     };
+    // Blocks are written out, not looped over: compilers keep more of the sums in registers so.
     add_block(first);
     add_block(first + 1);
     if constexpr (kBlocks == 4) {
