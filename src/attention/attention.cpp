@@ -41,14 +41,15 @@ struct Step {
   int64_t next = -1;  ///< the chunk that is looked at after this one, stored the same way; -1: none
 };
 
-/// How a chunk of codes is prefetched while the rows attend to the chunk before it: its bytes are spread over
-/// the parts of attention by the rough time of each part, as measured with AMX and heads of 128.
+/// How a chunk of codes is prefetched while the rows attend to the chunk before it: beside the two products
+/// alone or, where tiles make these short, spread over the parts of attention by the rough time of each part,
+/// as measured with AMX and heads of 128.
 class FetchPlan {
  public:
   /// `bytes` is the size of one plane of codes, with keys and values.
   FetchPlan(int64_t queries, int64_t bytes)
-      // With a single query, prefetching takes longer than it saves.
-      : queries_(queries == 1 ? 0 : queries), bytes_(bytes) {}
+      // Beside the parts of a single query, prefetching takes longer than it saves.
+      : queries_(queries == 1 || !kernels().code_product_in_tiles ? 0 : queries), bytes_(bytes) {}
 
   /// The bytes that are fetched while the queries are quantized, before each of the two products.
   int64_t quantizing() const { return part(kQuantize * queries_); }

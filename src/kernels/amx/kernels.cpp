@@ -97,6 +97,7 @@ const KernelTable& table() {
     t.block_product[kBlockQ6] = blocks_by_rows<kBlockQ6>;
     t.squeeze3 = squeeze3;
     t.squeeze4 = squeeze4;
+    t.code_product_in_tiles = true;
     t.code_product[kCodesUpper] = codes_by_rows<kCodesUpper, code_product_upper>;
     t.code_product[kCodesBoth] = codes_by_rows<kCodesBoth, code_product_both>;
     t.code_product[kCodesBytes] = codes_by_rows<kCodesBytes, code_product_bytes>;

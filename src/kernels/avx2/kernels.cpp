@@ -12,7 +12,8 @@ namespace {
 struct Dot : DotBase {
   using Partial = Bytes;
   static constexpr int32_t kInt8Offset = 0;
-  static constexpr int kCodeStreams = 1;
+  static constexpr int kCodeStreams = 2;
+  static constexpr int kCodeSums = 4;
   static constexpr bool kWholeBytes = false;
   static constexpr bool kMultipliesWords = true;
 

@@ -15,6 +15,7 @@ struct VnniDot : DotBase {
   using Partial = Sum;
   static constexpr int32_t kInt8Offset = 128;
   static constexpr int kCodeStreams = 2;
+  static constexpr int kCodeSums = 6;
   static constexpr bool kWholeBytes = true;
 
   VERBATIM_INLINE static Bytes int8(const uint8_t* codes) {

@@ -12,6 +12,7 @@ struct Dot : DotBase {
   using Partial = __m512i;
   static constexpr int32_t kInt8Offset = 0;
   static constexpr int kCodeStreams = 2;
+  static constexpr int kCodeSums = 16;
   static constexpr bool kWholeBytes = false;
   static constexpr bool kMultipliesWords = true;
 

@@ -10,6 +10,7 @@ struct VnniDot : DotBase {
   using Partial = Sum;
   static constexpr int32_t kInt8Offset = 128;
   static constexpr int kCodeStreams = 4;
+  static constexpr int kCodeSums = 16;
   static constexpr bool kWholeBytes = true;
 
   VERBATIM_INLINE static Bytes int8(const uint8_t* codes) {

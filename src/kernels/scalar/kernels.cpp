@@ -24,6 +24,7 @@ struct Dot {
   static constexpr int32_t kInt8Offset = 0;
 
   static constexpr int kCodeStreams = 1;
+  static constexpr int kCodeSums = 8;
   static constexpr bool kWholeBytes = false;
 
   static Sum start(int32_t value) {

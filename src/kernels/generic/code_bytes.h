@@ -1,0 +1,98 @@
+#pragma once
+
+#include "kernels/kernel_table.h"
+
+namespace verbatim::generic {
+
+/// The product of codes of quantized keys or values with rows as bytes, an upper and a lower one of each
+/// number. `Dot` is the instruction set's part of code_product().
+template <typename Dot, int kStorage>
+struct CodeBytes {
+  /// The number of planes that codes are multiplied in. Where dot products take nibbles alone, eight bits are
+  /// two planes.
+  static constexpr int kPlanes = kStorage != kCodesUpper && !Dot::kWholeBytes ? 2 : 1;
+  using Bytes = typename Dot::Bytes;
+  using Sum = typename Dot::Sum;
+  using Partial = typename Dot::Partial;
+  using Product = CodeProduct;
+
+  static constexpr int kSumsOfRow = 2 * kPlanes;
+  static constexpr int kMostRows = Dot::kCodeSums / kSumsOfRow;
+  static constexpr int64_t kStepInputs = 16;  // four quads: what a partial sum takes
+
+  /// Loads quads 2 `block` and 2 `block` + 1 of a panel: [plane, the lower one last][quad].
+  VERBATIM_INLINE static void load(const uint8_t* codes, const uint8_t* lower, int64_t block,
+                                   Bytes (&out)[kPlanes][2]) {
+    const auto nibbles = [](const uint8_t* plane, Bytes(&quads)[2]) __attribute__((always_inline)) {
+      const auto both = Dot::load(plane);
+      quads[0] = Dot::low_nibbles(both);
+      quads[1] = Dot::high_nibbles(both);
+    };
+    if constexpr (kStorage == kCodesBoth && kPlanes == 1) {
+      Dot::merge(Dot::load(codes + block * 64), Dot::load(lower + block * 64), &out[0][0], &out[0][1]);
+    } else if constexpr (kStorage == kCodesBytes) {
+      const uint8_t* const from = codes + block * 128;
+      for (int quad = 0; quad < 2; ++quad) {
+        if constexpr (kPlanes == 1) {
+          out[0][quad] = Dot::load(from + quad * 64);
+        } else {
+          const auto bytes = Dot::load(from + quad * 64);
+          out[0][quad] = Dot::high_nibbles(bytes);
+          out[1][quad] = Dot::low_nibbles(bytes);
+        }
+      }
+    } else {
+      nibbles(codes + block * 64, out[0]);
+      if constexpr (kPlanes == 2) nibbles(lower + block * 64, out[1]);
+    }
+  }
+
+  // Sums are counted by templates because they are to stay in registers: the compiler keeps an array in
+  // memory whose elements a loop chooses. They lie as [row][byte, the upper one first][plane].
+
+  template <int kSums, int kAt = 0>
+  VERBATIM_INLINE static void open(const Sum (&sums)[kSums], Partial (&partial)[kSums]) {
+    partial[kAt] = Dot::open(sums[kAt]);
+    if constexpr (kAt + 1 < kSums) open<kSums, kAt + 1>(sums, partial);
+  }
+  template <int kSums, int kAt = 0>
+  VERBATIM_INLINE static void close(const Partial (&partial)[kSums], Sum (&sums)[kSums]) {
+    sums[kAt] = Dot::close(sums[kAt], partial[kAt]);
+    if constexpr (kAt + 1 < kSums) close<kSums, kAt + 1>(partial, sums);
+  }
+  /// Adds the products of a quad with the bytes of all rows, which are k apart.
+  template <int kQuad, int kSums, int kAt = 0>
+  VERBATIM_INLINE static void add_quad(const Bytes (&weights)[kPlanes][2], const int8_t* a, int64_t k,
+                                       Partial (&partial)[kSums]) {
+    partial[kAt] = Dot::add(partial[kAt], weights[kAt % kPlanes][kQuad], a + kAt / kPlanes * k + kQuad * 4);
+    if constexpr (kAt + 1 < kSums) add_quad<kQuad, kSums, kAt + 1>(weights, a, k, partial);
+  }
+
+  /// Adds the products of step `step` of a panel, whose codes begin at `codes` and `lower`.
+  template <int kSums>
+  VERBATIM_INLINE static void add_step(const CodeProduct& p, int64_t row, int64_t step, const uint8_t* codes,
+                                       const uint8_t* lower, Sum (&sums)[kSums]) {
+    Partial partial[kSums];
+    open<kSums>(sums, partial);
+    const auto add_block = [&](int64_t block) __attribute__((always_inline)) {
+      Bytes weights[kPlanes][2];
+      load(codes, lower, block, weights);
+      const int8_t* const a = p.a + row * 2 * p.k + block * 8;
+      // One quad meets all rows before the other does, so that no sum waits for its last product.
+      add_quad<0, kSums>(weights, a, p.k, partial);
+      add_quad<1, kSums>(weights, a, p.k, partial);
+    };
+    add_block(2 * step);
+    add_block(2 * step + 1);
+    close<kSums>(partial, sums);
+  }
+
+  /// The sum of a row, from its sums [byte][plane].
+  VERBATIM_INLINE static Sum total(const Sum* sums) {
+    const Sum sum = Dot::template add_shifted<8>(sums[2 * kPlanes - 1], sums[kPlanes - 1]);
+    if constexpr (kPlanes == 1) return sum;
+    return Dot::template add_shifted<4>(sum, Dot::template add_shifted<8>(sums[kPlanes], sums[0]));
+  }
+};
+
+}  // namespace verbatim::generic
