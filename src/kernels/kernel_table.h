@@ -382,7 +382,7 @@ struct KernelTable {
 
   /// The product with the codes of quantized keys or values.
   void (*code_product[kCodeStorages])(const CodeProduct&);
-  /// Whether code_product multiplies several rows in tiles, for which their number hardly matters.
+  /// Whether code_product multiplies several rows in tiles, so that its time hardly depends on their number.
   bool code_product_in_tiles = false;
   /// Quantizes the products x[i] · scales[i] of n numbers (a multiple of 64, at most kMostScaledNumbers) to
   /// codes for a CodeProduct: [2][n]. The bits are the same on every instruction set.

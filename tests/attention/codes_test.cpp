@@ -5,7 +5,10 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
+#include <vector>
 
+#include "kernels/generic/code_product.h"
 #include "support/machine_paths.h"
 #include "support/random.h"
 
@@ -75,13 +78,15 @@ struct Rows {
       }
     }
     bytes.resize(numbers.size() * 2);
-    for (int64_t i = 0; i < rows * k; ++i) {
-      const int32_t number = numbers[static_cast<size_t>(i)];
-      const auto lower = static_cast<int8_t>(number & 255);
-      const int64_t at = i / k * 2 * k + i % k;
-      bytes[static_cast<size_t>(at)] = static_cast<int8_t>((number - lower) / 256);
-      bytes[static_cast<size_t>(at + k)] = lower;
-    }
+    for (int64_t i = 0; i < rows * k; ++i) set(i, k, numbers[static_cast<size_t>(i)]);
+  }
+  /// Makes `number` the one at `i`, counted through all rows of k numbers.
+  void set(int64_t i, int64_t k, int32_t number) {
+    const auto lower = static_cast<int8_t>(number & 255);
+    const int64_t at = i / k * 2 * k + i % k;
+    numbers[static_cast<size_t>(i)] = number;
+    bytes[static_cast<size_t>(at)] = static_cast<int8_t>((number - lower) / 256);
+    bytes[static_cast<size_t>(at + k)] = lower;
   }
   std::vector<int32_t> numbers;
   std::vector<int8_t> bytes;
@@ -134,17 +139,91 @@ INSTANTIATE_TEST_SUITE_P(, CodeKernels, testing::ValuesIn(machine_paths()),
                          test::path_name<testing::TestParamInfo<MachinePath>>);
 
 TEST_P(CodeKernels, ProductsAreExactForAnyNumberOfRowsAndPanels) {
+  constexpr int64_t kMostRows = 36;  // more than any path multiplies at a time
   for (const CodeStorage storage : kStorages) {
     for (const int64_t k : {64, 128, 192, 256}) {
-      for (const int64_t panels : {1, 2, 3, 4, 5, 8}) {
+      for (const int64_t panels : {1, 2, 3, 4, 5, 6, 7, 8}) {
         const Codes codes(storage, panels, k, static_cast<uint32_t>(k + panels));
-        const Rows a(33, k, 7);
-        const std::vector<int32_t> expected = reference(a, 33, codes);
-        for (int64_t rows = 1; rows <= 33; ++rows) {
+        const Rows a(kMostRows, k, 7);
+        const std::vector<int32_t> expected = reference(a, kMostRows, codes);
+        for (int64_t rows = 1; rows <= kMostRows; ++rows) {
           const std::vector<int32_t> first(expected.begin(), expected.begin() + rows * panels * kWidth);
           ASSERT_EQ(product(a, rows, codes, rows % 2 * 5), first)
               << "storage " << storage << ", k " << k << ", " << panels << " panels, " << rows << " rows";
         }
+      }
+    }
+  }
+}
+
+TEST_P(CodeKernels, TheLargestSumsOfEitherSignAreExact) {
+  for (const CodeStorage storage : kStorages) {
+    Codes codes(storage, 1, kMostScaledNumbers, 1);
+    std::fill(codes.codes.begin(), codes.codes.end(), uint8_t{255});
+    std::fill(codes.lower.begin(), codes.lower.end(), uint8_t{255});
+    std::fill(codes.numbers.begin(), codes.numbers.end(),
+              storage == kCodesUpper ? uint8_t{15} : uint8_t{255});
+    for (int64_t rows = 1; rows <= 9; ++rows) {
+      Rows a(rows, kMostScaledNumbers, 1);
+      for (int64_t i = 0; i < rows * kMostScaledNumbers; ++i) {
+        a.set(i, kMostScaledNumbers, i / kMostScaledNumbers % 2 == 0 ? -kLargestRowCode : kLargestRowCode);
+      }
+      ASSERT_EQ(product(a, rows, codes, 0), reference(a, rows, codes))
+          << "storage " << storage << ", " << rows << " rows";
+    }
+  }
+}
+
+/// Rows that count nothing and note what would be asked for ahead.
+template <typename Dot, int kStorage>
+struct NotingRows {
+  struct Notes {
+    std::vector<std::pair<int64_t, int64_t>>* ranges;
+    void fetch_with(int64_t at, int64_t bytes) const { ranges->emplace_back(at, bytes); }
+  };
+  struct Product {
+    int64_t rows;
+    int64_t panel_count;
+    int64_t k;
+    int32_t* c;
+    int64_t c_stride;
+    const uint8_t* codes;
+    const uint8_t* lower;
+    Notes ahead;
+    Notes ahead_lower;
+  };
+  static constexpr int kSumsOfRow = 1;
+  template <size_t kSums>
+  static void add_block(const Product&, int64_t, int64_t, const uint8_t*, const uint8_t*, int (&)[kSums]) {}
+  static int total(const int* sums) { return *sums; }
+};
+
+struct NoDot {
+  using Sum = int;
+  static constexpr int kCodeSums = 8;
+  static constexpr int kCodeStreams = 4;
+  static int start(int value) { return value; }
+  static void store(int, int32_t*) {}
+};
+
+TEST(CodeLoops, AskForEveryByteOnceAndInTurnWhateverTheNumberOfRowsAndPanels) {
+  for (const int64_t rows : {1, 2, 3, 8, 9, 20}) {
+    for (const int64_t panels : {1, 2, 3, 4, 7, 8}) {
+      for (const int64_t k : {64, 192}) {
+        const int64_t plane = panels * k / kCodeTileInner * code_tile_bytes(kCodesBoth);
+        const std::vector<uint8_t> codes(static_cast<size_t>(plane));
+        std::vector<int32_t> c(static_cast<size_t>(panels * kPanelWidth));
+        std::vector<std::pair<int64_t, int64_t>> upper;
+        std::vector<std::pair<int64_t, int64_t>> lower;
+        generic::CodeLoops<NotingRows, NoDot, kCodesBoth>::product(
+            {rows, panels, k, c.data(), 0, codes.data(), codes.data(), {&upper}, {&lower}});
+        EXPECT_EQ(upper, lower);
+        int64_t end = 0;
+        for (const auto& [at, bytes] : upper) {
+          ASSERT_EQ(at, end) << rows << " rows, " << panels << " panels, k " << k;
+          end = at + bytes;
+        }
+        EXPECT_EQ(end, plane);
       }
     }
   }

@@ -1,8 +1,8 @@
-#include "kernels/generic/code_product.h"
 #include "kernels/amx/bf16_blocks.h"
 #include "kernels/amx/products.h"
 #include "kernels/amx/tiles.h"
 #include "kernels/avx512/vnni_dot.h"
+#include "kernels/kernel_table.h"
 
 namespace verbatim::amx {
 

@@ -1,15 +1,23 @@
 #pragma once
 
-#include "kernels/generic/code_bytes.h"
-#include "kernels/generic/code_words.h"
+#include "kernels/generic/code_byte_rows.h"
+#include "kernels/generic/code_word_rows.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim::generic {
 
-/// The loops over rows and panels of a product with codes. `Micro`, CodeBytes or CodeWords, multiplies.
-template <typename Micro, int kStorage, typename Dot>
+/// The loops over rows and panels of a product with codes. `Rows`, ByteRows or WordRows, multiplies.
+template <template <typename, int> typename Rows, typename Dot, int kStorage>
 struct CodeLoops {
+  using Micro = Rows<Dot, kStorage>;
   using Product = typename Micro::Product;
+  static constexpr int64_t kTileBytes = code_tile_bytes(kStorage);
+  /// The most rows whose sums stay in registers.
+  static constexpr int kMostRows = Dot::kCodeSums / Micro::kSumsOfRow;
+  /// The most rows for which panels are multiplied side by side, because the few sums of one panel would
+  /// each wait for the product before. More rows have sums enough in one panel.
+  static constexpr int kFewRows = kMostRows >= 8 ? 2 : 1;
+  static_assert(kMostRows >= kFewRows && Dot::kCodeStreams <= 4);
 
   /// Multiplies kRows rows, from `row` on, with kPanels panels, of which the first is `panel` and each of
   /// the others `apart` panels further on.
@@ -19,11 +27,13 @@ struct CodeLoops {
     for (auto& of_panel : sums) {
       for (auto& sum : of_panel) sum = Dot::start(0);
     }
-    const int64_t panel_bytes = p.k / kCodeTileInner * code_tile_bytes(kStorage);
-    const int64_t first = apart == 0 ? panel : panel * kPanels;  // in the order of reading
-    for (int64_t step = 0; step < p.k / Micro::kStepInputs; ++step) {
+    const int64_t panel_bytes = p.k / kCodeTileInner * kTileBytes;
+    // The place of these panels in the order in which all are read.
+    const int64_t first = apart == 0 ? panel : panel * kPanels;
+    constexpr int64_t kInputs = 16;  // for which memory is asked ahead at once
+    for (int64_t step = 0; step < p.k / kInputs; ++step) {
       if (row == 0) {
-        constexpr int64_t kBytes = kPanels * Micro::kStepInputs * code_tile_bytes(kStorage) / kCodeTileInner;
+        constexpr int64_t kBytes = kPanels * kInputs * kTileBytes / kCodeTileInner;
         const int64_t at = first * panel_bytes + step * kBytes;
         p.ahead.fetch_with(at, kBytes);
         if constexpr (kStorage == kCodesBoth) p.ahead_lower.fetch_with(at, kBytes);
@@ -31,7 +41,8 @@ struct CodeLoops {
       const auto add = [&]<int kPanel>() __attribute__((always_inline)) {
         const int64_t offset = (panel + kPanel * apart) * panel_bytes;
         const uint8_t* const lower = kStorage == kCodesBoth ? p.lower + offset : nullptr;
-        Micro::add_step(p, row, step, p.codes + offset, lower, sums[kPanel]);
+        Micro::add_block(p, row, 2 * step, p.codes + offset, lower, sums[kPanel]);
+        Micro::add_block(p, row, 2 * step + 1, p.codes + offset, lower, sums[kPanel]);
       };
       add.template operator()<0>();
       if constexpr (kPanels > 1) add.template operator()<1>();
@@ -46,56 +57,68 @@ struct CodeLoops {
     }
   }
 
-  /// Multiplies the rows from `row` on with the panels `panel`, `panel` + apart, ..., kRows at a time, and
-  /// the rest fewer at a time.
+  /// Multiplies `count` rows, kRows at most, from `row` on.
   template <int kRows, int kPanels>
-  static void all_rows(const Product& p, int64_t row, int64_t panel, int64_t apart) {
-    for (; row + kRows <= p.rows; row += kRows) block<kRows, kPanels>(p, row, panel, apart);
-    if constexpr (kRows > 1) all_rows<kRows - 1, kPanels>(p, row, panel, apart);
+  static void some_rows(const Product& p, int64_t count, int64_t row, int64_t panel, int64_t apart) {
+    if constexpr (kRows > 1) {
+      if (count < kRows) return some_rows<kRows - 1, kPanels>(p, count, row, panel, apart);
+    }
+    block<kRows, kPanels>(p, row, panel, apart);
+  }
+
+  /// Multiplies all rows with the panels `panel`, `panel` + apart, ..., in equal blocks of kRows rows at
+  /// most.
+  template <int kRows, int kPanels>
+  static void all_rows(const Product& p, int64_t panel, int64_t apart) {
+    for (int64_t row = 0, count = 0; row < p.rows; row += count) {
+      const int64_t left = p.rows - row;
+      const int64_t blocks = (left + kRows - 1) / kRows;
+      count = (left + blocks - 1) / blocks;
+      some_rows<kRows, kPanels>(p, count, row, panel, apart);
+    }
   }
 
   /// Multiplies all rows, kRows at a time, with all panels, of which kPanels are read side by side.
   template <int kRows, int kPanels>
   static void all_panels(const Product& p) {
     const int64_t share = p.panel_count / kPanels;
-    for (int64_t panel = 0; panel < share; ++panel) all_rows<kRows, kPanels>(p, 0, panel, share);
-    for (int64_t panel = share * kPanels; panel < p.panel_count; ++panel) {
-      all_rows<kRows, 1>(p, 0, panel, 0);
-    }
+    for (int64_t panel = 0; panel < share; ++panel) all_rows<kRows, kPanels>(p, panel, share);
+    for (int64_t panel = share * kPanels; panel < p.panel_count; ++panel) all_rows<kRows, 1>(p, panel, 0);
   }
 
   static void product(const Product& p) {
-    // More rows have sums enough in one panel for none to wait for its last product.
-    constexpr int kFewRows = Micro::kMostRows >= 8 ? 2 : 1;
     if (p.rows <= kFewRows) return all_panels<kFewRows, Dot::kCodeStreams>(p);
-    all_panels<Micro::kMostRows, 1>(p);
+    all_panels<kMostRows, 1>(p);
   }
 };
 
 /// A product with the codes of quantized keys or values. `Dot` is the instruction set's part, as in
-/// integer.h, with these additions:
-///   kCodeSums                       the most sums that stay in registers
-///   kCodeStreams                    the number of panels that one row is multiplied with side by side
-///   kWholeBytes                     whether add() takes weights up to 255, or nibbles alone
-///   merge(upper, lower, &b0, &b1)   if so: the codes of two quads from two planes of nibbles
-///   kMultipliesWords                if there: whether words of sixteen bits are multiplied instead (see
-///                                   HalvesMicro)
+/// integer_dots.h, with these additions:
+///   kCodeSums      the most sums that stay in registers
+///   kCodeStreams   the number of panels that few rows are multiplied with side by side, up to four
 ///   add_shifted<bits>(sum, shifted), store(sum, out)
+/// where kMultipliesWords is there, for rows as words:
+///   bits(), join(), as in blocks.h
+///   even_words(codes), odd_words(codes): codes 0 and 2, codes 1 and 3 of each quad as words
+///   add_words(sum, words, pair): sum + the products with a pair of numbers
+/// and elsewhere, for rows as bytes:
+///   kWholeBytes    whether add() takes weights up to 255, or nibbles alone
+///   merge(upper, lower, &b0, &b1): if so, the codes of two quads from two planes of nibbles
 template <typename Dot, int kStorage>
 void code_product(const CodeProduct& p) {
   if constexpr (requires { Dot::kMultipliesWords; }) {
-    constexpr int64_t kRows = 2 * Dot::kCodeSums;  // so many that the space on the stack is small
-    int16_t words[kRows * kMostScaledNumbers];
-    CodeWordsProduct part{p, words};
+    constexpr int64_t kRows = 2 * Dot::kCodeSums;  // whole blocks, whose words take at most 16 KiB of stack
+    alignas(64) WordRow words[kRows];
+    WordRowsProduct part{p, words};
     for (int64_t row = 0; row < p.rows; row += kRows) {
       part.rows = p.rows - row < kRows ? p.rows - row : kRows;
       join_bytes(p.a + row * 2 * p.k, part.rows, p.k, words);
       part.c = p.c + row * p.c_stride;
-      CodeLoops<CodeWords<Dot, kStorage>, kStorage, Dot>::product(part);
-      part.ahead = part.ahead_lower = {};  // fetched
+      CodeLoops<WordRows, Dot, kStorage>::product(part);
+      part.ahead = part.ahead_lower = {};  // the first rows have fetched it
     }
   } else {
-    CodeLoops<CodeBytes<Dot, kStorage>, kStorage, Dot>::product(p);
+    CodeLoops<ByteRows, Dot, kStorage>::product(p);
   }
 }
 

@@ -19,7 +19,7 @@ struct Dot {
   static constexpr int32_t kBsfpOffset = 0;
   static constexpr int32_t kInt8Offset = 0;
   static constexpr int kCodeStreams = 1;
-  static constexpr int kCodeSums = 6;
+  static constexpr int kCodeSums = 8;
   static constexpr bool kWholeBytes = false;
 
   VERBATIM_INLINE static Sum start(int32_t value) {
