@@ -120,8 +120,10 @@ struct Bf16Adding {
 };
 
 /// How many weights ahead of the product memory is asked for them, so that reading goes on while a few rows
-/// multiply.
+/// multiply. Weights of no more than kNearWeights were just unpacked and are near; what lies behind them may
+/// be no memory at all, and some processors take hundreds of cycles to find out that there is no such page.
 inline constexpr int64_t kWidenedAhead = 2048;
+inline constexpr int64_t kNearWeights = 8192;
 
 /// The product of activations that are floats already with panels in BF16: with the bits of Bf16Adding, as
 /// widening is exact. An activation for all lanes then is a load, which takes no time from the multipliers.
@@ -135,10 +137,11 @@ struct WidenedAdding {
                                   int64_t inputs, const PanelProduct<float, BFloat16>& p) {
     const int64_t a_stride = p.a_stride;
     const int64_t panel_stride = p.panel_stride;
+    const int64_t ahead = p.panel_count * panel_stride > kNearWeights ? kWidenedAhead : 0;
     for (int64_t k = 0; k < inputs; k += 2) {
       for (int j = 0; j < kPanelBlock; ++j) {
         const BFloat16* const pairs = weights + j * panel_stride + k * kPanelWidth;
-        __builtin_prefetch(pairs + kWidenedAhead);
+        __builtin_prefetch(pairs + ahead);
         V even;
         V odd;
         V::load_pairs(pairs, &even, &odd);
