@@ -42,14 +42,14 @@ LinearWeight first_columns(const LinearWeight& weight, int64_t columns);
 /// The buffers of linear(), for activations in the precision of a reading and for unpacked weights. They grow
 /// to the largest product and are kept, so that a pass does not allocate.
 struct LinearWorkspace {
-  Buffer<BFloat16> bf16;                  ///< [rows][bf16_stride(k)]
-  Buffer<BFloat16> tiled;                 ///< activations as tiles, for many rows: see TileProduct::tiled
-  Buffer<float> widened;                  ///< activations for few rows: see TileProduct::widened
-  Buffer<int8_t> codes;                   ///< [rows][k + room between rows]
-  Buffer<float> scales;                   ///< [rows][k / 32]
-  Buffer<int32_t> sums;                   ///< [rows][k / 32]
-  Buffer<int16_t> words;                  ///< [rows][k + room between rows]: activations whole, for `q8_0`
-  Buffer<float> products;                 ///< [member][...]: sums of a block
+  Buffer<BFloat16> bf16;   ///< [rows][bf16_stride(k)]
+  Buffer<BFloat16> tiled;  ///< activations as tiles, for many rows: see TileProduct::tiled
+  Buffer<float> widened;   ///< activations for few rows: see TileProduct::widened
+  Buffer<int8_t> codes;    ///< [rows][k + room between rows]
+  Buffer<float> scales;    ///< [rows][k / 32]
+  Buffer<int32_t> sums;    ///< [rows][k / 32]
+  Buffer<int16_t> words;   ///< [rows][k + room between rows]: activations whole, where such are multiplied
+  Buffer<float> products;  ///< [member][...]: sums of a block
   int64_t products_stride = 0;            ///< the number of elements of `products` for each member
   Buffer<uint16_t> unpacked;              ///< [member][...]: unpacked weights
   Buffer<float> transposed;               ///< [k][16]

@@ -11,8 +11,7 @@ void multiply_q8_0(const PackedMatrix& store, Matrix<const float> x, Matrix<floa
     multiply_scaled_late(store, Reading::kQ8_0, x, y, workspace, team);
     return;
   }
-  const std::span<const TwoByteRow> rows =
-      to_two_bytes(x, {.in_quad_order = true, .words = true}, workspace, team);
+  const std::span<const TwoByteRow> rows = to_two_bytes(x, {.in_quad_order = true}, workspace, team);
   const int64_t tile_halves = kInnerStep * kPanelWidth / 2;
   const int64_t block = panels_per_block(store, Reading::kQ8_0, x.rows);
   team.split(store.panels(), block, [&](int, int64_t begin, int64_t end) {

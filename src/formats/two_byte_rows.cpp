@@ -25,6 +25,18 @@ void put_in_quad_order(int8_t* codes, int64_t count) {
   }
 }
 
+/// The words of a row (TwoByteRow::words) whose bytes are still in the order of k, but may be put in another.
+void join_words(const TwoByteRow& row, int64_t count, bool bytes_in_quad_order) {
+  for (int64_t i = 0; i < count; ++i) row.words[i] = static_cast<int16_t>(256 * row.upper[i] + row.lower[i]);
+  if (bytes_in_quad_order) return;
+  for (int64_t i = 0; i < count; i += 4) {
+    uint64_t quad;
+    std::memcpy(&quad, row.words + i, sizeof quad);
+    quad = (quad & 0xffff00000000ffffu) | (quad >> 16 & 0xffff0000u) | (quad << 16 & 0xffff00000000u);
+    std::memcpy(row.words + i, &quad, sizeof quad);
+  }
+}
+
 }  // namespace
 
 int64_t two_byte_stride(int64_t k) {
@@ -40,7 +52,8 @@ std::span<const TwoByteRow> to_two_bytes(Matrix<const float> x, const TwoByteOpt
   workspace.codes.reserve(static_cast<size_t>(x.rows * stride));
   workspace.scales.reserve(static_cast<size_t>(x.rows * blocks * kFloatsOfBlock));
   workspace.sums.reserve(static_cast<size_t>(x.rows * blocks * kSumsOfBlock));
-  if (options.words) workspace.words.reserve(static_cast<size_t>(x.rows * words_stride));
+  const bool words = !options.upper_alone && kernels().two_bytes_in_words;
+  if (words) workspace.words.reserve(static_cast<size_t>(x.rows * words_stride));
   workspace.two_byte_rows.resize(static_cast<size_t>(x.rows));
   const auto quantize = [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
@@ -55,12 +68,9 @@ std::span<const TwoByteRow> to_two_bytes(Matrix<const float> x, const TwoByteOpt
              .lower_sums = options.upper_alone ? nullptr : sums + blocks * kSumsOfBlock / 2,
              .of_16 = floats + blocks,
              .of_32 = floats + blocks + k / 16,
-             .words = options.words ? workspace.words.data() + r * words_stride : nullptr};
+             .words = words ? workspace.words.data() + r * words_stride : nullptr};
       kernels().quantize_two_bytes(x.row(r), x.columns, row);
-      if (options.words) {
-        for (int64_t i = 0; i < k; ++i)
-          row.words[i] = static_cast<int16_t>(256 * row.upper[i] + row.lower[i]);
-      }
+      if (words) join_words(row, k, options.in_quad_order);
       if (options.in_quad_order) put_in_quad_order(codes, options.upper_alone ? k : 2 * k);
     }
   };

@@ -13,9 +13,8 @@ int64_t two_byte_stride(int64_t k);
 
 /// The rows that to_two_bytes() makes.
 struct TwoByteOptions {
-  bool upper_alone = false;    ///< rows have the upper bytes alone
-  bool in_quad_order = false;  ///< every four codes lie in kQuadOrder, as 4-bit codes of weights do
-  bool words = false;          ///< rows have words, too; not with `upper_alone`
+  bool upper_alone = false;    ///< rows have the upper bytes alone, and never words
+  bool in_quad_order = false;  ///< every four bytes lie in kQuadOrder, as 4-bit codes of weights do
 };
 
 /// Rounds activations to integers of sixteen bits, a step for every 256 inputs. The rows live in `workspace`,

@@ -71,7 +71,9 @@ struct TwoByteRow {
   int32_t* lower_sums;  ///< [k / 16], or null
   float* of_16;         ///< [k / 16]: sums of 16 activations, negated
   float* of_32;         ///< [k / 32]: sums of 32 activations, negated
-  int16_t* words;       ///< [k]: 256 · upper + lower, k ascending whatever the order of the bytes; or null
+  /// [k]: 256 · upper + lower; or null. Of every four the order is 0, 2, 1, 3 of that of the bytes, since the
+  /// words of codes are the even bytes of a quad, then the odd ones.
+  int16_t* words;
 };
 
 /// The operands of a product of rows in two bytes with the codes of Q8_0 (formats/q8_0.h), whose halves lie

@@ -1,7 +1,7 @@
 #include "kernels/amx/products.h"
 #include "kernels/amx/tiles.h"
 #include "kernels/avx512/vnni_dot.h"
-#include "kernels/generic/blocks.h"
+#include "kernels/generic/block_codes.h"
 
 namespace verbatim::amx {
 
@@ -28,7 +28,7 @@ struct ScaledBlock {
 template <BlockShape kShape>
 struct Unpack {
   using Dot = avx512::VnniDot;
-  using Micro = generic::BlockMicro<F32x16, Dot, kShape, 1>;
+  using Codes = generic::BlockCodes<Dot, kShape>;
   static constexpr BlockLayout kLayout = block_layout(kShape);
   /// Of scales without a sign, the upper and the lower three bits are multiplied apart: 31 · 7 fits into a
   /// byte, so that a product of 16-bit words is two of bytes. All others are multiplied as words and then
@@ -62,7 +62,7 @@ struct Unpack {
     return _mm512_or_si512(_mm512_and_si512(wide, _mm512_set1_epi32(0xffff)), _mm512_slli_epi32(wide, 16));
   }
   VERBATIM_INLINE static Scales scales(const uint8_t* block, int group) {
-    const __m512i wide = Micro::scales(block, group);
+    const __m512i wide = Codes::scales(block, group);
     if constexpr (!kUnsigned) return {in_words(wide), in_words(wide)};
     return {in_words(_mm512_srli_epi32(wide, 3)), in_words(_mm512_and_si512(wide, _mm512_set1_epi32(7)))};
   }
@@ -89,7 +89,7 @@ struct Unpack {
       const Scales first = scales(block, t * kOfTile);
       const Scales second = kOfTile > 1 ? scales(block, t * kOfTile + 1) : first;
       const auto each = [&]<int kQuad>() __attribute__((always_inline)) {
-        quad(Micro::template codes<kQuad>(tile), kQuad < 4 ? first : second, upper + kQuad * 64,
+        quad(Codes::template codes<kQuad>(tile), kQuad < 4 ? first : second, upper + kQuad * 64,
              lower + kQuad * 64);
       };
       each.template operator()<0>();
@@ -212,11 +212,20 @@ class Rows {
     }
   }
 
-  VERBATIM_INLINE static F32x16 joined(const int32_t* dots) {
+  VERBATIM_INLINE static __m512i joined(const int32_t* dots) {
     const __m512i upper = _mm512_load_si512(dots);
     const __m512i lower = _mm512_load_si512(dots + kTileSums);
-    return avx512::VnniDot::to_float(
-        _mm512_add_epi32(_mm512_slli_epi32(upper, Unpack<kShape>::kShift), lower));
+    return _mm512_add_epi32(_mm512_slli_epi32(upper, Unpack<kShape>::kShift), lower);
+  }
+
+  /// The products of a block with the bytes of a row, as a float.
+  VERBATIM_INLINE static F32x16 value(const int32_t* dots) {
+    using Dot = avx512::VnniDot;
+    if constexpr (kPlanes > 1) {
+      return generic::value_of_block<F32x16, Dot>(joined(dots), joined(dots + 2 * kTileSums));
+    } else {
+      return Dot::to_float(joined(dots)) * F32x16::set(256.0f);
+    }
   }
 
   /// Adds a block's products to a row's sum, in the order of generic/blocks.h.
@@ -228,9 +237,7 @@ class Rows {
         sum = fma(F32x16::load(scaled.offsets[g]), F32x16::set(of_groups[g]), sum);
       }
     }
-    F32x16 total = joined(dots) * F32x16::set(256.0f);
-    if constexpr (kPlanes > 1) total = total + joined(dots + 2 * kTileSums);
-    return fma(total * scale, F32x16::set(row.steps[block]), sum);
+    return fma(value(dots) * scale, F32x16::set(row.steps[block]), sum);
   }
 
   struct Waiting {

@@ -66,6 +66,10 @@ struct DotBase {
     const __m256i mask = _mm256_set1_epi32(kMask);
     return {_mm256_and_si256(a.first, mask), _mm256_and_si256(a.second, mask)};
   }
+  template <int kBits>
+  VERBATIM_INLINE static Sum shift_right(const Sum& a) {
+    return {_mm256_srai_epi32(a.first, kBits), _mm256_srai_epi32(a.second, kBits)};
+  }
   VERBATIM_INLINE static Sum add_product(const Sum& sum, const Sum& a, const Sum& b) {
     return {_mm256_add_epi32(sum.first, _mm256_mullo_epi32(a.first, b.first)),
             _mm256_add_epi32(sum.second, _mm256_mullo_epi32(a.second, b.second))};

@@ -7,8 +7,8 @@ namespace verbatim::avx2 {
 
 namespace {
 
-/// Dot products by vpmaddubsw: its 16-bit results are added up over four quads before they are widened, as
-/// 4 · 2 · 24 · 127 still fits. Of drafts of BSFP only 2 · 128 · 127 fits.
+/// Dot products by vpmaddubsw: its 16-bit results are added up before they are widened, over as many quads as
+/// fit (IntegerDots, BlockByteRows).
 struct Dot : DotBase {
   using Partial = Bytes;
   static constexpr int32_t kInt8Offset = 0;
@@ -46,6 +46,10 @@ struct Dot : DotBase {
     // registers.
     asm("" : "+x"(added.first), "+x"(added.second));
     return added;
+  }
+  VERBATIM_INLINE static Sum add_word_product(const Sum& sum, const Sum& a, const Sum& b) {
+    return {_mm256_add_epi32(sum.first, _mm256_madd_epi16(a.first, b.first)),
+            _mm256_add_epi32(sum.second, _mm256_madd_epi16(a.second, b.second))};
   }
   /// |w| · (a with the sign of w): 2 · 128 · 127 just fits.
   VERBATIM_INLINE static Partial add_int8(const Partial&, const Bytes& weights, const int8_t* quad) {

@@ -72,7 +72,7 @@ const KernelTable& vnni_table() {
     KernelTable t = table();
     t.name = "avx2 (vnni)";
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
-    generic::fill_blocks<F32x16, VnniDot>(t.block_product);
+    generic::fill_blocks<F32x16, VnniDot>(t);
     t.halves_product = generic::halves_product<F32x16, VnniDot>;
     generic::fill_code_product<VnniDot>(t.code_product);
     return t;

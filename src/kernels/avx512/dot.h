@@ -55,6 +55,10 @@ struct DotBase {
   VERBATIM_INLINE static Sum low_bits(Sum a) {
     return _mm512_and_si512(a, _mm512_set1_epi32(kMask));
   }
+  template <int kBits>
+  VERBATIM_INLINE static Sum shift_right(Sum a) {
+    return _mm512_srai_epi32(a, kBits);
+  }
   VERBATIM_INLINE static Sum add_product(Sum sum, Sum a, Sum b) {
     return _mm512_add_epi32(sum, _mm512_mullo_epi32(a, b));
   }

@@ -7,7 +7,7 @@ namespace verbatim::avx512 {
 
 namespace {
 
-/// As on AVX2: products of bytes are added up in 16 bits over four quads, then widened.
+/// As on AVX2: products of bytes are added up in 16 bits over some quads, then widened.
 struct Dot : DotBase {
   using Partial = __m512i;
   static constexpr int32_t kInt8Offset = 0;
@@ -36,6 +36,9 @@ struct Dot : DotBase {
     // registers.
     asm("" : "+v"(added));
     return added;
+  }
+  VERBATIM_INLINE static Sum add_word_product(Sum sum, Sum a, Sum b) {
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b));
   }
   VERBATIM_INLINE static Partial add_int8(Partial, Bytes weights, const int8_t* quad) {
     const __m512i a = broadcast(quad);

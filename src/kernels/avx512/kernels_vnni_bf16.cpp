@@ -82,7 +82,7 @@ const KernelTable& vnni_bf16_table() {
     t.register_product = register_product;
     t.fused_product = nullptr;
     generic::fill_integer<F32x16, VnniDot>(t.integer_product);
-    generic::fill_blocks<F32x16, VnniDot>(t.block_product);
+    generic::fill_blocks<F32x16, VnniDot>(t);
     t.halves_product = nullptr;
     generic::fill_code_product<VnniDot>(t.code_product);
     t.softmax_chunk = generic::softmax_chunk<F32x16, ProcessorRounding>;

@@ -1,14 +1,15 @@
 #pragma once
 
-#include "kernels/kernel_table.h"
+#include "kernels/generic/block_byte_rows.h"
+#include "kernels/generic/block_word_rows.h"
 
 namespace verbatim::generic {
 
 // Products with the blocks of K-quants. In a block of 256 inputs all sums are of integers, exact and free to
-// be reordered: a column's sum is Σ scale · Σ (code - bias) · activation over its groups, for the upper and
-// for the lower bytes of the activations. Both become floats, are joined, multiplied with the column's F16
-// scale and the row's step and added to the result, block after block. Before that the offsets of the block's
-// groups, each times the sum of its activations, are subtracted from the result, group after group.
+// be reordered: a column's sum is Σ scale · Σ (code - bias) · activation over its groups. It becomes a float
+// (value_of_block()), is multiplied with the column's F16 scale and the row's step and added to the result,
+// block after block. Before that the offsets of the block's groups, each times the sum of its activations,
+// are subtracted from the result, group after group.
 
 /// KernelTable::quantize_two_bytes. A block with a number that is not finite has NaN as its step and as the
 /// sums of its activations, so that no product of the row hides it; its codes are some codes.
@@ -69,123 +70,33 @@ void quantize_two_bytes(const float* x, int64_t n, const TwoByteRow& out) {
   }
 }
 
-/// The product with blocks of one shape. `Dot` is the instruction set's part (generic/integer_dots.h), and
-/// with it
-///   bits<from, count, to>(packed): `count` bits of each byte, from bit `from` on, brought to bit `to`
-///   join(a, b): the bits of both
-///   signed_bytes(from), unsigned_bytes(from): sixteen integers; low_bits<mask>(integers)
-///   add_product(sum, a, b): sum + a · b, lane by lane
-template <typename V, typename Dot, BlockShape kShape, int kPlanes>
+/// The product with blocks of one shape and rows as Operands has them: BlockByteRows or BlockWordRows.
+template <typename V, typename Dot, BlockShape kShape, typename Operands>
 struct BlockMicro {
-  using Sum = typename Dot::Sum;
+  using Codes = BlockCodes<Dot, kShape>;
   static constexpr BlockLayout kLayout = block_layout(kShape);
   static constexpr int kTiles = kBlockInputs / kInnerStep;
-  static constexpr int kGroupsOfTile = kInnerStep / kLayout.group;
-  static constexpr int kQuads = kLayout.group / 4;
-  /// The number of quads whose products add up to less than 2^15 in a lane of 16 bits, which has two of each.
-  static constexpr int kQuadsInWords = (1 << 15) / (2 * 128 * ((1 << kLayout.bits()) - 1));
-  static constexpr int kRunOfQuads = kQuadsInWords < kQuads ? kQuadsInWords : kQuads;
   static constexpr int kStreams = 4;
-  /// The most rows at a time: eight sums where there are many registers, or else two rows.
-  static constexpr int kMostRows = V::kSums > 4 ? 8 / kPlanes : 2;
-
-  /// The scales of a group.
-  VERBATIM_INLINE static Sum scales(const uint8_t* block, int group) {
-    const uint8_t* const from = block + kLayout.scales_at() + group * kPanelWidth;
-    if constexpr (kLayout.offsets) {
-      return Dot::template low_bits<kLayout.scale_bits()>(Dot::unsigned_bytes(from));
-    } else {
-      return Dot::signed_bytes(from);
-    }
-  }
-
-  /// The codes of the quad kQuad of a tile.
-  template <int kQuad>
-  VERBATIM_INLINE static auto codes(const uint8_t* tile) {
-    [[maybe_unused]] const uint8_t* const pairs = tile + 256 * kLayout.nibbles;
-    [[maybe_unused]] const uint8_t* const singles = pairs + 128 * kLayout.pairs;
-    [[maybe_unused]] constexpr int kPairTo = 4 * kLayout.nibbles;
-    [[maybe_unused]] constexpr int kSingleTo = kPairTo + 2 * kLayout.pairs;
-    [[maybe_unused]] const auto pair = [&]() __attribute__((always_inline)) {
-      return Dot::template bits<kQuad % 4 * 2, 2, kPairTo>(Dot::load(pairs + kQuad / 4 * 64));
-    };
-    [[maybe_unused]] const auto single = [&]() __attribute__((always_inline)) {
-      return Dot::template bits<kQuad, 1, kSingleTo>(Dot::load(singles));
-    };
-    [[maybe_unused]] const auto nibble = [&]() __attribute__((always_inline)) {
-      return Dot::template bits<kQuad % 2 * 4, 4, 0>(Dot::load(tile + kQuad / 2 * 64));
-    };
-    if constexpr (kLayout.nibbles == 0 && kLayout.singles == 0) {
-      return pair();
-    } else if constexpr (kLayout.nibbles == 0) {
-      return Dot::join(pair(), single());
-    } else if constexpr (kLayout.pairs != 0) {
-      return Dot::join(nibble(), pair());
-    } else if constexpr (kLayout.singles != 0) {
-      return Dot::join(nibble(), single());
-    } else {
-      return nibble();
-    }
-  }
 
   template <int kRows>
   struct Rows {
-    const int8_t* codes[kRows][kPlanes];
-    const int32_t* sums[kRows][kPlanes];
+    typename Operands::template Rows<kRows> codes;
     const float* group_sums[kRows];
     const float* steps[kRows];
   };
-
   template <int kRows>
-  using Sums = Sum[kRows][kPlanes];
-
-  template <int kQuad, int kCount, int kRows>
-  VERBATIM_INLINE static void add_quads(const uint8_t* tile, const Rows<kRows>& a, int64_t at,
-                                        typename Dot::Partial (&partial)[kRows][kPlanes]) {
-    const auto weights = codes<kQuad>(tile);
-    for (int r = 0; r < kRows; ++r) {
-      for (int p = 0; p < kPlanes; ++p)
-        partial[r][p] = Dot::add(partial[r][p], weights, a.codes[r][p] + at + kQuad * 4);
-    }
-    if constexpr (kCount > 1) add_quads<kQuad + 1, kCount - 1, kRows>(tile, a, at, partial);
-  }
-
-  /// Adds the products of the quads from kQuad on, of one group, to `dots`.
-  template <int kQuad, int kCount, int kRows>
-  VERBATIM_INLINE static void add_run(const uint8_t* tile, const Rows<kRows>& a, int64_t at,
-                                      Sums<kRows>& dots) {
-    constexpr int kRun = kRunOfQuads < kCount ? kRunOfQuads : kCount;
-    typename Dot::Partial partial[kRows][kPlanes];
-    for (int r = 0; r < kRows; ++r) {
-      for (int p = 0; p < kPlanes; ++p) partial[r][p] = Dot::open(dots[r][p]);
-    }
-    add_quads<kQuad, kRun, kRows>(tile, a, at, partial);
-    for (int r = 0; r < kRows; ++r) {
-      for (int p = 0; p < kPlanes; ++p) dots[r][p] = Dot::close(dots[r][p], partial[r][p]);
-    }
-    if constexpr (kCount > kRun) add_run<kQuad + kRun, kCount - kRun, kRows>(tile, a, at, dots);
-  }
+  using Totals = typename Operands::template Totals<kRows>;
 
   /// A group of a tile: its scaled products are added to `totals`, its offsets to `sums`.
   template <int kGroup, int kRows>
   VERBATIM_INLINE static void add_group(const uint8_t* block, const uint8_t* tile, int index, int64_t at,
-                                        const Rows<kRows>& a, const V& offset_scale, Sums<kRows>& totals,
+                                        const Rows<kRows>& a, const V& offset_scale, Totals<kRows>& totals,
                                         V (&sums)[kRows]) {
-    const int group = index * kGroupsOfTile + kGroup;
-    const int64_t group_at = at / kLayout.group + group;  // counted over the row
-    Sums<kRows> dots;
-    for (int r = 0; r < kRows; ++r) {
-      for (int p = 0; p < kPlanes; ++p) {
-        dots[r][p] = Dot::start(kLayout.bias == 0 ? 0 : -kLayout.bias * a.sums[r][p][group_at]);
-      }
-    }
-    add_run<kGroup * kQuads, kQuads, kRows>(tile, a, at + index * kInnerStep, dots);
-    const Sum scale = scales(block, group);
-    for (int r = 0; r < kRows; ++r) {
-      for (int p = 0; p < kPlanes; ++p) totals[r][p] = Dot::add_product(totals[r][p], dots[r][p], scale);
-    }
+    Operands::template add_group<kGroup, kRows>(block, tile, index, at, a.codes, totals);
     if constexpr (kLayout.offsets) {
-      const Sum offsets = Dot::unsigned_bytes(block + kLayout.offsets_at() + group * kPanelWidth);
+      const int group = index * Codes::kGroupsOfTile + kGroup;
+      const int64_t group_at = at / kLayout.group + group;  // counted over the row
+      const auto offsets = Dot::unsigned_bytes(block + kLayout.offsets_at() + group * kPanelWidth);
       const V offset = Dot::to_float(offsets) * offset_scale;
       for (int r = 0; r < kRows; ++r) sums[r] = fma(offset, V::set(a.group_sums[r][group_at]), sums[r]);
     }
@@ -222,24 +133,22 @@ struct BlockMicro {
     const Float16* const scales = reinterpret_cast<const Float16*>(block);
     V offset_scale = V::set(0.0f);
     if constexpr (kLayout.offsets) offset_scale = V::load(scales + kPanelWidth);
-    Sums<kRows> totals;
-    for (int r = 0; r < kRows; ++r) {
-      for (int p = 0; p < kPlanes; ++p) totals[r][p] = Dot::start(0);
-    }
+    Totals<kRows> totals;
+    Operands::template start<kRows>(totals);
     fetch.before_tiles();
     const int64_t at = index * kBlockInputs;
     for (int t = 0; t < kTiles; ++t) {
       const uint8_t* const tile = block + kLayout.tiles_at() + t * kLayout.tile_bytes();
       fetch.tile(t);
       add_group<0, kRows>(block, tile, t, at, a, offset_scale, totals, sums);
-      if constexpr (kGroupsOfTile > 1) add_group<1, kRows>(block, tile, t, at, a, offset_scale, totals, sums);
+      if constexpr (Codes::kGroupsOfTile > 1) {
+        add_group<1, kRows>(block, tile, t, at, a, offset_scale, totals, sums);
+      }
     }
     const V scale = V::load(scales);
     for (int r = 0; r < kRows; ++r) {
-      V total = Dot::to_float(totals[r][0]) * V::set(256.0f);
-      if constexpr (kPlanes > 1) total = total + Dot::to_float(totals[r][1]);
       // The product of the scale and the step alone may be subnormal, and slow; hence this order.
-      sums[r] = fma(total * scale, V::set(a.steps[r][index]), sums[r]);
+      sums[r] = fma(Operands::value(totals[r]) * scale, V::set(a.steps[r][index]), sums[r]);
     }
   }
 
@@ -250,12 +159,7 @@ struct BlockMicro {
     Rows<kRows> a;
     for (int r = 0; r < kRows; ++r) {
       const TwoByteRow& from = p.rows[row + r];
-      a.codes[r][0] = from.upper;
-      a.sums[r][0] = from.upper_sums;
-      if constexpr (kPlanes > 1) {
-        a.codes[r][1] = from.lower;
-        a.sums[r][1] = from.lower_sums;
-      }
+      a.codes.set(r, from);
       a.group_sums[r] = kLayout.group == 16 ? from.of_16 : from.of_32;
       a.steps[r] = from.steps;
     }
@@ -270,7 +174,7 @@ struct BlockMicro {
       for (int j = 0; j < kPanels; ++j) {
         // Products of more rows take longer than memory; to ask for the panel's own lines takes fewer
         // instructions.
-        constexpr int kFetched = V::kSums > 4 && kRows * kPlanes <= 2 ? kPanels : 1;
+        constexpr int kFetched = Operands::outlast_memory(kRows) ? 1 : kPanels;
         const uint8_t* const own = from + j * panels_apart;
         const uint8_t* const next = kFetched == 1 ? own : from + j * Fetch<kFetched>::kLines * 64;
         add_block<kRows>(own, block, a, Fetch<kFetched>{next + kLayout.bytes(), panels_apart}, sums[j]);
@@ -284,10 +188,11 @@ struct BlockMicro {
 
   /// Multiplies the rows from `row` on with the panels `panel`, `panel` + apart, ..., kRows at a time, and
   /// the rest fewer at a time.
-  template <int kPanels, int kRows = kMostRows>
+  template <int kPanels, int kRows = Operands::kMostRows>
   static void all_rows(const BlockProduct& p, int64_t panel, int64_t apart, int64_t row = 0) {
     for (; row + kRows <= p.row_count; row += kRows) rows_by_panels<kRows, kPanels>(p, row, panel, apart);
-    if constexpr (kRows > 1) all_rows<kPanels, kRows / 2>(p, panel, apart, row);
+    constexpr int kFewer = kRows == 6 ? 4 : kRows / 2;
+    if constexpr (kRows > 1) all_rows<kPanels, kFewer>(p, panel, apart, row);
   }
 
   static void product(const BlockProduct& p) {
@@ -300,19 +205,22 @@ struct BlockMicro {
 template <typename V, typename Dot, BlockShape kShape>
 void block_product(const BlockProduct& p) {
   if (p.row_count > 0 && p.rows[0].lower == nullptr) {
-    BlockMicro<V, Dot, kShape, 1>::product(p);
+    BlockMicro<V, Dot, kShape, BlockByteRows<V, Dot, kShape, 1>>::product(p);
+  } else if constexpr (MultipliesWords<Dot>) {
+    BlockMicro<V, Dot, kShape, BlockWordRows<V, Dot, kShape>>::product(p);
   } else {
-    BlockMicro<V, Dot, kShape, 2>::product(p);
+    BlockMicro<V, Dot, kShape, BlockByteRows<V, Dot, kShape, 2>>::product(p);
   }
 }
 
 template <typename V, typename Dot>
-void fill_blocks(decltype(KernelTable::block_product)& table) {
-  table[kBlockQ2] = block_product<V, Dot, kBlockQ2>;
-  table[kBlockQ3] = block_product<V, Dot, kBlockQ3>;
-  table[kBlockQ4] = block_product<V, Dot, kBlockQ4>;
-  table[kBlockQ5] = block_product<V, Dot, kBlockQ5>;
-  table[kBlockQ6] = block_product<V, Dot, kBlockQ6>;
+void fill_blocks(KernelTable& table) {
+  table.two_bytes_in_words = MultipliesWords<Dot>;
+  table.block_product[kBlockQ2] = block_product<V, Dot, kBlockQ2>;
+  table.block_product[kBlockQ3] = block_product<V, Dot, kBlockQ3>;
+  table.block_product[kBlockQ4] = block_product<V, Dot, kBlockQ4>;
+  table.block_product[kBlockQ5] = block_product<V, Dot, kBlockQ5>;
+  table.block_product[kBlockQ6] = block_product<V, Dot, kBlockQ6>;
 }
 
 }  // namespace verbatim::generic

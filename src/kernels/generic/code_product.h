@@ -2,6 +2,7 @@
 
 #include "kernels/generic/code_byte_rows.h"
 #include "kernels/generic/code_word_rows.h"
+#include "kernels/generic/integer_dots.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim::generic {
@@ -97,16 +98,13 @@ struct CodeLoops {
 ///   kCodeSums      the most sums that stay in registers
 ///   kCodeStreams   the number of panels that few rows are multiplied with side by side, up to four
 ///   add_shifted<bits>(sum, shifted), store(sum, out)
-/// where kMultipliesWords is there, for rows as words:
-///   bits(), join(), as in blocks.h
-///   even_words(codes), odd_words(codes): codes 0 and 2, codes 1 and 3 of each quad as words
-///   add_words(sum, words, pair): sum + the products with a pair of numbers
-/// and elsewhere, for rows as bytes:
+/// for MultipliesWords, whose rows are words, bits() and join() as in block_codes.h, and elsewhere, for rows
+/// as bytes:
 ///   kWholeBytes    whether add() takes weights up to 255, or nibbles alone
 ///   merge(upper, lower, &b0, &b1): if so, the codes of two quads from two planes of nibbles
 template <typename Dot, int kStorage>
 void code_product(const CodeProduct& p) {
-  if constexpr (requires { Dot::kMultipliesWords; }) {
+  if constexpr (MultipliesWords<Dot>) {
     constexpr int64_t kRows = 2 * Dot::kCodeSums;  // whole blocks, whose words take at most 16 KiB of stack
     alignas(64) WordRow words[kRows];
     WordRowsProduct part{p, words};

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/kernel_table.h"
+#include "kernels/generic/integer_dots.h"
 
 namespace verbatim::generic {
 
@@ -16,11 +16,9 @@ struct HalvesMicro {
   using Sum = typename Dot::Sum;
   using Partial = typename Dot::Partial;
   static constexpr int kStreams = 4;
-  /// Whether Dot multiplies words of sixteen bits, of codes and of activations, instead of bytes: where dot
-  /// products of bytes add up in sixteen bits, they would have to be of halves of codes. Dot has then
-  ///   even_words(codes), odd_words(codes): codes 0 and 1, codes 2 and 3 of each quad (kQuadOrder) as words
-  ///   add_words(sum, words, pair): sum + the products with a pair of activations
-  static constexpr bool kInWords = requires { Dot::kMultipliesWords; };
+  /// Whether rows are words: where dot products of bytes add up in sixteen bits, they would have to be of
+  /// halves of codes.
+  static constexpr bool kInWords = MultipliesWords<Dot>;
   /// As many rows as there are registers for their sums, beside a register of codes and one of activations.
   static constexpr int kMostRows = V::kSums > 4 ? (kInWords ? 16 : 4) : (kInWords ? 6 : 2);
   static constexpr int64_t kTileBytes = 256;    // of each plane

@@ -28,7 +28,7 @@ KernelTable make_table(const char* name) {
   fill_unpack<W>(table.unpack_tiles);
   if constexpr (V::kSums >= 4) table.fused_product = fused_product<V, W>;
   fill_integer<V, Dot>(table.integer_product);
-  fill_blocks<V, Dot>(table.block_product);
+  fill_blocks<V, Dot>(table);
   table.halves_product = halves_product<V, Dot>;
   table.squeeze3 = squeeze_product<V, Squeeze3<W>>;
   table.squeeze4 = squeeze_product<V, Squeeze4<W>>;

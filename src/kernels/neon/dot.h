@@ -91,6 +91,11 @@ struct Dot {
     for (int32x4_t& sum : a.part) sum = vandq_s32(sum, vdupq_n_s32(kMask));
     return a;
   }
+  template <int kBits>
+  VERBATIM_INLINE static Sum shift_right(Sum a) {
+    for (int32x4_t& sum : a.part) sum = vshrq_n_s32(sum, kBits);
+    return a;
+  }
   VERBATIM_INLINE static Sum add_product(Sum sum, const Sum& a, const Sum& b) {
     for (int i = 0; i < 4; ++i) sum.part[i] = vmlaq_s32(sum.part[i], a.part[i], b.part[i]);
     return sum;

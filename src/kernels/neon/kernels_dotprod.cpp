@@ -30,7 +30,7 @@ const KernelTable& dotprod_table() {
     KernelTable t = table();
     t.name = "neon (dotprod)";
     generic::fill_integer<F32x16, DotProducts>(t.integer_product);
-    generic::fill_blocks<F32x16, DotProducts>(t.block_product);
+    generic::fill_blocks<F32x16, DotProducts>(t);
     t.halves_product = generic::halves_product<F32x16, DotProducts>;
     generic::fill_code_product<DotProducts>(t.code_product);
     return t;

@@ -79,6 +79,11 @@ struct Dot {
     for (int32_t& lane : a.lane) lane &= kMask;
     return a;
   }
+  template <int kBits>
+  static Sum shift_right(Sum a) {
+    for (int32_t& lane : a.lane) lane >>= kBits;
+    return a;
+  }
   static Sum add_product(Sum sum, const Sum& a, const Sum& b) {
     for (int i = 0; i < 16; ++i) sum.lane[i] += a.lane[i] * b.lane[i];
     return sum;

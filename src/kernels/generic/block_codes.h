@@ -1,0 +1,71 @@
+#pragma once
+
+#include "kernels/generic/integer_dots.h"
+
+namespace verbatim::generic {
+
+/// The codes and scales of blocks of one shape, as dot products take them. `Dot` is the instruction set's
+/// part (generic/integer_dots.h), and with it
+///   bits<from, count, to>(packed): `count` bits of each byte, from bit `from` on, brought to bit `to`
+///   join(a, b): the bits of both
+///   signed_bytes(from), unsigned_bytes(from): sixteen integers; low_bits<mask>(integers)
+///   shift_right<bits>(integers): the integers over 2^bits, rounded down
+///   add_product(sum, a, b): sum + a · b, lane by lane
+template <typename Dot, BlockShape kShape>
+struct BlockCodes {
+  using Sum = typename Dot::Sum;
+  static constexpr BlockLayout kLayout = block_layout(kShape);
+  /// The number of groups in a tile, and of quads in a group.
+  static constexpr int kGroupsOfTile = kInnerStep / kLayout.group;
+  static constexpr int kQuads = kLayout.group / 4;
+
+  /// The scales of a group.
+  VERBATIM_INLINE static Sum scales(const uint8_t* block, int group) {
+    const uint8_t* const from = block + kLayout.scales_at() + group * kPanelWidth;
+    if constexpr (kLayout.offsets) {
+      return Dot::template low_bits<kLayout.scale_bits()>(Dot::unsigned_bytes(from));
+    } else {
+      return Dot::signed_bytes(from);
+    }
+  }
+
+  /// The codes of the quad kQuad of a tile.
+  template <int kQuad>
+  VERBATIM_INLINE static auto codes(const uint8_t* tile) {
+    [[maybe_unused]] const uint8_t* const pairs = tile + 256 * kLayout.nibbles;
+    [[maybe_unused]] const uint8_t* const singles = pairs + 128 * kLayout.pairs;
+    [[maybe_unused]] constexpr int kPairTo = 4 * kLayout.nibbles;
+    [[maybe_unused]] constexpr int kSingleTo = kPairTo + 2 * kLayout.pairs;
+    [[maybe_unused]] const auto pair = [&]() __attribute__((always_inline)) {
+      return Dot::template bits<kQuad % 4 * 2, 2, kPairTo>(Dot::load(pairs + kQuad / 4 * 64));
+    };
+    [[maybe_unused]] const auto single = [&]() __attribute__((always_inline)) {
+      return Dot::template bits<kQuad, 1, kSingleTo>(Dot::load(singles));
+    };
+    [[maybe_unused]] const auto nibble = [&]() __attribute__((always_inline)) {
+      return Dot::template bits<kQuad % 2 * 4, 4, 0>(Dot::load(tile + kQuad / 2 * 64));
+    };
+    if constexpr (kLayout.nibbles == 0 && kLayout.singles == 0) {
+      return pair();
+    } else if constexpr (kLayout.nibbles == 0) {
+      return Dot::join(pair(), single());
+    } else if constexpr (kLayout.pairs != 0) {
+      return Dot::join(nibble(), pair());
+    } else if constexpr (kLayout.singles != 0) {
+      return Dot::join(nibble(), single());
+    } else {
+      return nibble();
+    }
+  }
+};
+
+/// What a block's products with a row are worth, apart from the block's scale and the row's step: upper · 256
+/// + lower, an integer of up to 41 bits, as a float. Its lowest eight bits and the rest become floats and are
+/// added, so that the bits of the result depend on the integer alone, however it was split.
+template <typename V, typename Dot>
+VERBATIM_INLINE V value_of_block(const typename Dot::Sum& upper, const typename Dot::Sum& lower) {
+  const auto rest = Dot::template add_shifted<0>(Dot::template shift_right<8>(lower), upper);
+  return Dot::to_float(rest) * V::set(256.0f) + Dot::to_float(Dot::template low_bits<255>(lower));
+}
+
+}  // namespace verbatim::generic

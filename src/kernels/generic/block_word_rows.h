@@ -1,0 +1,105 @@
+#pragma once
+
+#include "kernels/generic/block_codes.h"
+
+namespace verbatim::generic {
+
+/// Rows of activations that meet the codes of blocks as words, for a Dot that MultipliesWords: where dot
+/// products of bytes add up in sixteen bits, the two bytes of an activation would take a product each, and
+/// every few of them a product more that widens the sum. Dot has beside that
+///   add_word_product(sum, a, b): sum + a · b, lane by lane, where a and b are of sixteen bits with a sign,
+///   and the upper half of the lanes of b is zero.
+template <typename V, typename Dot, BlockShape kShape>
+struct BlockWordRows : BlockCodes<Dot, kShape> {
+  using Codes = BlockCodes<Dot, kShape>;
+  using Codes::kLayout;
+  using Sum = typename Dot::Sum;
+  /// As many rows as there are registers for their sums, beside two of codes and one of activations.
+  static constexpr int kMostRows = V::kSums > 4 ? 8 : 6;
+  /// Whether products of so many rows take longer than memory does for the weights.
+  static constexpr bool outlast_memory(int rows) { return V::kSums <= 4 || rows > 1; }
+
+  template <int kRows>
+  struct Rows {
+    const int16_t* words[kRows];
+    const int32_t* upper_sums[kRows];
+    const int32_t* lower_sums[kRows];
+
+    VERBATIM_INLINE void set(int r, const TwoByteRow& from) {
+      words[r] = from.words;
+      upper_sums[r] = from.upper_sums;
+      lower_sums[r] = from.lower_sums;
+    }
+  };
+
+  /// The sums of the products of a block: the first of two times 2^kLowBits, and the second. The products of
+  /// a group, below 2^26, are cut into words before they meet the scale.
+  template <int kRows>
+  using Totals = Sum[kRows][2];
+  static constexpr int kLowBits = 15;
+
+  template <int kRows>
+  VERBATIM_INLINE static void start(Totals<kRows>& totals) {
+    for (auto& of_row : totals) {
+      for (Sum& total : of_row) total = Dot::start(0);
+    }
+  }
+
+  /// Adds the scaled products of a group of a tile to `totals`. The tile is the index-th of the block that
+  /// begins at input `at`.
+  template <int kGroup, int kRows>
+  VERBATIM_INLINE static void add_group(const uint8_t* block, const uint8_t* tile, int index, int64_t at,
+                                        const Rows<kRows>& a, Totals<kRows>& totals) {
+    const int group = index * Codes::kGroupsOfTile + kGroup;
+    const int64_t group_at = at / kLayout.group + group;  // counted over the row
+    Sum dots[kRows];
+    start_dots<kRows>(a, group_at, dots);
+    add_quads<kGroup * Codes::kQuads, Codes::kQuads, kRows>(tile, a, at + index * kInnerStep, dots);
+    const Sum scale = Dot::template low_bits<0xffff>(Codes::scales(block, group));
+    add_scaled<kRows>(dots, scale, totals);
+  }
+
+  VERBATIM_INLINE static V value(const Sum (&total)[2]) {
+    return value_of_block<V, Dot>(Dot::template add_shifted<kLowBits - 8>(Dot::start(0), total[0]), total[1]);
+  }
+
+ private:
+  // Rows are counted by templates where their sums are to stay in registers: the compiler keeps an array in
+  // memory whose elements a loop chooses.
+
+  template <int kRows, int kRow = 0>
+  VERBATIM_INLINE static void start_dots(const Rows<kRows>& a, int64_t group_at, Sum (&dots)[kRows]) {
+    static_assert(kLayout.bias == 0 || kLayout.group == 16);  // the sums of a row are of 16 bytes
+    int32_t sum = 0;
+    if constexpr (kLayout.bias != 0) sum = 256 * a.upper_sums[kRow][group_at] + a.lower_sums[kRow][group_at];
+    dots[kRow] = Dot::start(-kLayout.bias * sum);
+    if constexpr (kRow + 1 < kRows) start_dots<kRows, kRow + 1>(a, group_at, dots);
+  }
+
+  template <int kRows, int kRow = 0, typename Words>
+  VERBATIM_INLINE static void add_pairs(const Words& words, const Rows<kRows>& a, int64_t at,
+                                        Sum (&dots)[kRows]) {
+    dots[kRow] = Dot::add_words(dots[kRow], words, a.words[kRow] + at);
+    if constexpr (kRow + 1 < kRows) add_pairs<kRows, kRow + 1>(words, a, at, dots);
+  }
+
+  template <int kQuad, int kCount, int kRows>
+  VERBATIM_INLINE static void add_quads(const uint8_t* tile, const Rows<kRows>& a, int64_t at,
+                                        Sum (&dots)[kRows]) {
+    const auto codes = Codes::template codes<kQuad>(tile);
+    add_pairs<kRows>(Dot::even_words(codes), a, at + kQuad * 4, dots);
+    add_pairs<kRows>(Dot::odd_words(codes), a, at + kQuad * 4 + 2, dots);
+    if constexpr (kCount > 1) add_quads<kQuad + 1, kCount - 1, kRows>(tile, a, at, dots);
+  }
+
+  template <int kRows, int kRow = 0>
+  VERBATIM_INLINE static void add_scaled(const Sum (&dots)[kRows], const Sum& scale, Totals<kRows>& totals) {
+    const Sum upper = Dot::template shift_right<kLowBits>(dots[kRow]);
+    const Sum lower = Dot::template low_bits<(1 << kLowBits) - 1>(dots[kRow]);
+    totals[kRow][0] = Dot::add_word_product(totals[kRow][0], upper, scale);
+    totals[kRow][1] = Dot::add_word_product(totals[kRow][1], lower, scale);
+    if constexpr (kRow + 1 < kRows) add_scaled<kRows, kRow + 1>(dots, scale, totals);
+  }
+};
+
+}  // namespace verbatim::generic
