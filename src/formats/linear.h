@@ -48,7 +48,7 @@ struct LinearWorkspace {
   Buffer<int8_t> codes;    ///< [rows][k + room between rows]
   Buffer<float> scales;    ///< [rows][k / 32]
   Buffer<int32_t> sums;    ///< [rows][k / 32]
-  Buffer<int16_t> words;   ///< [rows][k + room between rows]: activations whole, where such are multiplied
+  Buffer<int16_t> words;   ///< [rows][k + room between rows]: both bytes joined, where kernels multiply words
   Buffer<float> products;  ///< [member][...]: sums of a block
   int64_t products_stride = 0;            ///< the number of elements of `products` for each member
   Buffer<uint16_t> unpacked;              ///< [member][...]: unpacked weights

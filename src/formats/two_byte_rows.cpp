@@ -25,7 +25,8 @@ void put_in_quad_order(int8_t* codes, int64_t count) {
   }
 }
 
-/// The words of a row (TwoByteRow::words) whose bytes are still in the order of k, but may be put in another.
+/// Joins the bytes of a row, which still lie in the order of k, to TwoByteRow::words. `bytes_in_quad_order`
+/// says whether the bytes are put into kQuadOrder afterwards.
 void join_words(const TwoByteRow& row, int64_t count, bool bytes_in_quad_order) {
   for (int64_t i = 0; i < count; ++i) row.words[i] = static_cast<int16_t>(256 * row.upper[i] + row.lower[i]);
   if (bytes_in_quad_order) return;

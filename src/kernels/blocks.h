@@ -71,15 +71,15 @@ struct TwoByteRow {
   int32_t* lower_sums;  ///< [k / 16], or null
   float* of_16;         ///< [k / 16]: sums of 16 activations, negated
   float* of_32;         ///< [k / 32]: sums of 32 activations, negated
-  /// [k]: 256 · upper + lower; or null. Of every four the order is 0, 2, 1, 3 of that of the bytes, since the
-  /// words of codes are the even bytes of a quad, then the odd ones.
+  /// [k]: 256 · upper + lower, or null. Of every four bytes come the first and the third, then the second and
+  /// the fourth, as even_words() and odd_words() take them from a quad of codes.
   int16_t* words;
 };
 
 /// The operands of a product of rows in two bytes with the codes of Q8_0 (formats/q8_0.h), whose halves lie
 /// in two planes.
 struct HalvesProduct {
-  const TwoByteRow* rows;  ///< with lower bytes, every four codes in kQuadOrder, and with words
+  const TwoByteRow* rows;  ///< with both bytes, every four in kQuadOrder
   int64_t row_count;
   const uint8_t* upper;   ///< of the first panel: [panel][tiles] 256 bytes, each the halves of two codes
   const uint8_t* lower;   ///< laid out as the upper halves

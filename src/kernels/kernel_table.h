@@ -327,8 +327,8 @@ struct KernelTable {
   /// The product with blocks of a shape, in integers within a block of 256 inputs (generic/blocks.h). The
   /// bits are the same on every instruction set.
   void (*block_product[kBlockShapes])(const BlockProduct&);
-  /// Whether block_product and halves_product multiply the words of rows in two bytes, where these have both
-  /// bytes, rather than the bytes.
+  /// Whether block_product and halves_product take rows with both bytes as words (TwoByteRow::words) and not
+  /// as bytes.
   bool two_bytes_in_words = false;
   /// The product with the codes of Q8_0, in integers within a tile of 32 inputs (generic/halves_product.h).
   /// The bits are the same on every instruction set. Null where products in BF16 are as good.

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <random>
-#include <tuple>
 #include <vector>
 
 #include "base/thread_team.h"
@@ -26,13 +26,18 @@ constexpr int64_t kPanels = 5;  // four side by side, and one alone
 constexpr int64_t kColumns = kPanels * kPanelWidth;
 constexpr int64_t kMostRows = 40;
 
-/// Panels of blocks of one shape: every code, scale and offset is drawn, or all have all bits set.
+/// Panels of blocks of one shape: every code, scale and offset is drawn, or all are the largest in magnitude.
 struct Panels {
   Panels(BlockShape shape, bool largest) : layout(block_layout(shape)) {
     std::mt19937 generator(static_cast<uint32_t>(shape));
     bytes.resize(static_cast<size_t>(kPanels * kBlocks * layout.bytes()));
     for (uint8_t& byte : bytes) byte = largest ? 255 : static_cast<uint8_t>(generator());
     for (int64_t block = 0; block < kPanels * kBlocks; ++block) {
+      if (largest && !layout.offsets) {  // scales have a sign: weights of even blocks have one, too
+        uint8_t* const own = bytes.data() + block * layout.bytes();
+        std::fill(own + layout.scales_at(), own + layout.tiles_at(), uint8_t{0x80});
+        if (block % 2 == 0) std::fill(own + layout.tiles_at(), own + layout.bytes(), uint8_t{0});
+      }
       for (int64_t i = 0; i < 2 * kPanelWidth; ++i) {
         const Float16 scale = to_float16(0.001f * static_cast<float>(1 + generator() % 1000));
         std::memcpy(bytes.data() + block * layout.bytes() + 2 * i, &scale, sizeof scale);
@@ -65,7 +70,7 @@ struct Panels {
   std::vector<uint8_t> bytes;
 };
 
-/// What a row's product with a column has to be, bit for bit.
+/// The product of a row with a column, which kernels have to give bit for bit.
 float reference(const Panels& panels, const TwoByteRow& row, int64_t panel, int64_t column) {
   const BlockLayout& layout = panels.layout;
   float sum = 0.0f;
@@ -100,7 +105,7 @@ float reference(const Panels& panels, const TwoByteRow& row, int64_t panel, int6
   return sum;
 }
 
-/// Activations of which some are the largest of their block, and a row where all are.
+/// Activations: in one row all, in the others some are the largest of their block.
 std::vector<float> activations() {
   std::mt19937 generator(7);
   std::vector<float> x;

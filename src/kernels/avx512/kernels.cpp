@@ -7,7 +7,7 @@ namespace verbatim::avx512 {
 
 namespace {
 
-/// As on AVX2: products of bytes are added up in 16 bits over some quads, then widened.
+/// As on AVX2: products of bytes are added up in 16 bits over as many quads as fit.
 struct Dot : DotBase {
   using Partial = __m512i;
   static constexpr int32_t kInt8Offset = 0;

@@ -16,7 +16,7 @@ struct BlockByteRows : BlockCodes<Dot, kShape> {
   static constexpr int kRunOfQuads = kQuadsInWords < Codes::kQuads ? kQuadsInWords : Codes::kQuads;
   /// The most rows at a time: eight sums where there are many registers, or else two rows.
   static constexpr int kMostRows = V::kSums > 4 ? 8 / kPlanes : 2;
-  /// Whether products of so many rows take longer than memory does for the weights.
+  /// Whether products of `rows` rows are taken to last longer than reading the weights from memory.
   static constexpr bool outlast_memory(int rows) { return V::kSums <= 4 || rows * kPlanes > 2; }
 
   template <int kRows>

@@ -10,6 +10,7 @@ namespace verbatim::generic {
 ///   join(a, b): the bits of both
 ///   signed_bytes(from), unsigned_bytes(from): sixteen integers; low_bits<mask>(integers)
 ///   shift_right<bits>(integers): the integers over 2^bits, rounded down
+///   add_shifted<bits>(sum, integers): sum + integers · 2^bits
 ///   add_product(sum, a, b): sum + a · b, lane by lane
 template <typename Dot, BlockShape kShape>
 struct BlockCodes {
@@ -59,9 +60,9 @@ struct BlockCodes {
   }
 };
 
-/// What a block's products with a row are worth, apart from the block's scale and the row's step: upper · 256
-/// + lower, an integer of up to 41 bits, as a float. Its lowest eight bits and the rest become floats and are
-/// added, so that the bits of the result depend on the integer alone, however it was split.
+/// The products of a block with a row as a float, without the block's scale and the row's step: the integer
+/// upper · 256 + lower, of up to 36 bits. Its lowest eight bits and the rest become floats and are added, so
+/// that the result depends on the integer alone, however it was split.
 template <typename V, typename Dot>
 VERBATIM_INLINE V value_of_block(const typename Dot::Sum& upper, const typename Dot::Sum& lower) {
   const auto rest = Dot::template add_shifted<0>(Dot::template shift_right<8>(lower), upper);

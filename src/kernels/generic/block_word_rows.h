@@ -6,7 +6,7 @@ namespace verbatim::generic {
 
 /// Rows of activations that meet the codes of blocks as words, for a Dot that MultipliesWords: where dot
 /// products of bytes add up in sixteen bits, the two bytes of an activation would take a product each, and
-/// every few of them a product more that widens the sum. Dot has beside that
+/// every few of them a product more that widens the sum. Such a Dot also has
 ///   add_word_product(sum, a, b): sum + a · b, lane by lane, where a and b are of sixteen bits with a sign,
 ///   and the upper half of the lanes of b is zero.
 template <typename V, typename Dot, BlockShape kShape>
@@ -14,9 +14,10 @@ struct BlockWordRows : BlockCodes<Dot, kShape> {
   using Codes = BlockCodes<Dot, kShape>;
   using Codes::kLayout;
   using Sum = typename Dot::Sum;
-  /// As many rows as there are registers for their sums, beside two of codes and one of activations.
+  /// The most rows at a time: eight where there are many registers, or else as many as have registers for
+  /// their sums beside two of codes and one of activations.
   static constexpr int kMostRows = V::kSums > 4 ? 8 : 6;
-  /// Whether products of so many rows take longer than memory does for the weights.
+  /// Whether products of `rows` rows are taken to last longer than reading the weights from memory.
   static constexpr bool outlast_memory(int rows) { return V::kSums <= 4 || rows > 1; }
 
   template <int kRows>
@@ -32,8 +33,8 @@ struct BlockWordRows : BlockCodes<Dot, kShape> {
     }
   };
 
-  /// The sums of the products of a block: the first of two times 2^kLowBits, and the second. The products of
-  /// a group, below 2^26, are cut into words before they meet the scale.
+  /// The sum of the products of a block in two parts, 2^kLowBits · the first + the second. The products of a
+  /// group, below 2^25, are cut into two words before they meet the scale.
   template <int kRows>
   using Totals = Sum[kRows][2];
   static constexpr int kLowBits = 15;
@@ -69,7 +70,7 @@ struct BlockWordRows : BlockCodes<Dot, kShape> {
 
   template <int kRows, int kRow = 0>
   VERBATIM_INLINE static void start_dots(const Rows<kRows>& a, int64_t group_at, Sum (&dots)[kRows]) {
-    static_assert(kLayout.bias == 0 || kLayout.group == 16);  // the sums of a row are of 16 bytes
+    static_assert(kLayout.bias == 0 || kLayout.group == 16);  // a row has a sum for every 16 of its bytes
     int32_t sum = 0;
     if constexpr (kLayout.bias != 0) sum = 256 * a.upper_sums[kRow][group_at] + a.lower_sums[kRow][group_at];
     dots[kRow] = Dot::start(-kLayout.bias * sum);

@@ -70,8 +70,9 @@ void quantize_two_bytes(const float* x, int64_t n, const TwoByteRow& out) {
   }
 }
 
-/// The product with blocks of one shape and rows as Operands has them: BlockByteRows or BlockWordRows.
-template <typename V, typename Dot, BlockShape kShape, typename Operands>
+/// The product with blocks of one shape. `RowsOf`, BlockByteRows or BlockWordRows, holds the rows and
+/// multiplies them.
+template <typename V, typename Dot, BlockShape kShape, typename RowsOf>
 struct BlockMicro {
   using Codes = BlockCodes<Dot, kShape>;
   static constexpr BlockLayout kLayout = block_layout(kShape);
@@ -80,19 +81,19 @@ struct BlockMicro {
 
   template <int kRows>
   struct Rows {
-    typename Operands::template Rows<kRows> codes;
+    typename RowsOf::template Rows<kRows> codes;
     const float* group_sums[kRows];
     const float* steps[kRows];
   };
   template <int kRows>
-  using Totals = typename Operands::template Totals<kRows>;
+  using Totals = typename RowsOf::template Totals<kRows>;
 
   /// A group of a tile: its scaled products are added to `totals`, its offsets to `sums`.
   template <int kGroup, int kRows>
   VERBATIM_INLINE static void add_group(const uint8_t* block, const uint8_t* tile, int index, int64_t at,
                                         const Rows<kRows>& a, const V& offset_scale, Totals<kRows>& totals,
                                         V (&sums)[kRows]) {
-    Operands::template add_group<kGroup, kRows>(block, tile, index, at, a.codes, totals);
+    RowsOf::template add_group<kGroup, kRows>(block, tile, index, at, a.codes, totals);
     if constexpr (kLayout.offsets) {
       const int group = index * Codes::kGroupsOfTile + kGroup;
       const int64_t group_at = at / kLayout.group + group;  // counted over the row
@@ -134,7 +135,7 @@ struct BlockMicro {
     V offset_scale = V::set(0.0f);
     if constexpr (kLayout.offsets) offset_scale = V::load(scales + kPanelWidth);
     Totals<kRows> totals;
-    Operands::template start<kRows>(totals);
+    RowsOf::template start<kRows>(totals);
     fetch.before_tiles();
     const int64_t at = index * kBlockInputs;
     for (int t = 0; t < kTiles; ++t) {
@@ -148,7 +149,7 @@ struct BlockMicro {
     const V scale = V::load(scales);
     for (int r = 0; r < kRows; ++r) {
       // The product of the scale and the step alone may be subnormal, and slow; hence this order.
-      sums[r] = fma(Operands::value(totals[r]) * scale, V::set(a.steps[r][index]), sums[r]);
+      sums[r] = fma(RowsOf::value(totals[r]) * scale, V::set(a.steps[r][index]), sums[r]);
     }
   }
 
@@ -174,7 +175,7 @@ struct BlockMicro {
       for (int j = 0; j < kPanels; ++j) {
         // Products of more rows take longer than memory; to ask for the panel's own lines takes fewer
         // instructions.
-        constexpr int kFetched = Operands::outlast_memory(kRows) ? 1 : kPanels;
+        constexpr int kFetched = RowsOf::outlast_memory(kRows) ? 1 : kPanels;
         const uint8_t* const own = from + j * panels_apart;
         const uint8_t* const next = kFetched == 1 ? own : from + j * Fetch<kFetched>::kLines * 64;
         add_block<kRows>(own, block, a, Fetch<kFetched>{next + kLayout.bytes(), panels_apart}, sums[j]);
@@ -188,7 +189,7 @@ struct BlockMicro {
 
   /// Multiplies the rows from `row` on with the panels `panel`, `panel` + apart, ..., kRows at a time, and
   /// the rest fewer at a time.
-  template <int kPanels, int kRows = Operands::kMostRows>
+  template <int kPanels, int kRows = RowsOf::kMostRows>
   static void all_rows(const BlockProduct& p, int64_t panel, int64_t apart, int64_t row = 0) {
     for (; row + kRows <= p.row_count; row += kRows) rows_by_panels<kRows, kPanels>(p, row, panel, apart);
     constexpr int kFewer = kRows == 6 ? 4 : kRows / 2;

@@ -98,8 +98,8 @@ struct CodeLoops {
 ///   kCodeSums      the most sums that stay in registers
 ///   kCodeStreams   the number of panels that few rows are multiplied with side by side, up to four
 ///   add_shifted<bits>(sum, shifted), store(sum, out)
-/// for MultipliesWords, whose rows are words, bits() and join() as in block_codes.h, and elsewhere, for rows
-/// as bytes:
+/// Where Dot MultipliesWords, rows are words, and it has bits() and join() (block_codes.h). Elsewhere rows
+/// are bytes, and it has
 ///   kWholeBytes    whether add() takes weights up to 255, or nibbles alone
 ///   merge(upper, lower, &b0, &b1): if so, the codes of two quads from two planes of nibbles
 template <typename Dot, int kStorage>

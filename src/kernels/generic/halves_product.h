@@ -9,7 +9,7 @@ namespace verbatim::generic {
 // The sum becomes a float, is multiplied with the column's F16 scale and the row's step and added to the
 // result, tile after tile.
 
-/// The product with halves of codes. `Dot` is the instruction set's part (generic/blocks.h,
+/// The product with halves of codes. `Dot` is the instruction set's part (generic/block_codes.h,
 /// generic/integer_dots.h).
 template <typename V, typename Dot>
 struct HalvesMicro {
@@ -142,14 +142,14 @@ struct HalvesMicro {
     }
     for (int64_t tile = 0; tile < p.tiles; ++tile) {
       const int8_t* a[kRows][2];
-      const int16_t* words[kRows];
+      [[maybe_unused]] const int16_t* words[kRows];
       int32_t starts[kRows];
       V steps[kRows];
       for (int r = 0; r < kRows; ++r) {
         const TwoByteRow& from = p.rows[row + r];
         a[r][0] = from.upper + tile * kInnerStep;
         a[r][1] = from.lower + tile * kInnerStep;
-        words[r] = from.words + tile * kInnerStep;
+        if constexpr (kInWords) words[r] = from.words + tile * kInnerStep;
         const int32_t* const upper_sums = from.upper_sums + tile * 2;
         const int32_t* const lower_sums = from.lower_sums + tile * 2;
         starts[r] = -128 * (256 * (upper_sums[0] + upper_sums[1]) + lower_sums[0] + lower_sums[1]);

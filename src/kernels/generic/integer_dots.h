@@ -14,8 +14,8 @@ inline constexpr int64_t integer_code_bytes(int kind) {
   return kind == kIntegerInt8 ? 512 : 256;
 }
 
-/// Whether a Dot multiplies words of sixteen bits, of codes and of activations, in place of bytes, where rows
-/// have both. It has then
+/// Whether a Dot multiplies words of sixteen bits, of codes and of activations, where a row has both bytes of
+/// its activations. Such a Dot has
 ///   even_words(codes), odd_words(codes): the bytes 0 and 2, and the bytes 1 and 3, of each quad as words
 ///   add_words(sum, words, pair): sum + the products with a pair of activations
 template <typename Dot>
@@ -27,10 +27,10 @@ concept MultipliesWords = requires {
 /// set's part:
 ///   Dot::Bytes: 64 weights; load(); of 64 bytes of codes: e2m1_low/high(), bsfp_low/high(),
 ///   low/high_nibbles()
-///   Dot::Sum: 16 integer sums; open(sum) makes a Partial that takes add()s of some quads, close() ends it;
-///   BSFP's weights want a partial for every quad, and so do those that need all eight bits, with add_int8()
-///   start(value), subtract_product(sum, bytes, value), to_float(sum)
-///   add_shifted(sum, shifted, shifts): sum + (shifted << shifts, or nothing where that is 32 or more)
+///   Dot::Sum: 16 integer sums; open(sum) makes a Partial that takes add()s of as many quads as fit, close()
+///   ends it; BSFP's weights want a partial for every quad, and so do those that need all eight bits, with
+///   add_int8() start(value), subtract_product(sum, bytes, value), to_float(sum) add_shifted(sum, shifted,
+///   shifts): sum + (shifted << shifts, or nothing where that is 32 or more)
 ///
 /// Where kWholeBytes, a Partial is a Sum, open() and close() do nothing, and shift_bytes(bytes, shifts) has
 /// the four bytes of each column shifted left by its bits, or zeros where these are 32 or more; the bytes

@@ -120,8 +120,9 @@ struct Bf16Adding {
 };
 
 /// How many weights ahead of the product memory is asked for them, so that reading goes on while a few rows
-/// multiply. Weights of no more than kNearWeights were just unpacked and are near; what lies behind them may
-/// be no memory at all, and some processors take hundreds of cycles to find out that there is no such page.
+/// multiply. No more than kNearWeights, without anything to fetch behind them (PanelProduct::ahead), are
+/// weights that were just unpacked or the end of a cache. They are near, and behind them may be no memory at
+/// all: some processors take hundreds of cycles to find out that there is no such page.
 inline constexpr int64_t kWidenedAhead = 2048;
 inline constexpr int64_t kNearWeights = 8192;
 
@@ -137,7 +138,8 @@ struct WidenedAdding {
                                   int64_t inputs, const PanelProduct<float, BFloat16>& p) {
     const int64_t a_stride = p.a_stride;
     const int64_t panel_stride = p.panel_stride;
-    const int64_t ahead = p.panel_count * panel_stride > kNearWeights ? kWidenedAhead : 0;
+    const bool near = p.panel_count * panel_stride <= kNearWeights && p.ahead.from == nullptr;
+    const int64_t ahead = near ? 0 : kWidenedAhead;
     for (int64_t k = 0; k < inputs; k += 2) {
       for (int j = 0; j < kPanelBlock; ++j) {
         const BFloat16* const pairs = weights + j * panel_stride + k * kPanelWidth;
@@ -189,7 +191,8 @@ void widen_some(const PanelProduct<BFloat16, BFloat16>& p, int64_t step, Multipl
                                              .k = inputs,
                                              .c = p.c + row * p.c_stride,
                                              .c_stride = p.c_stride,
-                                             .accumulate = p.accumulate || k > 0});
+                                             .accumulate = p.accumulate || k > 0,
+                                             .ahead = p.ahead});
     }
   }
 }
