@@ -38,27 +38,19 @@ struct BlockByteRows : BlockCodes<Dot, kShape> {
   template <int kRows>
   using Totals = Sum[kRows][kPlanes];
 
-  template <int kRows>
-  VERBATIM_INLINE static void start(Totals<kRows>& totals) {
-    for (auto& of_row : totals) {
-      for (Sum& total : of_row) total = Dot::start(0);
-    }
-  }
-
-  /// Adds the scaled products of a group of a tile to `totals`. The tile is the index-th of the block that
-  /// begins at input `at`.
+  /// Adds the scaled products of a group to `totals`: the kGroup-th of a tile that begins at input `at`, the
+  /// group-th of the block, the group_at-th of the row.
   template <int kGroup, int kRows>
-  VERBATIM_INLINE static void add_group(const uint8_t* block, const uint8_t* tile, int index, int64_t at,
-                                        const Rows<kRows>& a, Totals<kRows>& totals) {
-    const int group = index * Codes::kGroupsOfTile + kGroup;
-    const int64_t group_at = at / kLayout.group + group;  // counted over the row
+  VERBATIM_INLINE static void add_group(const uint8_t* block, const uint8_t* tile, int group,
+                                        int64_t group_at, int64_t at, const Rows<kRows>& a,
+                                        Totals<kRows>& totals) {
     Totals<kRows> dots;
     for (int r = 0; r < kRows; ++r) {
       for (int p = 0; p < kPlanes; ++p) {
         dots[r][p] = Dot::start(kLayout.bias == 0 ? 0 : -kLayout.bias * a.sums[r][p][group_at]);
       }
     }
-    add_run<kGroup * Codes::kQuads, Codes::kQuads, kRows>(tile, a, at + index * kInnerStep, dots);
+    add_run<kGroup * Codes::kQuads, Codes::kQuads, kRows>(tile, a, at, dots);
     const Sum scale = Codes::scales(block, group);
     for (int r = 0; r < kRows; ++r) {
       for (int p = 0; p < kPlanes; ++p) totals[r][p] = Dot::add_product(totals[r][p], dots[r][p], scale);

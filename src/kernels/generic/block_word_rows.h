@@ -39,23 +39,15 @@ struct BlockWordRows : BlockCodes<Dot, kShape> {
   using Totals = Sum[kRows][2];
   static constexpr int kLowBits = 15;
 
-  template <int kRows>
-  VERBATIM_INLINE static void start(Totals<kRows>& totals) {
-    for (auto& of_row : totals) {
-      for (Sum& total : of_row) total = Dot::start(0);
-    }
-  }
-
-  /// Adds the scaled products of a group of a tile to `totals`. The tile is the index-th of the block that
-  /// begins at input `at`.
+  /// Adds the scaled products of a group to `totals`: the kGroup-th of a tile that begins at input `at`, the
+  /// group-th of the block, the group_at-th of the row.
   template <int kGroup, int kRows>
-  VERBATIM_INLINE static void add_group(const uint8_t* block, const uint8_t* tile, int index, int64_t at,
-                                        const Rows<kRows>& a, Totals<kRows>& totals) {
-    const int group = index * Codes::kGroupsOfTile + kGroup;
-    const int64_t group_at = at / kLayout.group + group;  // counted over the row
+  VERBATIM_INLINE static void add_group(const uint8_t* block, const uint8_t* tile, int group,
+                                        int64_t group_at, int64_t at, const Rows<kRows>& a,
+                                        Totals<kRows>& totals) {
     Sum dots[kRows];
     start_dots<kRows>(a, group_at, dots);
-    add_quads<kGroup * Codes::kQuads, Codes::kQuads, kRows>(tile, a, at + index * kInnerStep, dots);
+    add_quads<kGroup * Codes::kQuads, Codes::kQuads, kRows>(tile, a, at, dots);
     const Sum scale = Dot::template low_bits<0xffff>(Codes::scales(block, group));
     add_scaled<kRows>(dots, scale, totals);
   }

@@ -93,10 +93,11 @@ struct BlockMicro {
   VERBATIM_INLINE static void add_group(const uint8_t* block, const uint8_t* tile, int index, int64_t at,
                                         const Rows<kRows>& a, const V& offset_scale, Totals<kRows>& totals,
                                         V (&sums)[kRows]) {
-    RowsOf::template add_group<kGroup, kRows>(block, tile, index, at, a.codes, totals);
+    const int group = index * Codes::kGroupsOfTile + kGroup;
+    const int64_t group_at = at / kLayout.group + group;  // counted over the row
+    RowsOf::template add_group<kGroup, kRows>(block, tile, group, group_at, at + index * kInnerStep, a.codes,
+                                              totals);
     if constexpr (kLayout.offsets) {
-      const int group = index * Codes::kGroupsOfTile + kGroup;
-      const int64_t group_at = at / kLayout.group + group;  // counted over the row
       const auto offsets = Dot::unsigned_bytes(block + kLayout.offsets_at() + group * kPanelWidth);
       const V offset = Dot::to_float(offsets) * offset_scale;
       for (int r = 0; r < kRows; ++r) sums[r] = fma(offset, V::set(a.group_sums[r][group_at]), sums[r]);
@@ -135,7 +136,9 @@ struct BlockMicro {
     V offset_scale = V::set(0.0f);
     if constexpr (kLayout.offsets) offset_scale = V::load(scales + kPanelWidth);
     Totals<kRows> totals;
-    RowsOf::template start<kRows>(totals);
+    for (auto& of_row : totals) {
+      for (auto& total : of_row) total = Dot::start(0);
+    }
     fetch.before_tiles();
     const int64_t at = index * kBlockInputs;
     for (int t = 0; t < kTiles; ++t) {
