@@ -274,7 +274,8 @@ class Attending {
               .c = c,
               .c_stride = c_stride,
               .accumulate = accumulate,
-              .ahead = from.ahead});
+              .ahead = from.ahead,
+              .near = from.ahead.from == nullptr});
     };
     if (from.f16 == nullptr) {
       multiply(kernel_.panels_bf16, a, a_stride, from.bf16);

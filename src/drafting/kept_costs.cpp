@@ -15,7 +15,7 @@ namespace verbatim {
 namespace {
 
 /// The version of the files of costs, raised when their contents change or the kernels take other times.
-constexpr int kCostsVersion = 12;
+constexpr int kCostsVersion = 13;
 
 /// The most bytes of a file of costs that are read: many times what keep_costs() writes.
 constexpr size_t kLongestFile = size_t{1} << 16;

@@ -85,7 +85,8 @@ void multiply_unpacked(void (*kernel)(const PanelProduct<A, Weight>&), const Til
               .k = tiles * kInnerStep,
               .c = waiting.sums,
               .c_stride = kWidth,
-              .accumulate = tile > 0});
+              .accumulate = tile > 0,
+              .near = true});
       if (tile + tiles == view.panels.tiles) waiting.complete(y, panel, count);
     });
   });
@@ -157,14 +158,13 @@ void multiply_through_tiles(const TileView& view, Panels panels, Matrix<const BF
 
 /// Copies activations into the order of TileProduct::widened.
 const float* widened_tiles(Matrix<const BFloat16> a, LinearWorkspace& workspace, ThreadTeam& team) {
-  const int64_t rows = fused_rows(a.rows);
-  workspace.widened.reserve(static_cast<size_t>(rows * a.columns));
+  workspace.widened.reserve(static_cast<size_t>(a.rows * a.columns));
   float* const out = workspace.widened.data();
   team.split(a.columns / kInnerStep, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      for (int64_t r = 0; r < rows; ++r) {
-        const BFloat16* const from = a.row(std::min(r, a.rows - 1)) + t * kInnerStep;
-        std::transform(from, from + kInnerStep, out + (t * rows + r) * kInnerStep,
+      for (int64_t r = 0; r < a.rows; ++r) {
+        const BFloat16* const from = a.row(r) + t * kInnerStep;
+        std::transform(from, from + kInnerStep, out + (t * a.rows + r) * kInnerStep,
                        [](BFloat16 number) { return to_float(number); });
       }
     }
@@ -239,6 +239,22 @@ GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, Li
   return result;
 }
 
+/// Whether unpacking tiles in registers pays for so many rows.
+bool pays_in_registers(const TileView& view, int64_t rows) {
+  const bool whole = view.reading != kTileBsfpFull && view.reading != kTileMxbf16Full;
+  return kernels().row_product != nullptr && whole && rows <= kMostRowProductRows;
+}
+
+/// Multiplies by KernelTable::row_product.
+void multiply_few_rows(const TileView& view, Panels panels, const GroupScales& scales,
+                       Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
+                       ThreadTeam& team) {
+  share_tiles(view, panels, a, {.widened = widened_tiles(a, workspace, team)}, y, workspace, team,
+              [&](const TileProduct& product) {
+                kernels().row_product({product, scales.zeros, scales.group_sums});
+              });
+}
+
 /// Multiplies by KernelTable::scaled_product.
 void multiply_scaled_tiles(const TileView& view, Panels panels, const GroupScales& scales,
                            Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
@@ -275,6 +291,10 @@ void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const flo
     multiply_in_registers(view, panels, {}, a, y, workspace, team);
     return;
   }
+  if (pays_in_registers(view, a.rows)) {
+    multiply_few_rows(view, panels, {}, a, y, workspace, team);
+    return;
+  }
   if (pays_to_fuse(view, a.rows)) {
     multiply_fused(view, panels, a, y, workspace, team);
     return;
@@ -295,6 +315,10 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
   const GroupScales scales = group_scales(store, a, workspace, team);
   if (kernel.register_product != nullptr) {
     multiply_in_registers(view, panels, scales, a, y, workspace, team);
+    return;
+  }
+  if (pays_in_registers(view, a.rows)) {
+    multiply_few_rows(view, panels, scales, a, y, workspace, team);
     return;
   }
   if (kernel.scaled_product != nullptr) {
@@ -318,7 +342,8 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
                              .k = tiles * kInnerStep,
                              .c = waiting.sums,
                              .c_stride = kWidth,
-                             .accumulate = tile > 0},
+                             .accumulate = tile > 0,
+                             .near = true},
                             group_tiles * kInnerStep,
                             scales.scales + index,
                             zeros ? scales.zeros + index : nullptr,

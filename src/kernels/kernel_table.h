@@ -66,6 +66,10 @@ struct PanelProduct {
   int64_t c_stride;
   bool accumulate;
   FetchAhead ahead = {};  ///< prefetched meanwhile; the panels must then lie one after the other
+  /// Whether the panels are in a cache already, or nothing is read behind them: then they are not asked for
+  /// ahead of their use. There may be no memory behind them, and some processors take hundreds of cycles to
+  /// find out that a page does not exist.
+  bool near = false;
 };
 
 /// The operands of a product with panels of codes in BF16, which is scaled after it: c is the sum over
@@ -154,8 +158,7 @@ struct TileProduct {
   /// few_register_rows(): [pieces of kManyRowsPiece tiles of k][rows / 16, rounded
   /// up][tiles of the piece] [16 rows][32], with zeros in place of rows beyond the last.
   const BFloat16* tiled;
-  /// The activations `a` widened to float, for fused_product alone: [tiles][fused_rows(rows)][32]; rows
-  /// beyond the last one may hold any numbers.
+  /// The activations `a` widened to float, for fused_product and row_product alone: [tiles][rows][32].
   const float* widened;
   TilePanels weights;
   int64_t first_panel;
@@ -182,10 +185,8 @@ VERBATIM_INLINE constexpr int64_t few_register_rows(TileReading reading) {
 inline constexpr int64_t kFewPanelRows = 4;
 /// The largest number of rows of a fused_product.
 inline constexpr int64_t kMostFusedRows = 8;
-/// The number of rows that a fused_product of 2 to kMostFusedRows rows computes.
-VERBATIM_INLINE constexpr int64_t fused_rows(int64_t rows) {
-  return rows + rows % 2;
-}
+/// The largest number of rows of a row_product.
+inline constexpr int64_t kMostRowProductRows = 4;
 /// The number of panels that a product of many rows works on at a time.
 inline constexpr int64_t kManyRowsPanels = 16;
 /// The number of tiles of k that a product of many rows works on at a time.
@@ -316,6 +317,10 @@ struct KernelTable {
   /// which are unpacked meanwhile. Null on machine paths where panels_bf16 is not the product of
   /// generic/panels_float.h, or where tile_product or register_product is as good.
   void (*fused_product)(const TileProduct&);
+  /// The product of 1 to kMostRowProductRows rows with tiles of kTileMxfp4, kTileInt4, kTileInt4Asymmetric or
+  /// kTileInt8, which are unpacked to floats in registers, scaled after it where the reading is one that is.
+  /// Null on machine paths where unpacking tiles to memory is as good.
+  void (*row_product)(const ScaledProduct&);
   /// The product with tiles that are scaled after it. Null on machine paths where unpacking tiles and then
   /// calling scaled_panels is as good.
   void (*scaled_product)(const ScaledProduct&);

@@ -22,6 +22,8 @@ VERBATIM_INLINE __m256i round_to_bf16(__m256 value) {
 struct F32x16 {
   /// The number of such vectors that a block of a matrix product keeps in registers.
   static constexpr int kSums = 4;
+  /// Whether blocks of five rows, and of three with two panels, keep their sums in registers, too.
+  static constexpr bool kOddBlocks = true;
   __m256 low;
   __m256 high;
 

@@ -129,6 +129,37 @@ struct U16x32 {
     look(codes.low, flags.low, &first->low, &second->low);
     look(codes.high, flags.high, &first->high, &second->high);
   }
+  /// The even and the odd words, which are BF16, as floats.
+  VERBATIM_INLINE F32x16 even() const {
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(low, 16)),
+            _mm256_castsi256_ps(_mm256_slli_epi32(high, 16))};
+  }
+  VERBATIM_INLINE F32x16 odd() const {
+    const __m256i mask = _mm256_set1_epi32(static_cast<int>(0xffff0000u));
+    return {_mm256_castsi256_ps(_mm256_and_si256(low, mask)),
+            _mm256_castsi256_ps(_mm256_and_si256(high, mask))};
+  }
+  /// The odd words in the places of the even ones, and zeros in their own.
+  VERBATIM_INLINE U16x32 odd_as_even() const {
+    return {_mm256_srli_epi32(low, 16), _mm256_srli_epi32(high, 16)};
+  }
+  /// A field of each lane of 32 bits, kBits bits from bit kBit on, as a float, less kLess: below the exponent
+  /// of 2^(23 - kBit) the field counts ones, and subtracting is exact. With kSigned it is a signed integer.
+  template <int kBit, int kBits, int kLess, bool kSigned = false>
+  VERBATIM_INLINE F32x16 integers() const {
+    static_assert(kBit + kBits <= 16);
+    constexpr uint32_t kMask = ((1u << kBits) - 1) << kBit;
+    constexpr uint32_t kExponent = static_cast<uint32_t>(127 + 23 - kBit) << 23;
+    constexpr uint32_t kSign = kSigned ? 1u << (kBit + kBits - 1) : 0;
+    constexpr int kBias = kSigned ? 1 << (kBits - 1) : 0;
+    constexpr float kSubtracted = static_cast<float>((1 << (23 - kBit)) + kBias + kLess);
+    const auto field = [](__m256i lanes) {
+      const __m256i bits = _mm256_and_si256(lanes, _mm256_set1_epi32(static_cast<int>(kMask)));
+      const __m256i sum = _mm256_xor_si256(bits, _mm256_set1_epi32(static_cast<int>(kExponent | kSign)));
+      return _mm256_sub_ps(_mm256_castsi256_ps(sum), _mm256_set1_ps(kSubtracted));
+    };
+    return {field(low), field(high)};
+  }
   /// A byte of each lane of 32 bits as a float, less 128: put below the exponent of 2^23 it is added to that,
   /// and subtracting is exact.
   template <int kByte>

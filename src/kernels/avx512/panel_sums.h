@@ -7,17 +7,6 @@ namespace verbatim::avx512 {
 
 using Words = U16x32;
 
-/// How the products of a reading are scaled: not at all, or group by group.
-struct Unscaled {
-  static constexpr int64_t kGroupTiles = 0;
-  [[maybe_unused]] static constexpr bool kZeros = false;
-};
-template <int64_t kTiles, bool kWithZeros = false>
-struct Scaled {
-  static constexpr int64_t kGroupTiles = kTiles;
-  static constexpr bool kZeros = kWithZeros;
-};
-
 /// Rows of activations, as they lie in a matrix. Rows beyond the last one are the last once more, and their
 /// results are not stored.
 template <int kRows>

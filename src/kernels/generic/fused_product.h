@@ -14,21 +14,28 @@ class FusedProduct {
 
   void run() const {
     static_assert(kMostFusedRows == 8);
-    switch (fused_rows(p_.rows)) {
+    switch (p_.rows) {
       case 2:
         return all_panels<2>();
+      case 3:
+        return all_panels<3>();
       case 4:
         return all_panels<4>();
+      case 5:
+        return all_panels<5>();
       case 6:
         return all_panels<6>();
+      case 7:
+        return all_panels<7>();
       default:
         return all_panels<8>();
     }
   }
 
  private:
-  /// The number of rows whose sums are in registers.
-  static constexpr int kTogether = V::kSums >= 8 ? 8 : 4;
+  /// The number of rows whose sums are in registers, of kRows.
+  template <int kRows>
+  static constexpr int kTogether = V::kSums >= 8 || kRows <= 5 ? kRows : 4;
 
   /// The tile that is being unpacked, part after part.
   struct Unpacking {
@@ -96,7 +103,7 @@ class FusedProduct {
   /// over in part cannot be loaded until the writes are done.
   template <int kPart, int kRows, typename Prepared>
   VERBATIM_INLINE void part(const Step& step, const Prepared& prepared, Unpacking& next) const {
-    constexpr int kFirst = kRows < kTogether ? kRows : kTogether;
+    constexpr int kFirst = kTogether<kRows>;
     const uint16_t* const quarter = step.words + 4 * kPart * kBlockWords;
     const float* const a = step.a + 8 * kPart;
     multiply<kFirst>(quarter, a, step.waiting);
@@ -133,7 +140,7 @@ class FusedProduct {
         part<2, kRows>(step, prepared, next);
         part<3, kRows>(step, prepared, next);
       }
-      for (int64_t r = 0; r < p_.rows; ++r) {
+      for (int64_t r = 0; r < kRows; ++r) {
         V::load(waiting + r * kPanelWidth).store(p_.c + r * p_.c_stride + panel * kPanelWidth);
       }
     }

@@ -27,6 +27,7 @@ template <typename V, int kRows, int kPanels>
 template <typename Adding>
 struct SumsMicro {
   static constexpr int kSums = Adding::kSums;
+  static constexpr bool kOddBlocks = odd_blocks<Adding>();
 
   template <int kRows, int kPanelBlock, typename A>
   static void block(const PanelProduct<A, BFloat16>& p, int64_t row, int64_t panel) {
@@ -42,6 +43,7 @@ struct SumsMicro {
 template <typename Adding, bool kZeros>
 struct ScaledMicro {
   static constexpr int kSums = Adding::kSums;
+  static constexpr bool kOddBlocks = odd_blocks<Adding>();
 
   template <int kRows, int kPanelBlock, typename A>
   static void block(const ScaledPanelProduct<A>& p, int64_t row, int64_t panel) {
@@ -74,6 +76,7 @@ struct ScaledMicro {
 template <typename V, typename Weight>
 struct FloatMicro {
   static constexpr int kSums = V::kSums;
+  static constexpr bool kOddBlocks = odd_blocks<V>();
 
   template <int kRows, int kPanelBlock>
   static void block(const PanelProduct<float, Weight>& p, int64_t row, int64_t panel) {
@@ -120,11 +123,8 @@ struct Bf16Adding {
 };
 
 /// How many weights ahead of the product memory is asked for them, so that reading goes on while a few rows
-/// multiply. No more than kNearWeights, without anything to fetch behind them (PanelProduct::ahead), are
-/// weights that were just unpacked or the end of a cache. They are near, and behind them may be no memory at
-/// all: some processors take hundreds of cycles to find out that there is no such page.
+/// multiply.
 inline constexpr int64_t kWidenedAhead = 2048;
-inline constexpr int64_t kNearWeights = 8192;
 
 /// The product of activations that are floats already with panels in BF16: with the bits of Bf16Adding, as
 /// widening is exact. An activation for all lanes then is a load, which takes no time from the multipliers.
@@ -132,14 +132,14 @@ template <typename V>
 struct WidenedAdding {
   using Sum = V;
   static constexpr int kSums = V::kSums;
+  static constexpr bool kOddBlocks = odd_blocks<V>();
 
   template <int kRows, int kPanelBlock>
   VERBATIM_INLINE static void add(V (&sums)[kRows][kPanelBlock], const float* a, const BFloat16* weights,
                                   int64_t inputs, const PanelProduct<float, BFloat16>& p) {
     const int64_t a_stride = p.a_stride;
     const int64_t panel_stride = p.panel_stride;
-    const bool near = p.panel_count * panel_stride <= kNearWeights && p.ahead.from == nullptr;
-    const int64_t ahead = near ? 0 : kWidenedAhead;
+    const int64_t ahead = p.near ? 0 : kWidenedAhead;
     for (int64_t k = 0; k < inputs; k += 2) {
       for (int j = 0; j < kPanelBlock; ++j) {
         const BFloat16* const pairs = weights + j * panel_stride + k * kPanelWidth;
@@ -192,7 +192,8 @@ void widen_some(const PanelProduct<BFloat16, BFloat16>& p, int64_t step, Multipl
                                              .c = p.c + row * p.c_stride,
                                              .c_stride = p.c_stride,
                                              .accumulate = p.accumulate || k > 0,
-                                             .ahead = p.ahead});
+                                             .ahead = p.ahead,
+                                             .near = p.near});
     }
   }
 }

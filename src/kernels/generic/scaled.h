@@ -4,6 +4,17 @@
 
 namespace verbatim::generic {
 
+/// How the products of a reading are scaled: not at all, or each group of some tiles by itself.
+struct Unscaled {
+  static constexpr int64_t kGroupTiles = 0;
+  [[maybe_unused]] static constexpr bool kZeros = false;
+};
+template <int64_t kTiles, bool kWithZeros = false>
+struct Scaled {
+  static constexpr int64_t kGroupTiles = kTiles;
+  static constexpr bool kZeros = kWithZeros;
+};
+
 /// The operands of scaling after the product: the products of rows with the codes of one scale group are
 /// added to the results of a panel's columns, c += scale · (product - zero · Σ activations), each operation
 /// rounded. Without `accumulate` c is overwritten.

@@ -9,6 +9,7 @@
 #include "kernels/generic/multiply_registers.h"
 #include "kernels/generic/panels_float.h"
 #include "kernels/generic/read_all.h"
+#include "kernels/generic/row_product.h"
 #include "kernels/generic/scaled_row.h"
 #include "kernels/generic/squeeze.h"
 #include "kernels/generic/tiles.h"
@@ -27,6 +28,7 @@ KernelTable make_table(const char* name) {
   table.panels_f32 = panels_f32<V>;
   fill_unpack<W>(table.unpack_tiles);
   if constexpr (V::kSums >= 4) table.fused_product = fused_product<V, W>;
+  if constexpr (HasFloats<W>) table.row_product = row_product<V, W>;
   fill_integer<V, Dot>(table.integer_product);
   fill_blocks<V, Dot>(table);
   table.halves_product = halves_product<V, Dot>;
