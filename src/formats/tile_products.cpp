@@ -239,16 +239,17 @@ GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, Li
   return result;
 }
 
-/// Whether unpacking tiles in registers pays for so many rows.
-bool pays_in_registers(const TileView& view, int64_t rows) {
-  const bool whole = view.reading != kTileBsfpFull && view.reading != kTileMxbf16Full;
-  return kernels().row_product != nullptr && whole && rows <= kMostRowProductRows;
+/// Whether so many rows are multiplied with tiles that become floats in registers.
+bool takes_row_product(const TileView& view, int64_t rows) {
+  const bool has_floats = view.reading == kTileMxfp4 || view.reading == kTileInt4 ||
+                          view.reading == kTileInt4Asymmetric || view.reading == kTileInt8;
+  return kernels().row_product != nullptr && has_floats && rows <= kMostRowProductRows;
 }
 
 /// Multiplies by KernelTable::row_product.
-void multiply_few_rows(const TileView& view, Panels panels, const GroupScales& scales,
-                       Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
-                       ThreadTeam& team) {
+void multiply_row_product(const TileView& view, Panels panels, const GroupScales& scales,
+                          Matrix<const BFloat16> a, Matrix<float> y, LinearWorkspace& workspace,
+                          ThreadTeam& team) {
   share_tiles(view, panels, a, {.widened = widened_tiles(a, workspace, team)}, y, workspace, team,
               [&](const TileProduct& product) {
                 kernels().row_product({product, scales.zeros, scales.group_sums});
@@ -291,8 +292,8 @@ void multiply_tiles(const PackedMatrix& store, Reading reading, Matrix<const flo
     multiply_in_registers(view, panels, {}, a, y, workspace, team);
     return;
   }
-  if (pays_in_registers(view, a.rows)) {
-    multiply_few_rows(view, panels, {}, a, y, workspace, team);
+  if (takes_row_product(view, a.rows)) {
+    multiply_row_product(view, panels, {}, a, y, workspace, team);
     return;
   }
   if (pays_to_fuse(view, a.rows)) {
@@ -317,8 +318,8 @@ void multiply_scaled_late(const PackedMatrix& store, Reading reading, Matrix<con
     multiply_in_registers(view, panels, scales, a, y, workspace, team);
     return;
   }
-  if (pays_in_registers(view, a.rows)) {
-    multiply_few_rows(view, panels, scales, a, y, workspace, team);
+  if (takes_row_product(view, a.rows)) {
+    multiply_row_product(view, panels, scales, a, y, workspace, team);
     return;
   }
   if (kernel.scaled_product != nullptr) {

@@ -32,16 +32,19 @@ std::vector<float> weights_with_escapes(int64_t count) {
   return weights;
 }
 
-// Unpacking in registers, eight tiles at a time, or one tile ahead, must not change a bit beside unpacking to
-// memory and multiplying there.
+// Unpacking in registers, to BF16 or to floats, eight tiles at a time, or one tile ahead, must not change a
+// bit beside unpacking to memory and multiplying there.
 TEST_P(RegisterProduct, GivesTheBitsOfUnpackedPanels) {
   bool found = false;
   for (const test::MachinePath& path : test::machine_paths()) {
-    if (path.table->register_product == nullptr && path.table->fused_product == nullptr) continue;
+    if (path.table->register_product == nullptr && path.table->fused_product == nullptr &&
+        path.table->row_product == nullptr)
+      continue;
     found = true;
     KernelTable unpacking = *path.table;
     unpacking.register_product = nullptr;
     unpacking.fused_product = nullptr;
+    unpacking.row_product = nullptr;
     const LinearWeight weight =
         test::pack(kColumns, kInputs, weights_with_escapes(kColumns * kInputs), {GetParam()}, Element::kBf16);
     ThreadTeam team(2);

@@ -33,7 +33,7 @@ class FusedProduct {
   }
 
  private:
-  /// The number of rows whose sums are in registers, of kRows.
+  /// The number of rows, of kRows in all, whose sums are in registers together.
   template <int kRows>
   static constexpr int kTogether = V::kSums >= 8 || kRows <= 5 ? kRows : 4;
 

@@ -38,8 +38,8 @@ void for_each_block(const Product& product) {
     }
   };
   const auto smaller = [](int64_t a, int64_t b) { return a < b ? a : b; };
-  const int64_t fives = kOdd && product.rows > 4 && product.rows % 4 == 1 ? 1 : 0;
-  const int64_t in_fours = product.rows - product.rows % 4 - 4 * fives;
+  const bool five = kOdd && product.rows > 4 && product.rows % 4 == 1;
+  const int64_t in_fours = product.rows - (five ? 5 : product.rows % 4);
   for (int64_t first = 0; first < product.panel_count; first += kGroup) {
     const int64_t last = smaller(first + kGroup, product.panel_count);
     for (int64_t panel = first; panel < last; panel += together(4)) {
@@ -49,7 +49,7 @@ void for_each_block(const Product& product) {
     }
     int64_t row = in_fours;
     if constexpr (kOdd) {
-      if (fives > 0) {
+      if (five) {
         blocks.template operator()<5>(row, first, last);
         continue;
       }

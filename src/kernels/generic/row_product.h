@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/generic/each_index.h"
 #include "kernels/generic/scaled.h"
 #include "kernels/generic/tiles.h"
 
@@ -37,16 +38,13 @@ struct Int4Floats {
 /// Tiles of eight-bit codes, which are signed.
 template <typename W>
 struct Int8Floats {
+  using Tile = Int8Tile<W>;
   using Prepared = const uint8_t*;
   struct Part {
     W quads[2];
   };
-  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) {
-    prefetch_bytes<2 * kCodeBytes>(p.codes + index * 2 * kCodeBytes);
-  }
-  VERBATIM_INLINE static Prepared prepare(const TilePanels& p, TilePlace at) {
-    return p.codes + at.index * 2 * kCodeBytes;
-  }
+  VERBATIM_INLINE static void prefetch(const TilePanels& p, int64_t index) { Tile::prefetch(p, index); }
+  VERBATIM_INLINE static Prepared prepare(const TilePanels& p, TilePlace at) { return Tile::prepare(p, at); }
   VERBATIM_INLINE static Part part(Prepared codes, int part) {
     return {{W::load(codes + part * 128), W::load(codes + part * 128 + 64)}};
   }
@@ -114,14 +112,6 @@ class RowProduct {
     }
   }
 
-  template <int kInput = 0, typename Work>
-  VERBATIM_INLINE static void each_input(Work&& work) {
-    if constexpr (kInput < 8) {
-      work.template operator()<kInput>();
-      each_input<kInput + 1>(work);
-    }
-  }
-
   /// Whether a scale group ends with a tile.
   bool ends_group(int64_t tile) const {
     return Scaling::kGroupTiles == 1 || tile % Scaling::kGroupTiles == Scaling::kGroupTiles - 1 ||
@@ -176,7 +166,7 @@ class RowProduct {
         for (int j = 0; j < kPanels; j += kTurns) {
           typename Floats::Part codes[kTurns];
           for (int i = 0; i < kTurns; ++i) codes[i] = Floats::part(prepared[j + i], part);
-          each_input([&]<int kInput>() __attribute__((always_inline)) {
+          each_index<8>([&]<int kInput>() __attribute__((always_inline)) {
 #pragma GCC unroll 4
             for (int i = 0; i < kTurns; ++i) {
               const V input = Floats::template weights<kInput>(codes[i]);

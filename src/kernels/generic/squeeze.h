@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/generic/each_index.h"
 #include "kernels/kernel_table.h"
 
 namespace verbatim::generic {
@@ -52,21 +53,12 @@ struct Squeeze3 {
   }
 };
 
-/// Calls work.operator()<0>(), .. work.operator()<kSubtiles - 1>().
-template <int kSubtiles, int kFirst = 0, typename Work>
-VERBATIM_INLINE void each_subtile(Work&& work) {
-  if constexpr (kFirst < kSubtiles) {
-    work.template operator()<kFirst>();
-    each_subtile<kSubtiles, kFirst + 1>(work);
-  }
-}
-
 /// Unpacks a group of codes of one column; the subtiles are `out_stride` words apart.
 template <typename Codes>
 VERBATIM_INLINE void unpack_squeezed(const uint8_t* codes, const typename Codes::Words::Table& table,
                                      uint16_t* out, int64_t out_stride) {
   const typename Codes::Group group = Codes::load(codes);
-  each_subtile<Codes::kSubtiles>([&]<int kSubtile>() __attribute__((always_inline)) {
+  each_index<Codes::kSubtiles>([&]<int kSubtile>() __attribute__((always_inline)) {
     Codes::template look_up<kSubtile>(group, table).store(out + kSubtile * out_stride);
   });
 }
@@ -125,7 +117,7 @@ void squeeze_rows(const SqueezeProduct& p, int64_t panel, int64_t row) {
       const typename Codes::Group group = Codes::load(codes);
       V sum[kRows];
       for (int r = 0; r < kRows; ++r) sum[r] = sums[column][r];
-      each_subtile<Codes::kSubtiles>([&]<int kSubtile>() __attribute__((always_inline)) {
+      each_index<Codes::kSubtiles>([&]<int kSubtile>() __attribute__((always_inline)) {
         alignas(64) uint16_t words[32];  // stays in registers
         Codes::template look_up<kSubtile>(group, tables[column]).store(words);
         const Pairs<V> weights = load_squeezed_pairs<V>(words);
