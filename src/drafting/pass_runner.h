@@ -66,7 +66,7 @@ class PassRunner {
   };
   /// The keep thresholds that are best for the batch now; 0 while nothing is known.
   virtual KeepThresholds keep_thresholds() const { return {}; }
-  /// Whether the sequences that share passes gain by drafts, as far as has been tried. Only planned recipes
+  /// Whether the sequences that share passes gain by drafts, as far as has been tried. Lossless recipes alone
   /// ask.
   virtual bool gains_by_drafts() const { return true; }
   /// Takes in a verified draft: `kept` of its tokens were kept; `cut`: the next one was rejected.

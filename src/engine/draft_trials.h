@@ -6,10 +6,10 @@
 
 namespace verbatim {
 
-/// Finds out whether a batch gains by the drafts of planned recipes: by the tokens per second that it really
-/// has with them and without them, for batches of about as many sequences. A planner knows what passes cost;
-/// this also counts what no table of costs holds: drafting itself, waking threads, and drafts that
-/// disappoint.
+/// Finds out whether a batch gains by the drafts of lossless recipes: by the tokens per second that it really
+/// has with them and without them, for batches of about as many sequences. A planner knows what passes cost,
+/// and the pace of a batch guesses it by a straight line; trials also count what neither holds: drafting
+/// itself, waking threads, and drafts that disappoint.
 ///
 /// Passes are taken in spells. All passes of a spell have drafts, or none has. Most spells are of the kind
 /// that gains; a spell of the other kind is tried now and then, ever more rarely while it keeps losing. A

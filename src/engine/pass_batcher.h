@@ -27,8 +27,8 @@ struct Preempted {};
 /// pass over drafts of different lengths, with chunks of prompts among them (iteration-level scheduling, as
 /// in Orca). A drafting pass is declined if it is not worth its time to the batch (BatchPace). Of planned
 /// recipes, which know what passes cost, it decides when all drafts of a pass are known which sequences draft
-/// on and which drafted rows are verified (worthwhile_rows.h); they draft nothing while the batch is faster
-/// without (DraftTrials).
+/// on and which drafted rows are verified (worthwhile_rows.h). Sequences of lossless recipes draft nothing
+/// while the batch is faster without (DraftTrials).
 ///
 /// Rows do not depend on each other, so the logits of a sequence do not depend on the sequences it shares
 /// passes with.

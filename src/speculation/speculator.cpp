@@ -85,6 +85,13 @@ DraftLimits Speculator::limits() const {
   return limits;
 }
 
+/// Whether the next step may draft: for a sequence alone always, in a batch while drafts gain by what the
+/// batch has measured. Under a lossy rule of acceptance the drafts decide the text, so there a step always
+/// may.
+bool Speculator::drafting_gains() const {
+  return !shared_ || !recipe_.lossless() || evaluator_->runner().gains_by_drafts();
+}
+
 bool Speculator::prefill(Sequence& sequence, int64_t chunk, Stats& stats) {
   const Stopwatch watch(stats.seconds_prefill);
   const auto length = static_cast<int64_t>(sequence.tokens.size());
@@ -128,7 +135,7 @@ void Speculator::propose(Sequence& sequence, int64_t room, int64_t certain, Stat
     {
       const Stopwatch watch(all);
       PassRunner& runner = evaluator_->runner();
-      const int64_t most = !shared_ || runner.gains_by_drafts() ? room : 0;
+      const int64_t most = drafting_gains() ? room : 0;
       if (shared_ && runner.chooses()) {
         planner_->propose_shared(sequence, sampler_, most, certain, runner.keep_thresholds(), draft_);
       } else {
@@ -137,7 +144,7 @@ void Speculator::propose(Sequence& sequence, int64_t room, int64_t certain, Stat
     }
     stats.seconds_draft += planner_->seconds_drafting();
     stats.seconds_planning += all - planner_->seconds_drafting();
-  } else if (room > 0) {
+  } else if (room > 0 && drafting_gains()) {
     const Stopwatch watch(stats.seconds_draft);
     drafters_->level(0).propose(sequence, sampler_, limits(), room, draft_);
   }

@@ -19,12 +19,14 @@ class BatchedRunner : public SingleRunner {
     return SingleRunner::run(rows, kind, cache, first_logits_row);
   }
   void expect_gain(const ExpectedGain& gain) override { expected_tokens_ = gain.tokens; }
+  bool gains_by_drafts() const override { return gains; }
   KeepThresholds keep_thresholds() const override { return {keep_threshold, keep_threshold}; }
   void observe_draft(int64_t kept, bool cut) override {
     all_kept += kept;
     drafts_cut += cut ? 1 : 0;
   }
 
+  bool gains = true;
   double keep_threshold = 0.0;
   double declined_below = 0.0;
   std::vector<double> expected;
@@ -112,6 +114,19 @@ TEST_F(SharedPasses, KeepTheRuleThatDecidesWhatIsSaid) {
     EXPECT_EQ(shared.tokens, alone.tokens);
     EXPECT_EQ(shared.stats.drafted, alone.stats.drafted);
   }
+}
+
+TEST_F(SharedPasses, DraftNothingWhileTheBatchGainsNothingByIt) {
+  const Run gaining = generate(recipe(0.1f), 8);
+  ASSERT_GT(gaining.stats.drafted, 0);
+  runner_->gains = false;
+  EXPECT_GT(generate(recipe(0.1f), 1).stats.drafted, 0) << "one sequence goes by its recipe";
+  const Run losing = generate(recipe(0.1f), 8);
+  EXPECT_EQ(losing.stats.drafted, 0);
+  EXPECT_EQ(losing.tokens, gaining.tokens);
+  Recipe lossy = recipe(0.1f);
+  lossy.acceptance = Recipe::Acceptance::kBild;
+  EXPECT_GT(generate(lossy, 8).stats.drafted, 0) << "its drafts decide what is said";
 }
 
 TEST_F(SharedPasses, ExpectLessTheFurtherTheyGo) {
