@@ -23,18 +23,52 @@ template <typename V, int kRows, int kPanels>
   }
 }
 
+/// A product whose activations were widened to float.
+struct WidenedProduct : PanelProduct<float, BFloat16> {
+  const BFloat16* behind = nullptr;  ///< what is multiplied after the last panel; there may be no such memory
+};
+
+/// The memory that a block asks for while it multiplies: a line at `from`, and one `step` bytes further with
+/// each pair of inputs. Of several panels that it multiplies together, each has its own, a panel apart.
+struct BlockFetch {
+  const char* from;
+  int64_t step;
+};
+
+/// What a block of kRows rows from `row` on asks for while it multiplies a panel in BF16. The only block of a
+/// panel asks for the panel itself, ahead of its use, so that reading goes on while a few rows multiply. Of
+/// several blocks, each asks for its share of what comes after the panel (kShares): otherwise the first one
+/// would wait for memory and the others would leave it idle.
+template <int kRows, bool kShares>
+VERBATIM_INLINE BlockFetch block_fetch(const WidenedProduct& p, int64_t row, int64_t panel) {
+  constexpr int64_t kBytesAhead = 4096;
+  constexpr int64_t kBytesOfPair = 2 * kPanelWidth * sizeof(BFloat16);
+  const BFloat16* const weights = p.panels + panel * p.panel_stride;
+  const auto bytes = [](const BFloat16* at) { return reinterpret_cast<const char*>(at); };
+  if (p.near) return {bytes(weights), kBytesOfPair};
+  if (!kShares || p.rows == kRows) return {bytes(weights) + kBytesAhead, kBytesOfPair};
+  const BFloat16* const next = panel + 1 < p.panel_count ? weights + p.panel_stride : p.behind;
+  return {bytes(next) + row * (p.k / 2 * kBytesOfPair) / p.rows, kBytesOfPair * kRows / p.rows};
+}
+
 /// A block of the product with panels in BF16: Adding::add() adds the products of some inputs to sums.
 template <typename Adding>
 struct SumsMicro {
   static constexpr int kSums = Adding::kSums;
   static constexpr bool kOddBlocks = odd_blocks<Adding>();
 
-  template <int kRows, int kPanelBlock, typename A>
-  static void block(const PanelProduct<A, BFloat16>& p, int64_t row, int64_t panel) {
+  template <int kRows, int kPanelBlock, typename Product>
+  static void block(const Product& p, int64_t row, int64_t panel) {
     typename Adding::Sum sums[kRows][kPanelBlock];
     float* const c = p.c + row * p.c_stride + panel * kPanelWidth;
     load_sums(sums, c, p.c_stride, p.accumulate);
-    Adding::add(sums, p.a + row * p.a_stride, p.panels + panel * p.panel_stride, p.k, p);
+    const auto* const a = p.a + row * p.a_stride;
+    const BFloat16* const weights = p.panels + panel * p.panel_stride;
+    if constexpr (requires { Adding::kFetches; }) {
+      Adding::add(sums, a, weights, p.k, p, block_fetch<kRows, kOddBlocks>(p, row, panel));
+    } else {
+      Adding::add(sums, a, weights, p.k, p);
+    }
     store_sums(sums, c, p.c_stride);
   }
 };
@@ -55,7 +89,12 @@ struct ScaledMicro {
       V products[kRows][kPanelBlock];
       load_sums(products, c, p.c_stride, false);
       const int64_t inputs = p.k - first < p.group_inputs ? p.k - first : p.group_inputs;
-      Adding::add(products, a + first, weights + first * kPanelWidth, inputs, p);
+      const BFloat16* const some = weights + first * kPanelWidth;
+      if constexpr (requires { Adding::kFetches; }) {  // scaled panels were unpacked to a cache
+        Adding::add(products, a + first, some, inputs, p, {reinterpret_cast<const char*>(some), 0});
+      } else {
+        Adding::add(products, a + first, some, inputs, p);
+      }
       for (int j = 0; j < kPanelBlock; ++j) {
         const int64_t index = ((panel + j) * p.groups + group) * kPanelWidth;
         const V scale = V::load(p.scales + index);
@@ -122,10 +161,6 @@ struct Bf16Adding {
   }
 };
 
-/// How many weights ahead of the product memory is asked for them, so that reading goes on while a few rows
-/// multiply.
-inline constexpr int64_t kWidenedAhead = 2048;
-
 /// The product of activations that are floats already with panels in BF16: with the bits of Bf16Adding, as
 /// widening is exact. An activation for all lanes then is a load, which takes no time from the multipliers.
 template <typename V>
@@ -133,17 +168,17 @@ struct WidenedAdding {
   using Sum = V;
   static constexpr int kSums = V::kSums;
   static constexpr bool kOddBlocks = odd_blocks<V>();
+  static constexpr bool kFetches = true;  // add() takes a BlockFetch
 
   template <int kRows, int kPanelBlock>
   VERBATIM_INLINE static void add(V (&sums)[kRows][kPanelBlock], const float* a, const BFloat16* weights,
-                                  int64_t inputs, const PanelProduct<float, BFloat16>& p) {
+                                  int64_t inputs, const PanelProduct<float, BFloat16>& p, BlockFetch fetch) {
     const int64_t a_stride = p.a_stride;
     const int64_t panel_stride = p.panel_stride;
-    const int64_t ahead = p.near ? 0 : kWidenedAhead;
-    for (int64_t k = 0; k < inputs; k += 2) {
+    for (int64_t k = 0; k < inputs; k += 2, fetch.from += fetch.step) {
       for (int j = 0; j < kPanelBlock; ++j) {
         const BFloat16* const pairs = weights + j * panel_stride + k * kPanelWidth;
-        __builtin_prefetch(pairs + ahead);
+        __builtin_prefetch(fetch.from + j * panel_stride * int64_t{sizeof(BFloat16)});
         V even;
         V odd;
         V::load_pairs(pairs, &even, &odd);
@@ -181,19 +216,23 @@ void widen_some(const PanelProduct<BFloat16, BFloat16>& p, int64_t step, Multipl
         const BFloat16* const from = p.a + (row + r) * p.a_stride + k;
         for (int64_t i = 0; i < inputs; i += kPanelWidth) V::load(from + i).store(widened + r * inputs + i);
       }
+      const BFloat16* const behind = k + inputs < p.k      ? p.panels + (k + inputs) * kPanelWidth
+                                     : row + rows < p.rows ? p.panels
+                                                           : p.panels + p.panel_count * p.panel_stride;
       multiply(row, k,
-               PanelProduct<float, BFloat16>{.a = widened,
-                                             .a_stride = inputs,
-                                             .rows = rows,
-                                             .panels = p.panels + k * kPanelWidth,
-                                             .panel_stride = p.panel_stride,
-                                             .panel_count = p.panel_count,
-                                             .k = inputs,
-                                             .c = p.c + row * p.c_stride,
-                                             .c_stride = p.c_stride,
-                                             .accumulate = p.accumulate || k > 0,
-                                             .ahead = p.ahead,
-                                             .near = p.near});
+               WidenedProduct{{.a = widened,
+                               .a_stride = inputs,
+                               .rows = rows,
+                               .panels = p.panels + k * kPanelWidth,
+                               .panel_stride = p.panel_stride,
+                               .panel_count = p.panel_count,
+                               .k = inputs,
+                               .c = p.c + row * p.c_stride,
+                               .c_stride = p.c_stride,
+                               .accumulate = p.accumulate || k > 0,
+                               .ahead = p.ahead,
+                               .near = p.near},
+                              behind});
     }
   }
 }
@@ -201,7 +240,7 @@ void widen_some(const PanelProduct<BFloat16, BFloat16>& p, int64_t step, Multipl
 template <typename V>
 void panels_bf16(const PanelProduct<BFloat16, BFloat16>& product) {
   if (product.rows == 1) return for_each_block<SumsMicro<Bf16Adding<V>>>(product);
-  widen_some<V>(product, kInnerStep, [](int64_t, int64_t, const PanelProduct<float, BFloat16>& some) {
+  widen_some<V>(product, kInnerStep, [](int64_t, int64_t, const WidenedProduct& some) {
     for_each_block<SumsMicro<WidenedAdding<V>>>(some);
   });
 }
@@ -219,15 +258,14 @@ void scaled_blocks(const ScaledPanelProduct<A>& product) {
 template <typename V>
 void scaled_panels(const ScaledPanelProduct<BFloat16>& product) {
   if (product.rows == 1) return scaled_blocks<Bf16Adding<V>>(product);
-  widen_some<V>(
-      product, product.group_inputs, [&](int64_t row, int64_t k, const PanelProduct<float, BFloat16>& some) {
-        const int64_t group = k / product.group_inputs;
-        const bool zeros = product.zeros != nullptr;
-        scaled_blocks<WidenedAdding<V>>(
-            ScaledPanelProduct<float>{some, product.group_inputs, product.scales + group * kPanelWidth,
-                                      zeros ? product.zeros + group * kPanelWidth : nullptr, product.groups,
-                                      zeros ? product.group_sums + row * product.groups + group : nullptr});
-      });
+  widen_some<V>(product, product.group_inputs, [&](int64_t row, int64_t k, const WidenedProduct& some) {
+    const int64_t group = k / product.group_inputs;
+    const bool zeros = product.zeros != nullptr;
+    scaled_blocks<WidenedAdding<V>>(
+        ScaledPanelProduct<float>{some, product.group_inputs, product.scales + group * kPanelWidth,
+                                  zeros ? product.zeros + group * kPanelWidth : nullptr, product.groups,
+                                  zeros ? product.group_sums + row * product.groups + group : nullptr});
+  });
 }
 
 template <typename V>
