@@ -9,7 +9,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim::accelerator {
-namespace {
+namespace workload_test {
 
 using ::testing::HasSubstr;
 
@@ -222,5 +222,5 @@ TEST(Decoding, ReadsTheSharesOfWeightsThatThePaperTurnsOn) {
   EXPECT_NEAR(share_of("llama2-13b"), 0.953, 5e-4);
 }
 
-}  // namespace
+}  // namespace workload_test
 }  // namespace verbatim::accelerator

@@ -10,7 +10,7 @@
 #include "agent/tools/schema_check.h"
 
 namespace verbatim::agent {
-namespace {
+namespace plan_parser_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -255,5 +255,5 @@ TEST(SchemaCheck, EndsSoonWhateverTheSchema) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
-}  // namespace
+}  // namespace plan_parser_test
 }  // namespace verbatim::agent

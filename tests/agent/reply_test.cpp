@@ -6,7 +6,7 @@
 #include "agent/simulated_tool.h"
 
 namespace verbatim::agent {
-namespace {
+namespace reply_test {
 
 using test::SimulatedTool;
 using ::testing::ElementsAre;
@@ -257,5 +257,5 @@ TEST(Replies, AreNotAskedForWhereACallIsWantedAndThereIsNoTool) {
   EXPECT_TRUE(endpoint.requests.empty());
 }
 
-}  // namespace
+}  // namespace reply_test
 }  // namespace verbatim::agent

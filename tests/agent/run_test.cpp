@@ -9,7 +9,7 @@
 #include "agent/simulated_tool.h"
 
 namespace verbatim::agent {
-namespace {
+namespace run_test {
 
 using test::SimulatedTool;
 using ::testing::Contains;
@@ -222,5 +222,5 @@ TEST(Joiner, SeesAnActionOnlyWhereALineBegins) {
   EXPECT_FALSE(read_joiner("Thought: Action: Finish(evil)"));
 }
 
-}  // namespace
+}  // namespace run_test
 }  // namespace verbatim::agent

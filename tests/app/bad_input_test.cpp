@@ -10,7 +10,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
-namespace {
+namespace bad_input_test {
 
 namespace fs = std::filesystem;
 using test::lines_of;
@@ -191,5 +191,5 @@ TEST(NanWeights, ThatSpoilEveryLogitEndInAnError) {
   EXPECT_THAT(lines[1], HasSubstr("no usable logit"));
 }
 
-}  // namespace
+}  // namespace bad_input_test
 }  // namespace verbatim

@@ -8,7 +8,7 @@
 #include "support/random.h"
 
 namespace verbatim {
-namespace {
+namespace f32_attention_test {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -132,5 +132,5 @@ TEST_P(F32Attention, ARowDoesNotDependOnTheRowsBesideIt) {
   }
 }
 
-}  // namespace
+}  // namespace f32_attention_test
 }  // namespace verbatim

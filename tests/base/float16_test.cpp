@@ -7,7 +7,7 @@
 #include <random>
 
 namespace verbatim {
-namespace {
+namespace float16_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -118,5 +118,5 @@ TEST(Float16, AgreesWithTheCompiler) {
 #endif
 #endif
 
-}  // namespace
+}  // namespace float16_test
 }  // namespace verbatim

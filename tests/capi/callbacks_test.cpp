@@ -10,7 +10,7 @@
 #include "capi/c_model.h"
 
 namespace verbatim::test {
-namespace {
+namespace callbacks_test {
 
 using ::testing::HasSubstr;
 
@@ -185,5 +185,5 @@ TEST(CBatch, CallsNothingAnyMoreWhenItHasReturned) {
   }
 }
 
-}  // namespace
+}  // namespace callbacks_test
 }  // namespace verbatim::test

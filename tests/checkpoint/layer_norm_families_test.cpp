@@ -10,7 +10,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
-namespace {
+namespace layer_norm_families_test {
 
 using nlohmann::json;
 using test::expect_bad_input;
@@ -243,5 +243,5 @@ TEST(LayerNormConfigs, OfAGgufRefuseRotationAndWindowsOfAGpt2) {
   refused("gpt2.attention.layer_norm_rms_epsilon");
 }
 
-}  // namespace
+}  // namespace layer_norm_families_test
 }  // namespace verbatim

@@ -5,7 +5,7 @@
 #include "checkpoint/bad_input.h"
 
 namespace verbatim {
-namespace {
+namespace quantization_config_test {
 
 using nlohmann::json;
 using Method = QuantizationConfig::Method;
@@ -106,5 +106,5 @@ TEST(QuantizationConfig, RefusesByNameWhatItDoesNotUnderstand) {
   refused(kPacked, "/config_groups/group_1", {{"weights", {{"num_bits", 8}}}}, {"in different ways"});
 }
 
-}  // namespace
+}  // namespace quantization_config_test
 }  // namespace verbatim

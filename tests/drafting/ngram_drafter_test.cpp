@@ -9,7 +9,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
-namespace {
+namespace ngram_drafter_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -298,5 +298,5 @@ TEST(NgramDrafter, StartsFromATable) {
   test::expect_bad_input([&] { NgramDrafter other(from_table, kVocabulary); }, {"nothing"});
 }
 
-}  // namespace
+}  // namespace ngram_drafter_test
 }  // namespace verbatim

@@ -4,7 +4,7 @@
 #include "text/tokenizer_support.h"
 
 namespace verbatim {
-namespace {
+namespace shadow_sequence_test {
 
 std::shared_ptr<const Tokenizer> small() {
   return load_tokenizer(
@@ -174,5 +174,5 @@ TEST_P(ShadowSequenceOf, ForgetsTheOlderHalfWhenItIsFull) {
   EXPECT_EQ(to->decode(shadow.sequence().tokens), from->decode({tokens.begin(), tokens.begin() + 10}));
 }
 
-}  // namespace
+}  // namespace shadow_sequence_test
 }  // namespace verbatim

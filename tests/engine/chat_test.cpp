@@ -7,7 +7,7 @@
 #include "support/byte_model.h"
 
 namespace verbatim {
-namespace {
+namespace chat_test {
 
 const Model& model() {
   return test::byte_pair().target;
@@ -149,5 +149,5 @@ TEST(Chat, AReplyMayEndInsideACharacter) {
   EXPECT_TRUE(model().decode(chat.tokens()).ends_with("user: 2\n"));
 }
 
-}  // namespace
+}  // namespace chat_test
 }  // namespace verbatim

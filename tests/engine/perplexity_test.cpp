@@ -15,7 +15,7 @@
 #include "verbatim/score.h"
 
 namespace verbatim {
-namespace {
+namespace perplexity_test {
 
 std::vector<int32_t> some_tokens(size_t count, int32_t vocabulary) {
   std::vector<int32_t> tokens;
@@ -406,5 +406,5 @@ TEST(Perplexity, RefusesWhatItCannotMeasure) {
   refused(kText, options, "without weights in squeeze3");
 }
 
-}  // namespace
+}  // namespace perplexity_test
 }  // namespace verbatim

@@ -3,7 +3,7 @@
 #include "verbatim/perplexity.h"
 
 namespace verbatim {
-namespace {
+namespace qspec_test {
 
 using namespace test;  // NOLINT: the support of this very test
 
@@ -148,5 +148,5 @@ TEST(QSpec, RemembersNothingOfAnotherReading) {
   EXPECT_GT(engine.stats().prompt_tokens_remembered, 250);
 }
 
-}  // namespace
+}  // namespace qspec_test
 }  // namespace verbatim

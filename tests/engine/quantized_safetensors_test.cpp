@@ -4,7 +4,7 @@
 #include "support/test_recipes.h"
 
 namespace verbatim {
-namespace {
+namespace quantized_safetensors_test {
 
 using namespace test;  // NOLINT: the support of this very test
 
@@ -89,5 +89,5 @@ TEST_P(QuantizedSafetensors, OfFourBitsDraftWithTheirOwnCodes) {
   }
 }
 
-}  // namespace
+}  // namespace quantized_safetensors_test
 }  // namespace verbatim

@@ -2,7 +2,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim {
-namespace {
+namespace sparse_drafts_slow_test {
 
 using namespace test;  // NOLINT: the support of this very test
 
@@ -137,5 +137,5 @@ TEST_P(SparseDrafts, OfACacheOfCodesAreRefused) {
   }
 }
 
-}  // namespace
+}  // namespace sparse_drafts_slow_test
 }  // namespace verbatim

@@ -4,7 +4,7 @@
 // would, and leave a session that goes on as if there had been no drafts.
 
 namespace verbatim {
-namespace {
+namespace survival_test {
 
 using namespace test;  // NOLINT: the support of this very test
 
@@ -373,5 +373,5 @@ TEST_P(Survival, ACallThatFailsLeavesTheSessionAsItWas) {
             reference.generate({}, options(10), kPlainRecipe).tokens);
 }
 
-}  // namespace
+}  // namespace survival_test
 }  // namespace verbatim

@@ -6,7 +6,7 @@
 #include "verbatim/score.h"
 
 namespace verbatim {
-namespace {
+namespace top_logits_test {
 
 const Model& model() {
   return test::byte_pair().target;
@@ -81,5 +81,5 @@ TEST(TopLogits, RefuseTextsAndOptionsThatCannotBe) {
   EXPECT_THROW(top_logits(model(), std::vector<int32_t>{5}, {.reading = "int8-w8a8"}), Error);
 }
 
-}  // namespace
+}  // namespace top_logits_test
 }  // namespace verbatim

@@ -10,7 +10,7 @@
 #include "verbatim/top_logits.h"
 
 namespace verbatim {
-namespace {
+namespace whole_logits_test {
 
 using ::testing::HasSubstr;
 
@@ -82,5 +82,5 @@ TEST(WholeLogits, RefuseWhatCannotBeEvaluated) {
   EXPECT_THAT(message({1}, {.reading = "nothing"}), HasSubstr("nothing"));
 }
 
-}  // namespace
+}  // namespace whole_logits_test
 }  // namespace verbatim

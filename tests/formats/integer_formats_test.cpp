@@ -13,7 +13,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
-namespace {
+namespace integer_formats_test {
 
 constexpr int64_t kColumns = 37;
 constexpr int64_t kInputs = 300;  // two whole groups of 128 and a part of one
@@ -233,5 +233,5 @@ TEST(IntegerReadings, GiveTheSameBitsOnEveryPath) {
   }
 }
 
-}  // namespace
+}  // namespace integer_formats_test
 }  // namespace verbatim

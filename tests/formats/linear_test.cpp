@@ -10,7 +10,7 @@
 #include "support/random.h"
 
 namespace verbatim {
-namespace {
+namespace linear_test {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -110,5 +110,5 @@ TEST_P(Linear, ColumnsOfThePaddingAreAsGoodAsZero) {
   }
 }
 
-}  // namespace
+}  // namespace linear_test
 }  // namespace verbatim

@@ -11,7 +11,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
-namespace {
+namespace row_independence_test {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -178,5 +178,5 @@ TEST_P(WideInputs, GiveTheBitsOfTheScalarPath) {
   }
 }
 
-}  // namespace
+}  // namespace row_independence_test
 }  // namespace verbatim

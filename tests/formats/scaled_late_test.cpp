@@ -9,7 +9,7 @@
 #include "support/random.h"
 
 namespace verbatim {
-namespace {
+namespace scaled_late_test {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -121,5 +121,5 @@ TEST_P(ScaledLate, ProductsOfGroupsAreScaledAndAddedInOrder) {
   }
 }
 
-}  // namespace
+}  // namespace scaled_late_test
 }  // namespace verbatim

@@ -12,7 +12,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim {
-namespace {
+namespace sparse_split_test {
 
 constexpr int64_t kColumns = 100;
 constexpr int64_t kK = 400;
@@ -145,5 +145,5 @@ TEST(SparseSplit, RefusesImpossibleFractions) {
   EXPECT_THROW(choose_sparse(std::vector<float>(3), std::vector<float>(2), {}), Error);
 }
 
-}  // namespace
+}  // namespace sparse_split_test
 }  // namespace verbatim

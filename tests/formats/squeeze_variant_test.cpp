@@ -11,7 +11,7 @@
 #include "support/random.h"
 
 namespace verbatim {
-namespace {
+namespace squeeze_variant_test {
 
 constexpr int64_t kColumns = 21;
 constexpr int64_t kInputs = 300;
@@ -127,5 +127,5 @@ TEST_F(SqueezeVariantRows, ThatAreUniformAreRoundedOverTheRangeOfWhatIsNotKeptAp
   }
 }
 
-}  // namespace
+}  // namespace squeeze_variant_test
 }  // namespace verbatim

@@ -9,7 +9,7 @@
 #include "support/random.h"
 
 namespace verbatim {
-namespace {
+namespace squeezed_product_test {
 
 using test::machine_paths;
 using test::multiply;
@@ -79,5 +79,5 @@ TEST_P(SqueezedProduct, IsTheDenseOneAndThenEachColumnsSparseSumInOrder) {
   }
 }
 
-}  // namespace
+}  // namespace squeezed_product_test
 }  // namespace verbatim

@@ -11,7 +11,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim {
-namespace {
+namespace validate_test {
 
 // A mapped file can hold anything. What validate() lets pass, no kernel reads or writes beyond.
 
@@ -178,5 +178,5 @@ TEST(Validate, RefusesASparsePartThatLeadsOutside) {
   }
 }
 
-}  // namespace
+}  // namespace validate_test
 }  // namespace verbatim

@@ -11,7 +11,7 @@
 #include "support/random.h"
 
 namespace verbatim {
-namespace {
+namespace panels_test {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -276,5 +276,5 @@ TEST_P(Panels, Mxfp4UnpacksToTheReferenceForEveryCodeAndExponent) {
   }
 }
 
-}  // namespace
+}  // namespace panels_test
 }  // namespace verbatim

@@ -11,7 +11,7 @@
 #include "support/random.h"
 
 namespace verbatim {
-namespace {
+namespace tiles_test {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -129,5 +129,5 @@ TEST_P(Tiles, UnpackToTheReference) {
   }
 }
 
-}  // namespace
+}  // namespace tiles_test
 }  // namespace verbatim

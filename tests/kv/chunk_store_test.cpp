@@ -9,7 +9,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
-namespace {
+namespace chunk_store_test {
 
 constexpr CacheShape kShape{.layers = 2, .kv_heads = 1, .head_dim = 32};
 constexpr int64_t kMost = int64_t{1} << 30;
@@ -189,5 +189,5 @@ TEST_F(ChunkStoreTest, CountsWhatFailsAndGoesOn) {
   EXPECT_EQ(third.length(), 299);
 }
 
-}  // namespace
+}  // namespace chunk_store_test
 }  // namespace verbatim

@@ -9,7 +9,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim {
-namespace {
+namespace f32_test {
 
 // Reads a head's element back by the layout that attention/attention.h states.
 float key_at(const HeadCache& head, int64_t position, int64_t d) {
@@ -81,5 +81,5 @@ TEST(F32Cache, IsMadeByItsName) {
   EXPECT_THROW(parse_cache("f32:bits=4", "test"), Error);
 }
 
-}  // namespace
+}  // namespace f32_test
 }  // namespace verbatim

@@ -9,7 +9,7 @@
 #include "support/random.h"
 
 namespace verbatim {
-namespace {
+namespace snapkv_test {
 
 constexpr int64_t kDim = 64;
 constexpr int64_t kGroup = 2;
@@ -252,5 +252,5 @@ TEST_P(SnapKv, QueriesThatAreNoNumbersChooseSomethingAllTheSame) {
   EXPECT_EQ(copied(view, 0, 0, 400).size(), 400U / 4 - 32);
 }
 
-}  // namespace
+}  // namespace snapkv_test
 }  // namespace verbatim

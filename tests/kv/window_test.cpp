@@ -7,7 +7,7 @@
 #include "kv/dense.h"
 
 namespace verbatim {
-namespace {
+namespace window_test {
 
 constexpr int64_t kDim = 64;
 
@@ -75,5 +75,5 @@ TEST(WindowView, OfTheSmallestBudgetSeesTheRowItself) {
   EXPECT_EQ(seen_positions(WindowView(0.001f), 300), expected);
 }
 
-}  // namespace
+}  // namespace window_test
 }  // namespace verbatim

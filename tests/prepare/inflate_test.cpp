@@ -16,7 +16,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
-namespace {
+namespace inflate_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -374,5 +374,5 @@ TEST(Inflate, TheDefaultModelSaysTheSame) {
   EXPECT_EQ(greedy(folder.path() / "large"), small);
 }
 
-}  // namespace
+}  // namespace inflate_test
 }  // namespace verbatim

@@ -9,7 +9,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim {
-namespace {
+namespace log_probability_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -55,5 +55,5 @@ TEST(LogProbability, UnusableLogitsHaveNoProbability) {
   EXPECT_THROW(score_token(std::vector<float>{kNan, -kInfinity}, 0, 1), Error);
 }
 
-}  // namespace
+}  // namespace log_probability_test
 }  // namespace verbatim

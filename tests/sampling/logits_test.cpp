@@ -7,7 +7,7 @@
 #include <random>
 
 namespace verbatim {
-namespace {
+namespace logits_test {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -50,5 +50,5 @@ TEST(BestTokens, AreNoneWithoutAUsableLogit) {
   }
 }
 
-}  // namespace
+}  // namespace logits_test
 }  // namespace verbatim

@@ -10,7 +10,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim {
-namespace {
+namespace sampler_test {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -226,5 +226,5 @@ TEST(Sampler, SuccessivePositionsAreIndependent) {
   EXPECT_LT(statistic, 37.7);  // 15 degrees of freedom
 }
 
-}  // namespace
+}  // namespace sampler_test
 }  // namespace verbatim

@@ -2,7 +2,7 @@
 #include "serve/service_support.h"
 
 namespace verbatim::serve {
-namespace {
+namespace responses_test {
 
 using test::ask;
 using test::get;
@@ -265,5 +265,5 @@ TEST(Responses, TakeArgumentsOfAnyDepthAndRefuseTooManyTools) {
   EXPECT_EQ(ask(shared_service(), "/v1/responses", request)->json()["error"]["param"], "tools");
 }
 
-}  // namespace
+}  // namespace responses_test
 }  // namespace verbatim::serve

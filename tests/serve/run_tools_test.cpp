@@ -8,7 +8,7 @@
 #include "support/eventually.h"
 
 namespace verbatim::serve {
-namespace {
+namespace run_tools_test {
 
 using test::ask;
 using ::testing::ElementsAre;
@@ -380,7 +380,7 @@ TEST(RunTools, AreAnsweredAsManyAtATimeAsTheLimitSays) {
   EXPECT_EQ(first->events().back()["type"], "response.failed");
 }
 
-}  // namespace
+}  // namespace run_tools_test
 }  // namespace verbatim::serve
 
 #endif

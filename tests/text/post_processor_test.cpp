@@ -3,7 +3,7 @@
 #include "tokenizer_json_support.h"
 
 namespace verbatim {
-namespace {
+namespace post_processor_test {
 
 using test::Json;
 using Tokens = std::vector<Token>;
@@ -124,5 +124,5 @@ TEST(PostProcessor, TemplatesThatAddVeryManyTokensAreRefused) {
   EXPECT_NE(test::refusal(json).find("absurdly many"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace post_processor_test
 }  // namespace verbatim

@@ -4,7 +4,7 @@
 #include "tokenizer_json_support.h"
 
 namespace verbatim {
-namespace {
+namespace pre_tokenizer_json_test {
 
 using Words = std::vector<std::string>;
 
@@ -125,5 +125,5 @@ TEST(PreTokenizerJson, UnknownOnesAreRefusedByName) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace pre_tokenizer_json_test
 }  // namespace verbatim

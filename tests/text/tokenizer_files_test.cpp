@@ -6,7 +6,7 @@
 #include "tokenizer_support.h"
 
 namespace verbatim {
-namespace {
+namespace tokenizer_files_test {
 
 using Kind = TokenizerSource::Kind;
 
@@ -85,5 +85,5 @@ TEST(EmbeddedTokenizer, IsRefusedWithoutItsVocabulary) {
   }
 }
 
-}  // namespace
+}  // namespace tokenizer_files_test
 }  // namespace verbatim
