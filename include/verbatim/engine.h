@@ -34,7 +34,8 @@ struct EngineOptions {
   /// The most tokens of prompts that join a pass in which other sequences decode. Changes speed, never the
   /// text.
   int64_t prompt_rows = 128;
-  /// Leaves out drafts whose passes would delay all sequences by more than the drafted tokens gain. Without,
+  /// Leaves out drafts whose passes would delay all sequences by more than the drafted tokens gain, and all
+  /// drafts of lossless recipes while a batch has been measured to be faster without. Without this option,
   /// each recipe's own stop rule decides, as it does for one sequence alone. Changes speed, never the text.
   bool weigh_drafts = true;
   /// Threads to compute with; 0 takes one for every core that this process may use.

@@ -66,11 +66,14 @@ class PassRunner {
   };
   /// The keep thresholds that are best for the batch now; 0 while nothing is known.
   virtual KeepThresholds keep_thresholds() const { return {}; }
-  /// Whether the sequences that share passes gain by drafts, as far as has been tried. Lossless recipes alone
-  /// ask.
+  /// Whether the sequences that share passes gain by drafts, as far as has been tried. Only sequences of
+  /// lossless recipes ask, while they are in a batch.
   virtual bool gains_by_drafts() const { return true; }
   /// Takes in a verified draft: `kept` of its tokens were kept; `cut`: the next one was rejected.
   virtual void observe_draft(int64_t /*kept*/, bool /*cut*/) {}
+  /// Takes in that a step kept `kept` tokens beyond its own one, whoever drafted them: drafters, or a
+  /// structure that leaves no other text.
+  virtual void observe_step(int64_t /*kept*/) {}
 
   virtual const Decoder& decoder() const = 0;
   virtual int threads() const = 0;

@@ -133,10 +133,14 @@ class PassBatcher::Runner : public PassRunner {
   void observe_draft(int64_t kept, bool cut) override {
     const std::lock_guard lock(batcher_->mutex_);
     batcher_->pace_.step(kept, cut);
+  }
+  void observe_step(int64_t kept) override {
+    const std::lock_guard lock(batcher_->mutex_);
     batcher_->trials_.kept(kept);
   }
   bool gains_by_drafts() const override {
     const std::lock_guard lock(batcher_->mutex_);
+    batcher_->trial_asked_ = true;
     return !batcher_->weighs_drafts() || batcher_->trials_.drafts(batcher_->attached_);
   }
   const Decoder& decoder() const override { return *decoder_; }
@@ -421,7 +425,8 @@ void PassBatcher::count(const std::vector<Request*>& group) {
 
 /// Counts a pass over the whole model, with the drafts before it, for what the batch gains by drafts.
 void PassBatcher::count_trial(const std::vector<Request*>& group) {
-  if (!weighs_drafts()) {
+  // Where nobody asked whether to draft, passes without drafts say nothing of what drafts would have gained.
+  if (!weighs_drafts() || !std::exchange(trial_asked_, false)) {
     trials_.interrupted();
     return;
   }

@@ -120,6 +120,7 @@ class PassBatcher {
   Counts counts_;
   BatchPace pace_;
   DraftTrials trials_;
+  bool trial_asked_ = false;  // whether a sequence asked since the last pass over the whole model
 
   std::mutex pass_mutex_;                                  // held while the team works
   std::map<const Decoder*, DecoderWorkspace> workspaces_;  // what is in them holds until the next pass

@@ -43,7 +43,8 @@ void share_panels(void (*kernel)(const PanelProduct<A, Weight>&), Matrix<const A
             .k = store.k,
             .c = y.data + begin * kPanelWidth,
             .c_stride = y.stride,
-            .accumulate = false});
+            .accumulate = false,
+            .near = end == store.panels()});
   });
 }
 

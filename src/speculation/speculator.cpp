@@ -88,7 +88,7 @@ DraftLimits Speculator::limits() const {
 /// Whether the next step may draft: for a sequence alone always, in a batch while drafts gain by what the
 /// batch has measured. Under a lossy rule of acceptance the drafts decide the text, so there a step always
 /// may.
-bool Speculator::drafting_gains() const {
+bool Speculator::may_draft() const {
   return !shared_ || !recipe_.lossless() || evaluator_->runner().gains_by_drafts();
 }
 
@@ -135,7 +135,7 @@ void Speculator::propose(Sequence& sequence, int64_t room, int64_t certain, Stat
     {
       const Stopwatch watch(all);
       PassRunner& runner = evaluator_->runner();
-      const int64_t most = drafting_gains() ? room : 0;
+      const int64_t most = may_draft() ? room : 0;
       if (shared_ && runner.chooses()) {
         planner_->propose_shared(sequence, sampler_, most, certain, runner.keep_thresholds(), draft_);
       } else {
@@ -144,7 +144,7 @@ void Speculator::propose(Sequence& sequence, int64_t room, int64_t certain, Stat
     }
     stats.seconds_draft += planner_->seconds_drafting();
     stats.seconds_planning += all - planner_->seconds_drafting();
-  } else if (room > 0 && drafting_gains()) {
+  } else if (room > 0 && may_draft()) {
     const Stopwatch watch(stats.seconds_draft);
     drafters_->level(0).propose(sequence, sampler_, limits(), room, draft_);
   }
@@ -197,6 +197,7 @@ void Speculator::step(Sequence& sequence, int64_t budget, Stats& stats) {
   }
   const Stopwatch watch(stats.seconds_planning);
   drafters_->observe(sequence);
+  evaluator_->runner().observe_step(verdict.kept);
   // What the structure drafted says nothing of the recipe's drafters.
   if (drafted && draft_.size() > certain && verdict.kept >= certain) {
     evaluator_->runner().observe_draft(verdict.kept - certain, verdict.kept <= deepest(draft_));

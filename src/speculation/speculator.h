@@ -50,7 +50,7 @@ class Speculator {
 
  private:
   DraftLimits limits() const;
-  bool drafting_gains() const;
+  bool may_draft() const;
   void propose_after(std::span<const int32_t> certain, Sequence& sequence, int64_t room, Stats& stats);
   void propose(Sequence& sequence, int64_t room, int64_t certain, Stats& stats);
   ForcedTokens find_forced(const Sequence& sequence, int64_t room, Stats& stats);

@@ -10,6 +10,7 @@
 
 namespace verbatim::accelerator {
 namespace workload_test {
+namespace {
 
 using ::testing::HasSubstr;
 
@@ -222,5 +223,6 @@ TEST(Decoding, ReadsTheSharesOfWeightsThatThePaperTurnsOn) {
   EXPECT_NEAR(share_of("llama2-13b"), 0.953, 5e-4);
 }
 
+}  // namespace
 }  // namespace workload_test
 }  // namespace verbatim::accelerator

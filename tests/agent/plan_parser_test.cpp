@@ -11,6 +11,7 @@
 
 namespace verbatim::agent {
 namespace plan_parser_test {
+namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -255,5 +256,6 @@ TEST(SchemaCheck, EndsSoonWhateverTheSchema) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
+}  // namespace
 }  // namespace plan_parser_test
 }  // namespace verbatim::agent

@@ -11,6 +11,7 @@
 #include "agent/small_server.h"
 
 namespace verbatim::agent {
+namespace process_test {
 namespace {
 
 using test::SmallServer;
@@ -94,4 +95,5 @@ TEST(Process, KeepsNothingThatNobodyWillRead) {
 }
 
 }  // namespace
+}  // namespace process_test
 }  // namespace verbatim::agent

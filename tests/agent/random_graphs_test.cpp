@@ -8,6 +8,7 @@
 #include "agent/simulated_tool.h"
 
 namespace verbatim::agent {
+namespace random_graphs_test {
 namespace {
 
 using test::SimulatedTool;
@@ -221,4 +222,5 @@ TEST(RandomGraphs, RunEachTaskOnceAndNeverBeforeItsInputs) {
 }
 
 }  // namespace
+}  // namespace random_graphs_test
 }  // namespace verbatim::agent

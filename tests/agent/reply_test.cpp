@@ -7,6 +7,7 @@
 
 namespace verbatim::agent {
 namespace reply_test {
+namespace {
 
 using test::SimulatedTool;
 using ::testing::ElementsAre;
@@ -257,5 +258,6 @@ TEST(Replies, AreNotAskedForWhereACallIsWantedAndThereIsNoTool) {
   EXPECT_TRUE(endpoint.requests.empty());
 }
 
+}  // namespace
 }  // namespace reply_test
 }  // namespace verbatim::agent

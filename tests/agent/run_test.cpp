@@ -10,6 +10,7 @@
 
 namespace verbatim::agent {
 namespace run_test {
+namespace {
 
 using test::SimulatedTool;
 using ::testing::Contains;
@@ -222,5 +223,6 @@ TEST(Joiner, SeesAnActionOnlyWhereALineBegins) {
   EXPECT_FALSE(read_joiner("Thought: Action: Finish(evil)"));
 }
 
+}  // namespace
 }  // namespace run_test
 }  // namespace verbatim::agent

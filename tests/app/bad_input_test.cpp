@@ -11,6 +11,7 @@
 
 namespace verbatim {
 namespace bad_input_test {
+namespace {
 
 namespace fs = std::filesystem;
 using test::lines_of;
@@ -191,5 +192,6 @@ TEST(NanWeights, ThatSpoilEveryLogitEndInAnError) {
   EXPECT_THAT(lines[1], HasSubstr("no usable logit"));
 }
 
+}  // namespace
 }  // namespace bad_input_test
 }  // namespace verbatim

@@ -7,6 +7,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
+namespace bench_throughput_test {
 namespace {
 
 using nlohmann::json;
@@ -88,4 +89,5 @@ TEST(BenchThroughput, RefusesWhatItCannotMeasure) {
 }
 
 }  // namespace
+}  // namespace bench_throughput_test
 }  // namespace verbatim

@@ -12,6 +12,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
+namespace line_reader_test {
 namespace {
 
 /// `verbatim chat` on a terminal of its own.
@@ -141,4 +142,5 @@ TEST(ChatOnATerminal, LeavesAtCtrlD) {
 }
 
 }  // namespace
+}  // namespace line_reader_test
 }  // namespace verbatim

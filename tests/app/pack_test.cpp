@@ -23,6 +23,7 @@
 #include "support/trained_gguf.h"
 
 namespace verbatim {
+namespace pack_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -375,4 +376,5 @@ TEST(InspectPacked, ShowsFormatsPlanesAndSizes) {
 }
 
 }  // namespace
+}  // namespace pack_test
 }  // namespace verbatim

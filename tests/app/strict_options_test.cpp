@@ -6,6 +6,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
+namespace strict_options_test {
 namespace {
 
 using test::lines_of;
@@ -72,4 +73,5 @@ TEST(WrongUsage, IsSaidInALineOfBoundedLengthThatIsUtf8) {
 }
 
 }  // namespace
+}  // namespace strict_options_test
 }  // namespace verbatim

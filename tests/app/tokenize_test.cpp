@@ -9,6 +9,7 @@
 #include "verbatim/verbatim.h"
 
 namespace verbatim {
+namespace tokenize_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -141,4 +142,5 @@ TEST_F(Tokenize, HelpSaysWhenATextBeginsWithAToken) {
 }
 
 }  // namespace
+}  // namespace tokenize_test
 }  // namespace verbatim

@@ -9,6 +9,7 @@
 
 namespace verbatim {
 namespace f32_attention_test {
+namespace {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -132,5 +133,6 @@ TEST_P(F32Attention, ARowDoesNotDependOnTheRowsBesideIt) {
   }
 }
 
+}  // namespace
 }  // namespace f32_attention_test
 }  // namespace verbatim

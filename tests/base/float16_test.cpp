@@ -8,6 +8,7 @@
 
 namespace verbatim {
 namespace float16_test {
+namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -118,5 +119,6 @@ TEST(Float16, AgreesWithTheCompiler) {
 #endif
 #endif
 
+}  // namespace
 }  // namespace float16_test
 }  // namespace verbatim

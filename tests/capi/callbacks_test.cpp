@@ -11,6 +11,7 @@
 
 namespace verbatim::test {
 namespace callbacks_test {
+namespace {
 
 using ::testing::HasSubstr;
 
@@ -185,5 +186,6 @@ TEST(CBatch, CallsNothingAnyMoreWhenItHasReturned) {
   }
 }
 
+}  // namespace
 }  // namespace callbacks_test
 }  // namespace verbatim::test

@@ -8,6 +8,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
+namespace hf_config_test {
 namespace {
 
 using nlohmann::json;
@@ -774,4 +775,5 @@ TEST(HfConfig, FindsTheTokenizer) {
 }
 
 }  // namespace
+}  // namespace hf_config_test
 }  // namespace verbatim

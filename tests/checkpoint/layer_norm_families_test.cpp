@@ -11,6 +11,7 @@
 
 namespace verbatim {
 namespace layer_norm_families_test {
+namespace {
 
 using nlohmann::json;
 using test::expect_bad_input;
@@ -243,5 +244,6 @@ TEST(LayerNormConfigs, OfAGgufRefuseRotationAndWindowsOfAGpt2) {
   refused("gpt2.attention.layer_norm_rms_epsilon");
 }
 
+}  // namespace
 }  // namespace layer_norm_families_test
 }  // namespace verbatim

@@ -6,6 +6,7 @@
 
 namespace verbatim {
 namespace quantization_config_test {
+namespace {
 
 using nlohmann::json;
 using Method = QuantizationConfig::Method;
@@ -106,5 +107,6 @@ TEST(QuantizationConfig, RefusesByNameWhatItDoesNotUnderstand) {
   refused(kPacked, "/config_groups/group_1", {{"weights", {{"num_bits", 8}}}}, {"in different ways"});
 }
 
+}  // namespace
 }  // namespace quantization_config_test
 }  // namespace verbatim

@@ -7,6 +7,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
+namespace safetensors_test {
 namespace {
 
 using test::bytes_of;
@@ -165,4 +166,5 @@ TEST(Safetensors, RefusesShardsOutsideTheFolder) {
 }
 
 }  // namespace
+}  // namespace safetensors_test
 }  // namespace verbatim

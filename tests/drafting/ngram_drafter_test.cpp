@@ -10,6 +10,7 @@
 
 namespace verbatim {
 namespace ngram_drafter_test {
+namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -298,5 +299,6 @@ TEST(NgramDrafter, StartsFromATable) {
   test::expect_bad_input([&] { NgramDrafter other(from_table, kVocabulary); }, {"nothing"});
 }
 
+}  // namespace
 }  // namespace ngram_drafter_test
 }  // namespace verbatim

@@ -5,6 +5,7 @@
 
 namespace verbatim {
 namespace shadow_sequence_test {
+namespace {
 
 std::shared_ptr<const Tokenizer> small() {
   return load_tokenizer(
@@ -174,5 +175,6 @@ TEST_P(ShadowSequenceOf, ForgetsTheOlderHalfWhenItIsFull) {
   EXPECT_EQ(to->decode(shadow.sequence().tokens), from->decode({tokens.begin(), tokens.begin() + 10}));
 }
 
+}  // namespace
 }  // namespace shadow_sequence_test
 }  // namespace verbatim

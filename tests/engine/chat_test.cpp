@@ -8,6 +8,7 @@
 
 namespace verbatim {
 namespace chat_test {
+namespace {
 
 const Model& model() {
   return test::byte_pair().target;
@@ -149,5 +150,6 @@ TEST(Chat, AReplyMayEndInsideACharacter) {
   EXPECT_TRUE(model().decode(chat.tokens()).ends_with("user: 2\n"));
 }
 
+}  // namespace
 }  // namespace chat_test
 }  // namespace verbatim

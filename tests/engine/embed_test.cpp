@@ -5,6 +5,7 @@
 #include "support/byte_model.h"
 
 namespace verbatim {
+namespace embed_test {
 namespace {
 
 const Model& model() {
@@ -58,4 +59,5 @@ TEST(Embed, RefusesTextsThatCannotBeEmbedded) {
 }
 
 }  // namespace
+}  // namespace embed_test
 }  // namespace verbatim

@@ -6,6 +6,7 @@
 #include "support/packed.h"
 
 namespace verbatim {
+namespace logprobs_test {
 namespace {
 
 GenerateResult generated(const Recipe& recipe, const SamplingOptions& sampling) {
@@ -119,4 +120,5 @@ TEST(Score, RefusesTextsThatCannotBeScored) {
 }
 
 }  // namespace
+}  // namespace logprobs_test
 }  // namespace verbatim

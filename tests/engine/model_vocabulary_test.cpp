@@ -11,6 +11,7 @@
 #include "verbatim/pack.h"
 
 namespace verbatim {
+namespace model_vocabulary_test {
 namespace {
 
 using test::expect_bad_input;
@@ -119,4 +120,5 @@ TEST(Model, KnowsWhetherItHasAVocabulary) {
 }
 
 }  // namespace
+}  // namespace model_vocabulary_test
 }  // namespace verbatim

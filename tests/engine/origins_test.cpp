@@ -4,6 +4,7 @@
 #include "support/packed.h"
 
 namespace verbatim {
+namespace origins_test {
 namespace {
 
 using Kind = TokenOrigin::Kind;
@@ -126,4 +127,5 @@ TEST(AdaptedRecipe, LevelsHaveShortNames) {
 }
 
 }  // namespace
+}  // namespace origins_test
 }  // namespace verbatim

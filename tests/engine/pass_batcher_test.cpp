@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <latch>
 #include <numeric>
+#include <thread>
 
 #include "support/drafting.h"
 
@@ -36,6 +38,41 @@ TEST(PassBatcher, TellsPassesWithRowsOfPromptsFromOthers) {
   EXPECT_TRUE(prompts(10, 24, 1));
   EXPECT_TRUE(prompts(10, 64, 1));
   EXPECT_TRUE(prompts(10, 24, 0));
+}
+
+// Sequences of plain recipes do as well with drafts as without, as they have none. That is no reason for the
+// next ones, which would draft, not to.
+TEST(PassBatcher, LearnsNothingOfDraftsFromSequencesThatNeverAsk) {
+  constexpr int64_t kPasses = 400;
+  const Decoder decoder = test::tiny_decoder(test::small_vocabulary(40));
+  ThreadTeam team(1);
+  PassBatcher batcher(
+      team, {}, [] { return false; }, [] {});
+  std::latch attached(2);
+  std::latch asked(2);
+  const auto decode = [&](bool* gains) {
+    const std::vector<int32_t> tokens(kPasses, 7);
+    PassBatcher::Member member;
+    member.tokens = &tokens;
+    Evaluator evaluator(batcher.runner(member, decoder));
+    const PassKind kind(Reading::kFull);
+    DenseCache cache(decoder.cache_shape(), kPasses);
+    batcher.attach(member);
+    attached.arrive_and_wait();
+    for (int64_t i = 0; i < kPasses; ++i) {
+      evaluator.evaluate({tokens.data(), static_cast<size_t>(i + 1)}, i, 1, kind, cache);
+      cache.set_length(i + 1);
+    }
+    *gains = evaluator.runner().gains_by_drafts();
+    asked.arrive_and_wait();
+    batcher.detach(member);
+  };
+  bool gains[2] = {};
+  std::thread other(decode, &gains[1]);
+  decode(&gains[0]);
+  other.join();
+  EXPECT_TRUE(gains[0]);
+  EXPECT_TRUE(gains[1]);
 }
 
 }  // namespace

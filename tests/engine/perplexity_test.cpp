@@ -16,6 +16,7 @@
 
 namespace verbatim {
 namespace perplexity_test {
+namespace {
 
 std::vector<int32_t> some_tokens(size_t count, int32_t vocabulary) {
   std::vector<int32_t> tokens;
@@ -406,5 +407,6 @@ TEST(Perplexity, RefusesWhatItCannotMeasure) {
   refused(kText, options, "without weights in squeeze3");
 }
 
+}  // namespace
 }  // namespace perplexity_test
 }  // namespace verbatim

@@ -4,6 +4,7 @@
 
 namespace verbatim {
 namespace qspec_test {
+namespace {
 
 using namespace test;  // NOLINT: the support of this very test
 
@@ -148,5 +149,6 @@ TEST(QSpec, RemembersNothingOfAnotherReading) {
   EXPECT_GT(engine.stats().prompt_tokens_remembered, 250);
 }
 
+}  // namespace
 }  // namespace qspec_test
 }  // namespace verbatim

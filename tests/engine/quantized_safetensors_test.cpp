@@ -5,6 +5,7 @@
 
 namespace verbatim {
 namespace quantized_safetensors_test {
+namespace {
 
 using namespace test;  // NOLINT: the support of this very test
 
@@ -89,5 +90,6 @@ TEST_P(QuantizedSafetensors, OfFourBitsDraftWithTheirOwnCodes) {
   }
 }
 
+}  // namespace
 }  // namespace quantized_safetensors_test
 }  // namespace verbatim

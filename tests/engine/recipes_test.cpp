@@ -1,6 +1,7 @@
 #include "support/speculative_text.h"
 
 namespace verbatim {
+namespace recipes_test {
 namespace {
 
 using namespace test;  // NOLINT: the support of this very test
@@ -69,4 +70,5 @@ TEST_P(BuiltInRecipe, GivesThePlainTextOfTheDefaultModel) {
 }
 
 }  // namespace
+}  // namespace recipes_test
 }  // namespace verbatim

@@ -8,6 +8,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
+namespace session_test {
 namespace {
 
 const Model& model() {
@@ -339,4 +340,5 @@ TEST(Model, NanWeightsAreAWarning) {
 }
 
 }  // namespace
+}  // namespace session_test
 }  // namespace verbatim

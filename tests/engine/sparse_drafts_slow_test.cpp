@@ -3,6 +3,7 @@
 
 namespace verbatim {
 namespace sparse_drafts_slow_test {
+namespace {
 
 using namespace test;  // NOLINT: the support of this very test
 
@@ -137,5 +138,6 @@ TEST_P(SparseDrafts, OfACacheOfCodesAreRefused) {
   }
 }
 
+}  // namespace
 }  // namespace sparse_drafts_slow_test
 }  // namespace verbatim

@@ -7,6 +7,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
+namespace structured_test {
 namespace {
 
 const char* const kPerson =
@@ -345,4 +346,5 @@ TEST(StructuredReplies, EndWithStopTokensOfTheVocabularyAlone) {
 }
 
 }  // namespace
+}  // namespace structured_test
 }  // namespace verbatim

@@ -5,6 +5,7 @@
 
 namespace verbatim {
 namespace survival_test {
+namespace {
 
 using namespace test;  // NOLINT: the support of this very test
 
@@ -373,5 +374,6 @@ TEST_P(Survival, ACallThatFailsLeavesTheSessionAsItWas) {
             reference.generate({}, options(10), kPlainRecipe).tokens);
 }
 
+}  // namespace
 }  // namespace survival_test
 }  // namespace verbatim

@@ -5,6 +5,7 @@
 #include "support/byte_model.h"
 
 namespace verbatim {
+namespace token_stream_test {
 namespace {
 
 const Model& model() {
@@ -115,4 +116,5 @@ TEST(ShownTokens, AreSpelledOutInTheTextWholeAndInPieces) {
 }
 
 }  // namespace
+}  // namespace token_stream_test
 }  // namespace verbatim

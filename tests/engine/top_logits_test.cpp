@@ -7,6 +7,7 @@
 
 namespace verbatim {
 namespace top_logits_test {
+namespace {
 
 const Model& model() {
   return test::byte_pair().target;
@@ -81,5 +82,6 @@ TEST(TopLogits, RefuseTextsAndOptionsThatCannotBe) {
   EXPECT_THROW(top_logits(model(), std::vector<int32_t>{5}, {.reading = "int8-w8a8"}), Error);
 }
 
+}  // namespace
 }  // namespace top_logits_test
 }  // namespace verbatim

@@ -11,6 +11,7 @@
 
 namespace verbatim {
 namespace whole_logits_test {
+namespace {
 
 using ::testing::HasSubstr;
 
@@ -82,5 +83,6 @@ TEST(WholeLogits, RefuseWhatCannotBeEvaluated) {
   EXPECT_THAT(message({1}, {.reading = "nothing"}), HasSubstr("nothing"));
 }
 
+}  // namespace
 }  // namespace whole_logits_test
 }  // namespace verbatim

@@ -14,6 +14,7 @@
 
 namespace verbatim {
 namespace integer_formats_test {
+namespace {
 
 constexpr int64_t kColumns = 37;
 constexpr int64_t kInputs = 300;  // two whole groups of 128 and a part of one
@@ -233,5 +234,6 @@ TEST(IntegerReadings, GiveTheSameBitsOnEveryPath) {
   }
 }
 
+}  // namespace
 }  // namespace integer_formats_test
 }  // namespace verbatim

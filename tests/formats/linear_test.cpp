@@ -11,6 +11,7 @@
 
 namespace verbatim {
 namespace linear_test {
+namespace {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -110,5 +111,6 @@ TEST_P(Linear, ColumnsOfThePaddingAreAsGoodAsZero) {
   }
 }
 
+}  // namespace
 }  // namespace linear_test
 }  // namespace verbatim

@@ -16,6 +16,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim {
+namespace q8_0_test {
 namespace {
 
 constexpr int64_t kColumns = 40;
@@ -288,4 +289,5 @@ TEST(Q8_0, IsTheFormatOfMatricesInQ8_0AndOfNoOthers) {
 }
 
 }  // namespace
+}  // namespace q8_0_test
 }  // namespace verbatim

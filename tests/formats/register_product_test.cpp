@@ -7,6 +7,7 @@
 #include "support/random.h"
 
 namespace verbatim {
+namespace register_product_test {
 namespace {
 
 class RegisterProduct : public testing::TestWithParam<Format> {};
@@ -67,4 +68,5 @@ TEST_P(RegisterProduct, GivesTheBitsOfUnpackedPanels) {
 }
 
 }  // namespace
+}  // namespace register_product_test
 }  // namespace verbatim

@@ -12,6 +12,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim {
+namespace round_to_nearest_test {
 namespace {
 
 std::vector<float> rounded(const std::vector<float>& weights, int bits) {
@@ -59,4 +60,5 @@ TEST(RoundToNearest, StrangeNumbersGiveFiniteWeights) {
 }
 
 }  // namespace
+}  // namespace round_to_nearest_test
 }  // namespace verbatim

@@ -12,6 +12,7 @@
 
 namespace verbatim {
 namespace row_independence_test {
+namespace {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -97,6 +98,12 @@ TEST_P(RowIndependence, LongSumsOfManyRowsGiveTheBitsOfARowAlone) {
                      slow ? std::vector<int64_t>{5, 81} : std::vector<int64_t>{5, 81, 512, 545});
 }
 
+// A few rows in blocks of less than five, with sums of several pieces of widened activations.
+TEST_P(RowIndependence, LongSumsOfAFewRowsGiveTheBitsOfARowAlone) {
+  TOO_LONG_FOR_SANITIZERS();
+  if (std::get<0>(GetParam()).name != "scalar") expect_independent({40, 4160}, {6, 7, 11, 14});
+}
+
 // More panels than are multiplied side by side or kept at once, so that each of a team has them elsewhere.
 TEST_P(RowIndependence, ManyPanelsGiveTheBitsOfARowAlone) {
   const bool slow = std::get<0>(GetParam()).name == "scalar";
@@ -178,5 +185,6 @@ TEST_P(WideInputs, GiveTheBitsOfTheScalarPath) {
   }
 }
 
+}  // namespace
 }  // namespace row_independence_test
 }  // namespace verbatim

@@ -10,6 +10,7 @@
 
 namespace verbatim {
 namespace scaled_late_test {
+namespace {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -121,5 +122,6 @@ TEST_P(ScaledLate, ProductsOfGroupsAreScaledAndAddedInOrder) {
   }
 }
 
+}  // namespace
 }  // namespace scaled_late_test
 }  // namespace verbatim

@@ -13,6 +13,7 @@
 
 namespace verbatim {
 namespace sparse_split_test {
+namespace {
 
 constexpr int64_t kColumns = 100;
 constexpr int64_t kK = 400;
@@ -145,5 +146,6 @@ TEST(SparseSplit, RefusesImpossibleFractions) {
   EXPECT_THROW(choose_sparse(std::vector<float>(3), std::vector<float>(2), {}), Error);
 }
 
+}  // namespace
 }  // namespace sparse_split_test
 }  // namespace verbatim

@@ -10,6 +10,7 @@
 #include "support/random.h"
 
 namespace verbatim {
+namespace squeeze_test {
 namespace {
 
 constexpr int64_t kColumns = 37;
@@ -149,4 +150,5 @@ TEST_P(Squeeze, TakesTheBitsPerWeightThatItSays) {
 }
 
 }  // namespace
+}  // namespace squeeze_test
 }  // namespace verbatim

@@ -12,6 +12,7 @@
 
 namespace verbatim {
 namespace squeeze_variant_test {
+namespace {
 
 constexpr int64_t kColumns = 21;
 constexpr int64_t kInputs = 300;
@@ -127,5 +128,6 @@ TEST_F(SqueezeVariantRows, ThatAreUniformAreRoundedOverTheRangeOfWhatIsNotKeptAp
   }
 }
 
+}  // namespace
 }  // namespace squeeze_variant_test
 }  // namespace verbatim

@@ -10,6 +10,7 @@
 
 namespace verbatim {
 namespace squeezed_product_test {
+namespace {
 
 using test::machine_paths;
 using test::multiply;
@@ -79,5 +80,6 @@ TEST_P(SqueezedProduct, IsTheDenseOneAndThenEachColumnsSparseSumInOrder) {
   }
 }
 
+}  // namespace
 }  // namespace squeezed_product_test
 }  // namespace verbatim

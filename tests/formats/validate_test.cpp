@@ -12,6 +12,7 @@
 
 namespace verbatim {
 namespace validate_test {
+namespace {
 
 // A mapped file can hold anything. What validate() lets pass, no kernel reads or writes beyond.
 
@@ -178,5 +179,6 @@ TEST(Validate, RefusesASparsePartThatLeadsOutside) {
   }
 }
 
+}  // namespace
 }  // namespace validate_test
 }  // namespace verbatim

@@ -8,6 +8,7 @@
 #include <random>
 
 namespace verbatim {
+namespace weighted_kmeans_test {
 namespace {
 
 struct Points {
@@ -145,4 +146,5 @@ TEST(WeightedKmeans, FarFromZeroIsNoWorse) {
 }
 
 }  // namespace
+}  // namespace weighted_kmeans_test
 }  // namespace verbatim

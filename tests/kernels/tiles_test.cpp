@@ -12,6 +12,7 @@
 
 namespace verbatim {
 namespace tiles_test {
+namespace {
 
 using test::machine_paths;
 using test::MachinePath;
@@ -129,5 +130,6 @@ TEST_P(Tiles, UnpackToTheReference) {
   }
 }
 
+}  // namespace
 }  // namespace tiles_test
 }  // namespace verbatim

@@ -10,6 +10,7 @@
 
 namespace verbatim {
 namespace chunk_store_test {
+namespace {
 
 constexpr CacheShape kShape{.layers = 2, .kv_heads = 1, .head_dim = 32};
 constexpr int64_t kMost = int64_t{1} << 30;
@@ -189,5 +190,6 @@ TEST_F(ChunkStoreTest, CountsWhatFailsAndGoesOn) {
   EXPECT_EQ(third.length(), 299);
 }
 
+}  // namespace
 }  // namespace chunk_store_test
 }  // namespace verbatim

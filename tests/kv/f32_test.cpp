@@ -10,6 +10,7 @@
 
 namespace verbatim {
 namespace f32_test {
+namespace {
 
 // Reads a head's element back by the layout that attention/attention.h states.
 float key_at(const HeadCache& head, int64_t position, int64_t d) {
@@ -81,5 +82,6 @@ TEST(F32Cache, IsMadeByItsName) {
   EXPECT_THROW(parse_cache("f32:bits=4", "test"), Error);
 }
 
+}  // namespace
 }  // namespace f32_test
 }  // namespace verbatim

@@ -13,6 +13,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim {
+namespace hierarchical_test {
 namespace {
 
 using test::machine_paths;
@@ -336,4 +337,5 @@ TEST(CacheNames, SayEveryOption) {
 }
 
 }  // namespace
+}  // namespace hierarchical_test
 }  // namespace verbatim

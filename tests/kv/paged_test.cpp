@@ -9,6 +9,7 @@
 #include "support/random.h"
 
 namespace verbatim {
+namespace paged_test {
 namespace {
 
 constexpr CacheShape kShape{.layers = 2, .kv_heads = 3, .head_dim = 40};
@@ -241,4 +242,5 @@ TEST(PromptCache, ForgetsWhatWasNotUsedForLongestAndNothingThatIsUsed) {
 }
 
 }  // namespace
+}  // namespace paged_test
 }  // namespace verbatim

@@ -10,6 +10,7 @@
 
 namespace verbatim {
 namespace snapkv_test {
+namespace {
 
 constexpr int64_t kDim = 64;
 constexpr int64_t kGroup = 2;
@@ -252,5 +253,6 @@ TEST_P(SnapKv, QueriesThatAreNoNumbersChooseSomethingAllTheSame) {
   EXPECT_EQ(copied(view, 0, 0, 400).size(), 400U / 4 - 32);
 }
 
+}  // namespace
 }  // namespace snapkv_test
 }  // namespace verbatim

@@ -8,6 +8,7 @@
 
 namespace verbatim {
 namespace window_test {
+namespace {
 
 constexpr int64_t kDim = 64;
 
@@ -75,5 +76,6 @@ TEST(WindowView, OfTheSmallestBudgetSeesTheRowItself) {
   EXPECT_EQ(seen_positions(WindowView(0.001f), 300), expected);
 }
 
+}  // namespace
 }  // namespace window_test
 }  // namespace verbatim

@@ -12,6 +12,7 @@
 #include "support/test_data.h"
 
 namespace verbatim {
+namespace layer_norm_families_test {
 namespace {
 
 using test::NamedTensor;
@@ -358,4 +359,5 @@ TEST(Starcoder2Checkpoint, WithoutBiasesIsTheOneWhoseBiasesAreZero) {
 }
 
 }  // namespace
+}  // namespace layer_norm_families_test
 }  // namespace verbatim

@@ -9,6 +9,7 @@
 
 namespace verbatim {
 namespace q8_0_decoder_test {
+namespace {
 
 std::vector<int32_t> some_tokens() {
   std::vector<int32_t> tokens;
@@ -92,5 +93,6 @@ TEST(Q8_0Weights, TakeEightAndAHalfBits) {
   EXPECT_NEAR(bits_per_weight(decoder.weights(), Reading::kFull), 8.5, 0.01);
 }
 
+}  // namespace
 }  // namespace q8_0_decoder_test
 }  // namespace verbatim

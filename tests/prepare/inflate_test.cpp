@@ -17,6 +17,7 @@
 
 namespace verbatim {
 namespace inflate_test {
+namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -374,5 +375,6 @@ TEST(Inflate, TheDefaultModelSaysTheSame) {
   EXPECT_EQ(greedy(folder.path() / "large"), small);
 }
 
+}  // namespace
 }  // namespace inflate_test
 }  // namespace verbatim

@@ -8,6 +8,7 @@
 #include "support/random.h"
 
 namespace verbatim {
+namespace rounded_matrix_test {
 namespace {
 
 DenseMatrix weights_of(int64_t columns, int64_t k, uint32_t seed) {
@@ -85,4 +86,5 @@ TEST(RoundedMatrix, TakesWhatIsNoNumberForZeroAndSaysSo) {
 }
 
 }  // namespace
+}  // namespace rounded_matrix_test
 }  // namespace verbatim

@@ -10,6 +10,7 @@
 
 namespace verbatim {
 namespace log_probability_test {
+namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -55,5 +56,6 @@ TEST(LogProbability, UnusableLogitsHaveNoProbability) {
   EXPECT_THROW(score_token(std::vector<float>{kNan, -kInfinity}, 0, 1), Error);
 }
 
+}  // namespace
 }  // namespace log_probability_test
 }  // namespace verbatim

@@ -8,6 +8,7 @@
 
 namespace verbatim {
 namespace logits_test {
+namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -50,5 +51,6 @@ TEST(BestTokens, AreNoneWithoutAUsableLogit) {
   }
 }
 
+}  // namespace
 }  // namespace logits_test
 }  // namespace verbatim

@@ -10,6 +10,7 @@
 #include "verbatim/error.h"
 
 namespace verbatim {
+namespace rejection_test {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -197,4 +198,5 @@ TEST(Rejection, SuccessiveTokensAreIndependent) {
 }
 
 }  // namespace
+}  // namespace rejection_test
 }  // namespace verbatim

@@ -11,6 +11,7 @@
 
 namespace verbatim {
 namespace sampler_test {
+namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -226,5 +227,6 @@ TEST(Sampler, SuccessivePositionsAreIndependent) {
   EXPECT_LT(statistic, 37.7);  // 15 degrees of freedom
 }
 
+}  // namespace
 }  // namespace sampler_test
 }  // namespace verbatim

@@ -3,6 +3,7 @@
 
 namespace verbatim::serve {
 namespace responses_test {
+namespace {
 
 using test::ask;
 using test::get;
@@ -265,5 +266,6 @@ TEST(Responses, TakeArgumentsOfAnyDepthAndRefuseTooManyTools) {
   EXPECT_EQ(ask(shared_service(), "/v1/responses", request)->json()["error"]["param"], "tools");
 }
 
+}  // namespace
 }  // namespace responses_test
 }  // namespace verbatim::serve

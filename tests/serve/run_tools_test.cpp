@@ -9,6 +9,7 @@
 
 namespace verbatim::serve {
 namespace run_tools_test {
+namespace {
 
 using test::ask;
 using ::testing::ElementsAre;
@@ -380,6 +381,7 @@ TEST(RunTools, AreAnsweredAsManyAtATimeAsTheLimitSays) {
   EXPECT_EQ(first->events().back()["type"], "response.failed");
 }
 
+}  // namespace
 }  // namespace run_tools_test
 }  // namespace verbatim::serve
 

@@ -124,9 +124,11 @@ TEST_F(SharedPasses, DraftNothingWhileTheBatchGainsNothingByIt) {
   const Run losing = generate(recipe(0.1f), 8);
   EXPECT_EQ(losing.stats.drafted, 0);
   EXPECT_EQ(losing.tokens, gaining.tokens);
-  Recipe lossy = recipe(0.1f);
-  lossy.acceptance = Recipe::Acceptance::kBild;
-  EXPECT_GT(generate(lossy, 8).stats.drafted, 0) << "its drafts decide what is said";
+  for (const Recipe::Acceptance acceptance : {Recipe::Acceptance::kBild, Recipe::Acceptance::kRejection}) {
+    Recipe lossy = recipe(0.1f);
+    lossy.acceptance = acceptance;
+    EXPECT_GT(generate(lossy, 8).stats.drafted, 0) << "its drafts decide what is said";
+  }
 }
 
 TEST_F(SharedPasses, ExpectLessTheFurtherTheyGo) {

@@ -10,6 +10,7 @@
 #include "support/test_recipes.h"
 
 namespace verbatim {
+namespace speculator_distribution_test {
 namespace {
 
 using test::Tokens;
@@ -290,4 +291,5 @@ TEST_F(Bild, FallsBackWhereTheSmallModelIsUnsure) {
 }
 
 }  // namespace
+}  // namespace speculator_distribution_test
 }  // namespace verbatim

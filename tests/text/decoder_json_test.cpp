@@ -4,6 +4,7 @@
 #include "tokenizer_json_support.h"
 
 namespace verbatim {
+namespace decoder_json_test {
 namespace {
 
 using test::Json;
@@ -217,4 +218,5 @@ TEST(DecoderJson, MalformedOnesAreRefused) {
 }
 
 }  // namespace
+}  // namespace decoder_json_test
 }  // namespace verbatim

@@ -6,6 +6,7 @@
 #include "tokenizer_json_support.h"
 
 namespace verbatim {
+namespace normalizer_test {
 namespace {
 
 std::string normalized(const char* step, const std::string& text) {
@@ -86,4 +87,5 @@ TEST(Normalizer, UnknownOnesAreRefusedByName) {
 }
 
 }  // namespace
+}  // namespace normalizer_test
 }  // namespace verbatim

@@ -4,6 +4,7 @@
 
 namespace verbatim {
 namespace post_processor_test {
+namespace {
 
 using test::Json;
 using Tokens = std::vector<Token>;
@@ -124,5 +125,6 @@ TEST(PostProcessor, TemplatesThatAddVeryManyTokensAreRefused) {
   EXPECT_NE(test::refusal(json).find("absurdly many"), std::string::npos);
 }
 
+}  // namespace
 }  // namespace post_processor_test
 }  // namespace verbatim

@@ -5,6 +5,7 @@
 
 namespace verbatim {
 namespace pre_tokenizer_json_test {
+namespace {
 
 using Words = std::vector<std::string>;
 
@@ -125,5 +126,6 @@ TEST(PreTokenizerJson, UnknownOnesAreRefusedByName) {
             std::string::npos);
 }
 
+}  // namespace
 }  // namespace pre_tokenizer_json_test
 }  // namespace verbatim

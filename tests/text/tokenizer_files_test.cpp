@@ -7,6 +7,7 @@
 
 namespace verbatim {
 namespace tokenizer_files_test {
+namespace {
 
 using Kind = TokenizerSource::Kind;
 
@@ -85,5 +86,6 @@ TEST(EmbeddedTokenizer, IsRefusedWithoutItsVocabulary) {
   }
 }
 
+}  // namespace
 }  // namespace tokenizer_files_test
 }  // namespace verbatim

@@ -7,6 +7,7 @@
 #include "tokenizer_support.h"
 
 namespace verbatim {
+namespace tokenizer_json_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -225,4 +226,5 @@ TEST(TokenizerJson, TextThatIsNotUtf8IsAnErrorWithTheOffset) {
 }
 
 }  // namespace
+}  // namespace tokenizer_json_test
 }  // namespace verbatim

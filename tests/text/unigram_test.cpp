@@ -3,6 +3,7 @@
 #include "tokenizer_json_support.h"
 
 namespace verbatim {
+namespace unigram_test {
 namespace {
 
 using test::Json;
@@ -124,4 +125,5 @@ TEST(Unigram, ExtremeScoresGiveSomeTokens) {
 }
 
 }  // namespace
+}  // namespace unigram_test
 }  // namespace verbatim

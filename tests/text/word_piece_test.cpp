@@ -4,6 +4,7 @@
 #include "tokenizer_json_support.h"
 
 namespace verbatim {
+namespace word_piece_test {
 namespace {
 
 using test::Json;
@@ -126,4 +127,5 @@ TEST(WordPiece, MalformedModelsAreRefused) {
 }
 
 }  // namespace
+}  // namespace word_piece_test
 }  // namespace verbatim

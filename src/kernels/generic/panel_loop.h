@@ -16,24 +16,24 @@ constexpr bool odd_blocks() {
 }
 
 /// How many of `rows` rows, more than five, meet a panel in blocks of five: as many as leave a multiple of
-/// four. 6, 7 and 11 rows leave none, as no fives and fours make them up.
+/// four. The number is 0 for 6, 7 and 11 rows, which fives and fours cannot make up; these end in threes.
 constexpr int64_t rows_in_fives(int64_t rows) {
   const int64_t in_fours = 4 * ((5 - rows % 5) % 5);
   return in_fours <= rows ? rows - in_fours : 0;
 }
 
-/// for_each_block() for more rows than one block has, where registers hold the sums of one panel's five rows.
+/// Does the work of for_each_block() for more rows than a block has, where registers hold five rows' sums.
 /// All rows follow each other while the weights of a panel are in the cache, five at a time where that comes
 /// out even: the eight sums of four rows are just as many as two multipliers that take four cycles can have
 /// in work, so that every sum that is late leaves a multiplier idle.
 template <typename Micro, typename Product>
-void for_each_block_of_five(const Product& product) {
+void for_each_block_of_many_rows(const Product& product) {
   const int64_t fives = rows_in_fives(product.rows);
-  const int64_t threes = product.rows == 6 ? 0 : product.rows - (product.rows - fives) % 4;
+  const int64_t first_of_threes = product.rows == 6 ? 0 : product.rows - (product.rows - fives) % 4;
   for (int64_t panel = 0; panel < product.panel_count; ++panel) {
     int64_t row = 0;
     for (; row < fives; row += 5) Micro::template block<5, 1>(product, row, panel);
-    for (; row < threes; row += 4) Micro::template block<4, 1>(product, row, panel);
+    for (; row < first_of_threes; row += 4) Micro::template block<4, 1>(product, row, panel);
     for (; row < product.rows; row += 3) Micro::template block<3, 1>(product, row, panel);
   }
 }
@@ -42,12 +42,12 @@ void for_each_block_of_five(const Product& product) {
 /// first_panel) on each. A block has up to Micro::kSums panels × rows, as the registers allow: with few rows,
 /// more panels keep the multipliers busy. Blocks of four rows follow each other over all rows while the
 /// weights of a panel are in the cache; the rows that are left then meet a few panels together. With
-/// odd_blocks<Micro>() up to five rows are one block, and more go to for_each_block_of_five().
+/// odd_blocks<Micro>() up to five rows are one block, and more go to for_each_block_of_many_rows().
 template <typename Micro, typename Product>
 void for_each_block(const Product& product) {
   static constexpr bool kOdd = odd_blocks<Micro>();
   if constexpr (kOdd) {
-    if (product.rows > 5) return for_each_block_of_five<Micro>(product);
+    if (product.rows > 5) return for_each_block_of_many_rows<Micro>(product);
   }
   static constexpr auto together = [](int rows) {
     if (kOdd && rows == 3) return 2;

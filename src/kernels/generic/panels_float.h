@@ -35,10 +35,11 @@ struct BlockFetch {
   int64_t step;
 };
 
-/// What a block of kRows rows from `row` on asks for while it multiplies a panel in BF16. The only block of a
-/// panel asks for the panel itself, ahead of its use, so that reading goes on while a few rows multiply. Of
-/// several blocks, each asks for its share of what comes after the panel (kShares): otherwise the first one
-/// would wait for memory and the others would leave it idle.
+/// What a block of kRows rows from `row` on asks for while it multiplies a panel in BF16: the panel itself,
+/// some bytes ahead of its use, so that reading goes on while a few rows multiply. With kShares, where
+/// several blocks multiply a panel, each asks for its share of what comes after the panel instead: otherwise
+/// the first one would wait for memory and the others would leave it idle. Where PanelProduct::near holds, a
+/// block asks for what it reads anyway.
 template <int kRows, bool kShares>
 VERBATIM_INLINE BlockFetch block_fetch(const WidenedProduct& p, int64_t row, int64_t panel) {
   constexpr int64_t kBytesAhead = 4096;
@@ -48,7 +49,8 @@ VERBATIM_INLINE BlockFetch block_fetch(const WidenedProduct& p, int64_t row, int
   if (p.near) return {bytes(weights), kBytesOfPair};
   if (!kShares || p.rows == kRows) return {bytes(weights) + kBytesAhead, kBytesOfPair};
   const BFloat16* const next = panel + 1 < p.panel_count ? weights + p.panel_stride : p.behind;
-  return {bytes(next) + row * (p.k / 2 * kBytesOfPair) / p.rows, kBytesOfPair * kRows / p.rows};
+  return {bytes(next) + row * (p.k / 2 * kBytesOfPair) / p.rows,
+          (kBytesOfPair * kRows + p.rows - 1) / p.rows};
 }
 
 /// A block of the product with panels in BF16: Adding::add() adds the products of some inputs to sums.
