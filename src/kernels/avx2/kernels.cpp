@@ -26,8 +26,8 @@ struct Dot : DotBase {
   }
   VERBATIM_INLINE static Partial add(const Partial& sum, const Bytes& weights, const int8_t* quad) {
     const __m256i a = broadcast(quad);
-    return {_mm256_add_epi16(sum.first, _mm256_maddubs_epi16(weights.first, a)),
-            _mm256_add_epi16(sum.second, _mm256_maddubs_epi16(weights.second, a))};
+    return in_order({_mm256_add_epi16(sum.first, _mm256_maddubs_epi16(weights.first, a)),
+                     _mm256_add_epi16(sum.second, _mm256_maddubs_epi16(weights.second, a))});
   }
   VERBATIM_INLINE static Bytes even_words(const Bytes& codes) {
     const __m256i mask = _mm256_set1_epi16(255);
@@ -40,16 +40,18 @@ struct Dot : DotBase {
     int32_t two;
     __builtin_memcpy(&two, pair, sizeof two);
     const __m256i a = _mm256_set1_epi32(two);
-    Sum added = {_mm256_add_epi32(sum.first, _mm256_madd_epi16(words.first, a)),
-                 _mm256_add_epi32(sum.second, _mm256_madd_epi16(words.second, a))};
-    // Otherwise the compiler reorders long sums of integers, and products that wait for it leave the
-    // registers.
-    asm("" : "+x"(added.first), "+x"(added.second));
-    return added;
+    return in_order({_mm256_add_epi32(sum.first, _mm256_madd_epi16(words.first, a)),
+                     _mm256_add_epi32(sum.second, _mm256_madd_epi16(words.second, a))});
   }
   VERBATIM_INLINE static Sum add_word_product(const Sum& sum, const Sum& a, const Sum& b) {
     return {_mm256_add_epi32(sum.first, _mm256_madd_epi16(a.first, b.first)),
             _mm256_add_epi32(sum.second, _mm256_madd_epi16(a.second, b.second))};
+  }
+  /// Keeps a sum where it is in the order of the source: otherwise the compiler reorders long sums of integers,
+  /// and products that wait for that leave the registers.
+  VERBATIM_INLINE static Sum in_order(Sum sum) {
+    asm("" : "+x"(sum.first), "+x"(sum.second));
+    return sum;
   }
   /// |w| · (a with the sign of w): 2 · 128 · 127 just fits.
   VERBATIM_INLINE static Partial add_int8(const Partial&, const Bytes& weights, const int8_t* quad) {

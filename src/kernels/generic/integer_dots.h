@@ -85,8 +85,12 @@ struct IntegerDots {
   static constexpr bool kShiftsWeights = kKind == kIntegerMxfp4 && Dot::kWholeBytes && Dot::kE2m1Offset > 0;
   static_assert(24 << SharedExponents::kStep < 256);
 
-  /// Whether a partial sum takes one quad: the weights of BSFP are up to 128.
-  static constexpr bool kQuadByQuad = kKind == kIntegerBsfp && !Dot::kWholeBytes;
+  /// The number of a tile's four blocks of codes whose products fit into one partial sum of sixteen bits, each
+  /// lane of which takes four products of every block. Activations are at most 127, codes 15 and weights of
+  /// E2M1 24. The weights of BSFP are up to 128, so that a partial sum takes one quad, 0 blocks.
+  static constexpr int kBlocksOfPartial = kKind == kIntegerMxfp4 ? 2 : kKind == kIntegerBsfp ? 0 : 4;
+  static_assert(4 * 2 * 127 * 24 < 32768 && 4 * 4 * 127 * 15 < 32768 && 2 * 127 * 128 < 32768);
+  static constexpr bool kQuadByQuad = kBlocksOfPartial == 0 && !Dot::kWholeBytes;
 
   /// The place of `count` tiles whose products are scaled together.
   struct Place {
@@ -164,14 +168,14 @@ struct IntegerDots {
     if constexpr (Dot::kWholeBytes || kQuadByQuad) {
       add_blocks<kRows, 4, kShifted>(codes, fetch, 0, a, a_stride, dots, shifts);
     } else {
-      const auto add_half = [&](int half) __attribute__((always_inline)) {
+      const auto add_partial = [&](int first) __attribute__((always_inline)) {
         typename Dot::Partial partial[kTogether * kRows];
         for (int i = 0; i < kTogether * kRows; ++i) partial[i] = Dot::open(dots[i]);
-        add_blocks<kRows, 2, kShifted>(codes, fetch, 2 * half, a, a_stride, partial, shifts);
+        add_blocks<kRows, kBlocksOfPartial, kShifted>(codes, fetch, first, a, a_stride, partial, shifts);
         for (int i = 0; i < kTogether * kRows; ++i) dots[i] = Dot::close(dots[i], partial[i]);
       };
-      add_half(0);
-      add_half(1);
+      add_partial(0);
+      if constexpr (kBlocksOfPartial == 2) add_partial(2);
     }
   }
 
