@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <span>
@@ -243,6 +244,35 @@ TEST_P(IntegerProducts, AreTheProductOfTheDequantizedOperands) {
       sum += 2.0 * activations.scales[k / 32] * activations.codes[code] * column[k];
     }
     ASSERT_NEAR(c[static_cast<size_t>(n)], sum, 1e-5);
+  }
+}
+
+// Every code at its place with the largest activations of either sign: sums of sixteen bits have room for all
+// that they take.
+TEST_P(Panels, SumsOfTheLargestIntegersHaveTheBitsOfTheScalarPath) {
+  constexpr int64_t kRows = 9;
+  const auto scales = std::vector<float>(kRows * kK / kInnerStep, 0.5f);
+  for (const Format format : {Format::kMxfp4, Format::kBsfp, Format::kInt4, Format::kInt4Asymmetric,
+                              Format::kInt8, Format::kQ8_0}) {
+    PackedMatrix weights = random_panels(format, 11);
+    for (int code = 0; code < 256; code += 17) {
+      std::fill_n(weights.plane(0).as<uint8_t>(), weights.plane(0).size(), static_cast<uint8_t>(code));
+      for (const int sign_of_odd : {1, -1}) {
+        std::vector<int8_t> activations(kRows * kK + kInnerStep);
+        std::vector<int32_t> sums(kRows * kK / kInnerStep);
+        for (size_t i = 0; i < kRows * kK; ++i) {
+          const int row = static_cast<int>(i / kK);
+          activations[i] = static_cast<int8_t>((row % 2 == 0 ? 127 : -127) * (i % 2 == 0 ? 1 : sign_of_odd));
+          sums[i / kInnerStep] += activations[i];
+        }
+        const Int8Rows rows = {activations.data(), scales.data(), sums.data(), kRows, kK, kK};
+        std::vector<float> expected(kRows * kColumns);
+        multiply_integers(*machine_paths().front().table, rows, weights, expected.data());
+        std::vector<float> c(kRows * kColumns);
+        multiply_integers(kernel_, rows, weights, c.data());
+        ASSERT_EQ(c, expected) << format_name(format) << ", code " << code << ", sign " << sign_of_odd;
+      }
+    }
   }
 }
 

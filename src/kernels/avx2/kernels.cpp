@@ -47,8 +47,8 @@ struct Dot : DotBase {
     return {_mm256_add_epi32(sum.first, _mm256_madd_epi16(a.first, b.first)),
             _mm256_add_epi32(sum.second, _mm256_madd_epi16(a.second, b.second))};
   }
-  /// Keeps a sum where it is in the order of the source: otherwise the compiler reorders long sums of integers,
-  /// and products that wait for that leave the registers.
+  /// Keeps a sum where it is in the order of the source: otherwise the compiler reorders long sums of
+  /// integers, and products that wait for that leave the registers.
   VERBATIM_INLINE static Sum in_order(Sum sum) {
     asm("" : "+x"(sum.first), "+x"(sum.second));
     return sum;

@@ -85,9 +85,9 @@ struct IntegerDots {
   static constexpr bool kShiftsWeights = kKind == kIntegerMxfp4 && Dot::kWholeBytes && Dot::kE2m1Offset > 0;
   static_assert(24 << SharedExponents::kStep < 256);
 
-  /// The number of a tile's four blocks of codes whose products fit into one partial sum of sixteen bits, each
-  /// lane of which takes four products of every block. Activations are at most 127, codes 15 and weights of
-  /// E2M1 24. The weights of BSFP are up to 128, so that a partial sum takes one quad, 0 blocks.
+  /// The number of a tile's four blocks of codes whose products fit into one partial sum of sixteen bits,
+  /// each lane of which takes four products of every block. Activations are at most 127, codes 15 and weights
+  /// of E2M1 24. The weights of BSFP are up to 128, so that a partial sum takes one quad, 0 blocks.
   static constexpr int kBlocksOfPartial = kKind == kIntegerMxfp4 ? 2 : kKind == kIntegerBsfp ? 0 : 4;
   static_assert(4 * 2 * 127 * 24 < 32768 && 4 * 4 * 127 * 15 < 32768 && 2 * 127 * 128 < 32768);
   static constexpr bool kQuadByQuad = kBlocksOfPartial == 0 && !Dot::kWholeBytes;
