@@ -247,31 +247,30 @@ TEST_P(IntegerProducts, AreTheProductOfTheDequantizedOperands) {
   }
 }
 
-// Every code at its place with the largest activations of either sign: sums of sixteen bits have room for all
-// that they take.
+// A matrix of one code alone, for every code, with the largest activations of either sign: sums of sixteen
+// bits have room for all that they take.
 TEST_P(Panels, SumsOfTheLargestIntegersHaveTheBitsOfTheScalarPath) {
   constexpr int64_t kRows = 9;
-  const auto scales = std::vector<float>(kRows * kK / kInnerStep, 0.5f);
+  std::vector<int8_t> activations(kRows * kK + kInnerStep);
+  const std::vector<float> scales(kRows * kK / kInnerStep, 0.5f);
+  std::vector<int32_t> sums(scales.size());
+  for (size_t i = 0; i < kRows * kK; ++i) {
+    activations[i] = i / kK % 2 == 0 ? 127 : -127;
+    sums[i / kInnerStep] += activations[i];
+  }
+  const Int8Rows rows = {activations.data(), scales.data(), sums.data(), kRows, kK, kK};
   for (const Format format : {Format::kMxfp4, Format::kBsfp, Format::kInt4, Format::kInt4Asymmetric,
                               Format::kInt8, Format::kQ8_0}) {
     PackedMatrix weights = random_panels(format, 11);
-    for (int code = 0; code < 256; code += 17) {
+    const int step = format == Format::kInt8 ? 1 : 0x11;  // other formats have the code in both nibbles
+    for (int code = 0; code < 256; code += step) {
       std::fill_n(weights.plane(0).as<uint8_t>(), weights.plane(0).size(), static_cast<uint8_t>(code));
-      for (const int sign_of_odd : {1, -1}) {
-        std::vector<int8_t> activations(kRows * kK + kInnerStep);
-        std::vector<int32_t> sums(kRows * kK / kInnerStep);
-        for (size_t i = 0; i < kRows * kK; ++i) {
-          const int row = static_cast<int>(i / kK);
-          activations[i] = static_cast<int8_t>((row % 2 == 0 ? 127 : -127) * (i % 2 == 0 ? 1 : sign_of_odd));
-          sums[i / kInnerStep] += activations[i];
-        }
-        const Int8Rows rows = {activations.data(), scales.data(), sums.data(), kRows, kK, kK};
-        std::vector<float> expected(kRows * kColumns);
-        multiply_integers(*machine_paths().front().table, rows, weights, expected.data());
-        std::vector<float> c(kRows * kColumns);
-        multiply_integers(kernel_, rows, weights, c.data());
-        ASSERT_EQ(c, expected) << format_name(format) << ", code " << code << ", sign " << sign_of_odd;
-      }
+      std::vector<float> expected(kRows * kColumns);
+      multiply_integers(*machine_paths().front().table, rows, weights, expected.data());
+      std::vector<float> c(expected.size());
+      multiply_integers(kernel_, rows, weights, c.data());
+      ASSERT_EQ(std::memcmp(c.data(), expected.data(), c.size() * sizeof(float)), 0)
+          << format_name(format) << ", code " << code;
     }
   }
 }
