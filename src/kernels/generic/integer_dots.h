@@ -89,7 +89,9 @@ struct IntegerDots {
   /// each lane of which takes four products of every block. Activations are at most 127, codes 15 and weights
   /// of E2M1 24. The weights of BSFP are up to 128, so that a partial sum takes one quad, 0 blocks.
   static constexpr int kBlocksOfPartial = kKind == kIntegerMxfp4 ? 2 : kKind == kIntegerBsfp ? 0 : 4;
-  static_assert(4 * 2 * 127 * 24 < 32768 && 4 * 4 * 127 * 15 < 32768 && 2 * 127 * 128 < 32768);
+  static_assert(4 * kBlocksOfPartial * 127 * (kKind == kIntegerMxfp4 ? 24 : 15) < 32768);
+  static_assert(2 * 127 * 128 < 32768);
+  /// Whether a partial sum takes one quad.
   static constexpr bool kQuadByQuad = kBlocksOfPartial == 0 && !Dot::kWholeBytes;
 
   /// The place of `count` tiles whose products are scaled together.
