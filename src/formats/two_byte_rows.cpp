@@ -53,7 +53,7 @@ std::span<const TwoByteRow> to_two_bytes(Matrix<const float> x, const TwoByteOpt
   workspace.codes.reserve(static_cast<size_t>(x.rows * stride));
   workspace.scales.reserve(static_cast<size_t>(x.rows * blocks * kFloatsOfBlock));
   workspace.sums.reserve(static_cast<size_t>(x.rows * blocks * kSumsOfBlock));
-  const bool words = !options.upper_alone && kernels().two_bytes_in_words;
+  const bool words = !options.upper_alone && x.rows >= kernels().rows_in_words;
   if (words) workspace.words.reserve(static_cast<size_t>(x.rows * words_stride));
   workspace.two_byte_rows.resize(static_cast<size_t>(x.rows));
   const auto quantize = [&](int64_t begin, int64_t end) {

@@ -76,6 +76,9 @@ struct TwoByteRow {
   int16_t* words;
 };
 
+/// A number of rows that is never reached: rows are not taken as words.
+inline constexpr int64_t kNeverInWords = INT64_MAX;
+
 /// The operands of a product of rows in two bytes with the codes of Q8_0 (formats/q8_0.h), whose halves lie
 /// in two planes.
 struct HalvesProduct {

@@ -332,9 +332,9 @@ struct KernelTable {
   /// The product with blocks of a shape, in integers within a block of 256 inputs (generic/blocks.h). The
   /// bits are the same on every instruction set.
   void (*block_product[kBlockShapes])(const BlockProduct&);
-  /// Whether block_product and halves_product take rows with both bytes as words (TwoByteRow::words) and not
-  /// as bytes.
-  bool two_bytes_in_words = false;
+  /// The least number of rows with both bytes that block_product and halves_product take as words
+  /// (TwoByteRow::words) and not as bytes.
+  int64_t rows_in_words = kNeverInWords;
   /// The product with the codes of Q8_0, in integers within a tile of 32 inputs (generic/halves_product.h).
   /// The bits are the same on every instruction set. Null where products in BF16 are as good.
   void (*halves_product)(const HalvesProduct&);

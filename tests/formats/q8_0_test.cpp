@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(, Q8_0Kernels, testing::ValuesIn(test::machine_paths())
 
 constexpr int64_t kManyColumns = 7 * 16;
 constexpr int64_t kManyInputs = 9 * 128 + 96;
-constexpr int64_t kManyRows = 97;
+constexpr int64_t kManyRows = 131;
 
 /// The product in integers by its definition: for each tile of 32 inputs, its sum of products becomes a
 /// float, is multiplied with the scale, and with the step in a fused multiply-add with what came before.
@@ -175,7 +175,7 @@ TEST_P(Q8_0Kernels, MultiplyBothHalves) {
   LinearWorkspace workspace;
   for (const int members : {1, 2}) {
     ThreadTeam team(members);
-    for (const int64_t rows : {1, 2, 3, 5, 16, 17, 33, 80, 97}) {
+    for (const int64_t rows : {1, 2, 3, 4, 5, 7, 16, 17, 33, 97, 131}) {
       EXPECT_EQ(test::multiply(weight, Reading::kQ8_0, x.data(), rows, team, workspace),
                 in_integers ? product_in_integers(store, x, rows)
                             : test::multiply(weight, Reading::kInt8W8A16, x.data(), rows, team, workspace))

@@ -24,7 +24,7 @@ constexpr int64_t kBlocks = 2;
 constexpr int64_t kInputs = kBlocks * kBlockInputs;
 constexpr int64_t kPanels = 5;  // four side by side, and one alone
 constexpr int64_t kColumns = kPanels * kPanelWidth;
-constexpr int64_t kMostRows = 40;
+constexpr int64_t kMostRows = 130;
 
 /// Panels of blocks of one shape: every code, scale and offset is drawn, or all are the largest in magnitude.
 struct Panels {
@@ -129,7 +129,7 @@ class BlockKernels : public testing::TestWithParam<MachinePath> {
     LinearWorkspace workspace;
     const Matrix<const float> x{x_.data(), kMostRows, kInputs, kInputs};
     const auto all = to_two_bytes(x, {.upper_alone = upper_alone}, workspace, team);
-    for (const int64_t rows : {1, 2, 3, 5, 6, 7, 8, 15, 40}) {
+    for (const int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 40, 130}) {
       std::vector<float> c(static_cast<size_t>(rows * (kColumns + 1)), -1.0f);
       kernels().block_product[shape]({.rows = all.data(),
                                       .row_count = rows,

@@ -95,6 +95,7 @@ const KernelTable& table() {
     t.block_product[kBlockQ4] = blocks_by_rows<kBlockQ4>;
     t.block_product[kBlockQ5] = blocks_by_rows<kBlockQ5>;
     t.block_product[kBlockQ6] = blocks_by_rows<kBlockQ6>;
+    t.rows_in_words = kNeverInWords;  // halves_product is null
     t.squeeze3 = squeeze3;
     t.squeeze4 = squeeze4;
     t.code_product_in_tiles = true;
@@ -119,6 +120,7 @@ const KernelTable& portable_table() {
     t.tile_product = nullptr;
     t.scaled_product = nullptr;
     t.halves_product = avx512::portable_vnni_bf16_table().halves_product;
+    t.rows_in_words = avx512::portable_vnni_bf16_table().rows_in_words;
     t.squeeze3 = plain.squeeze3;
     t.squeeze4 = plain.squeeze4;
     t.multiply_registers = plain.multiply_registers;

@@ -53,6 +53,36 @@ struct DotBase {
   VERBATIM_INLINE static Bytes join(const Bytes& a, const Bytes& b) {
     return {_mm256_or_si256(a.first, b.first), _mm256_or_si256(a.second, b.second)};
   }
+  VERBATIM_INLINE static Bytes even_words(const Bytes& codes) {
+    const __m256i mask = _mm256_set1_epi16(255);
+    return {_mm256_and_si256(codes.first, mask), _mm256_and_si256(codes.second, mask)};
+  }
+  VERBATIM_INLINE static Bytes odd_words(const Bytes& codes) {
+    return {_mm256_srli_epi16(codes.first, 8), _mm256_srli_epi16(codes.second, 8)};
+  }
+  VERBATIM_INLINE static Bytes in_words(const Sum& scales) {
+    const auto both = [](__m256i lanes) {
+      return _mm256_or_si256(_mm256_and_si256(lanes, _mm256_set1_epi32(0xffff)),
+                             _mm256_slli_epi32(lanes, 16));
+    };
+    return {both(scales.first), both(scales.second)};
+  }
+  template <int kBias>
+  VERBATIM_INLINE static Bytes weights(const Bytes& words) {
+    const __m256i bias = _mm256_set1_epi16(kBias);
+    return {_mm256_sub_epi16(words.first, bias), _mm256_sub_epi16(words.second, bias)};
+  }
+  template <int kBias>
+  VERBATIM_INLINE static Bytes weights(const Bytes& words, const Bytes& scales) {
+    const Bytes unscaled = weights<kBias>(words);
+    return {_mm256_mullo_epi16(unscaled.first, scales.first),
+            _mm256_mullo_epi16(unscaled.second, scales.second)};
+  }
+  VERBATIM_INLINE static void store_words(const Bytes& words, int16_t* to) {
+    __m256i* const halves = reinterpret_cast<__m256i*>(to);
+    _mm256_store_si256(halves, words.first);
+    _mm256_store_si256(halves + 1, words.second);
+  }
   VERBATIM_INLINE static Sum signed_bytes(const uint8_t* from) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return {_mm256_cvtepi8_epi32(bytes), _mm256_cvtepi8_epi32(_mm_srli_si128(bytes, 8))};

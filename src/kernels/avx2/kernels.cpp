@@ -29,13 +29,6 @@ struct Dot : DotBase {
     return in_order({_mm256_add_epi16(sum.first, _mm256_maddubs_epi16(weights.first, a)),
                      _mm256_add_epi16(sum.second, _mm256_maddubs_epi16(weights.second, a))});
   }
-  VERBATIM_INLINE static Bytes even_words(const Bytes& codes) {
-    const __m256i mask = _mm256_set1_epi16(255);
-    return {_mm256_and_si256(codes.first, mask), _mm256_and_si256(codes.second, mask)};
-  }
-  VERBATIM_INLINE static Bytes odd_words(const Bytes& codes) {
-    return {_mm256_srli_epi16(codes.first, 8), _mm256_srli_epi16(codes.second, 8)};
-  }
   VERBATIM_INLINE static Sum add_words(const Sum& sum, const Bytes& words, const int16_t* pair) {
     int32_t two;
     __builtin_memcpy(&two, pair, sizeof two);

@@ -48,7 +48,7 @@ struct VnniDot : DotBase {
     };
     return {pairs(lower.first, upper.first), pairs(lower.second, upper.second)};
   }
-  VERBATIM_INLINE static Sum add_pair(const Sum& sum, const Sum& words, const int16_t* pair) {
+  VERBATIM_INLINE static Sum add_words(const Sum& sum, const Sum& words, const int16_t* pair) {
     const __m256i both = broadcast(reinterpret_cast<const int8_t*>(pair));
     return {_mm256_dpwssd_avx_epi32(sum.first, words.first, both),
             _mm256_dpwssd_avx_epi32(sum.second, words.second, both)};

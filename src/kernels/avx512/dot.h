@@ -45,6 +45,23 @@ struct DotBase {
     return _mm512_and_si512(packed, _mm512_set1_epi8(static_cast<char>(((1 << kCount) - 1) << kTo)));
   }
   VERBATIM_INLINE static Bytes join(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
+  VERBATIM_INLINE static Bytes even_words(Bytes codes) {
+    return _mm512_and_si512(codes, _mm512_set1_epi16(255));
+  }
+  VERBATIM_INLINE static Bytes odd_words(Bytes codes) { return _mm512_srli_epi16(codes, 8); }
+  VERBATIM_INLINE static Bytes in_words(Sum scales) {
+    return _mm512_or_si512(_mm512_and_si512(scales, _mm512_set1_epi32(0xffff)),
+                           _mm512_slli_epi32(scales, 16));
+  }
+  template <int kBias>
+  VERBATIM_INLINE static Bytes weights(Bytes words) {
+    return _mm512_sub_epi16(words, _mm512_set1_epi16(kBias));
+  }
+  template <int kBias>
+  VERBATIM_INLINE static Bytes weights(Bytes words, Bytes scales) {
+    return _mm512_mullo_epi16(weights<kBias>(words), scales);
+  }
+  VERBATIM_INLINE static void store_words(Bytes words, int16_t* to) { _mm512_store_si512(to, words); }
   VERBATIM_INLINE static Sum signed_bytes(const uint8_t* from) {
     return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
   }

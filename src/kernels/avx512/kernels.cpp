@@ -24,10 +24,6 @@ struct Dot : DotBase {
   VERBATIM_INLINE static Partial add(Partial sum, Bytes weights, const int8_t* quad) {
     return _mm512_add_epi16(sum, _mm512_maddubs_epi16(weights, broadcast(quad)));
   }
-  VERBATIM_INLINE static Bytes even_words(Bytes codes) {
-    return _mm512_and_si512(codes, _mm512_set1_epi16(255));
-  }
-  VERBATIM_INLINE static Bytes odd_words(Bytes codes) { return _mm512_srli_epi16(codes, 8); }
   VERBATIM_INLINE static Sum add_words(Sum sum, Bytes words, const int16_t* pair) {
     int32_t two;
     __builtin_memcpy(&two, pair, sizeof two);

@@ -32,7 +32,7 @@ struct VnniDot : DotBase {
     const __m256i pairs = _mm256_set_m128i(_mm_unpackhi_epi8(a, b), _mm_unpacklo_epi8(a, b));
     return _mm512_sllv_epi16(_mm512_set1_epi16(-kE2m1Offset), _mm512_cvtepu8_epi16(pairs));
   }
-  VERBATIM_INLINE static Sum add_pair(Sum sum, Sum words, const int16_t* pair) {
+  VERBATIM_INLINE static Sum add_words(Sum sum, Sum words, const int16_t* pair) {
     return _mm512_dpwssd_epi32(sum, words, broadcast(reinterpret_cast<const int8_t*>(pair)));
   }
   VERBATIM_INLINE static Partial open(Sum sum) { return sum; }

@@ -37,6 +37,12 @@ struct BlockByteRows : BlockCodes<Dot, kShape> {
   /// The sums of the products of a block, of each plane.
   template <int kRows>
   using Totals = Sum[kRows][kPlanes];
+  template <int kRows>
+  VERBATIM_INLINE static void start(Totals<kRows>& totals) {
+    for (auto& of_row : totals) {
+      for (Sum& total : of_row) total = Dot::start(0);
+    }
+  }
 
   /// Adds the scaled products of a group to `totals`: the kGroup-th of a tile that begins at input `at`, the
   /// group-th of the block, the group_at-th of the row.

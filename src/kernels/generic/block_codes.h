@@ -69,4 +69,29 @@ VERBATIM_INLINE V value_of_block(const typename Dot::Sum& upper, const typename 
   return Dot::to_float(rest) * V::set(256.0f) + Dot::to_float(Dot::template low_bits<255>(lower));
 }
 
+/// The sum of a block's products in two parts, 2^kLowBits · `upper` + `lower`, where it has more bits than a
+/// lane.
+template <typename Dot>
+struct PartsOfSum {
+  using Sum = typename Dot::Sum;
+  static constexpr int kLowBits = 15;
+
+  Sum upper;
+  Sum lower;
+
+  VERBATIM_INLINE void start() { upper = lower = Dot::start(0); }
+  /// Adds sums of some of the block's products.
+  VERBATIM_INLINE void add(const Sum& dots) {
+    upper = Dot::template add_shifted<0>(upper, Dot::template shift_right<kLowBits>(dots));
+    lower = Dot::template add_shifted<0>(lower, low(dots));
+  }
+  VERBATIM_INLINE static Sum low(const Sum& dots) {
+    return Dot::template low_bits<(1 << kLowBits) - 1>(dots);
+  }
+  template <typename V>
+  VERBATIM_INLINE V value() const {
+    return value_of_block<V, Dot>(Dot::template add_shifted<kLowBits - 8>(Dot::start(0), upper), lower);
+  }
+};
+
 }  // namespace verbatim::generic

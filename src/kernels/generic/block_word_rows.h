@@ -33,11 +33,14 @@ struct BlockWordRows : BlockCodes<Dot, kShape> {
     }
   };
 
-  /// The sum of the products of a block in two parts, 2^kLowBits · the first + the second. The products of a
-  /// group, below 2^25, are cut into two words before they meet the scale.
+  /// The sums of the products of a block. The products of a group, below 2^25, are cut into two words before
+  /// they meet the scale.
   template <int kRows>
-  using Totals = Sum[kRows][2];
-  static constexpr int kLowBits = 15;
+  using Totals = PartsOfSum<Dot>[kRows];
+  template <int kRows>
+  VERBATIM_INLINE static void start(Totals<kRows>& totals) {
+    for (auto& total : totals) total.start();
+  }
 
   /// Adds the scaled products of a group to `totals`: the kGroup-th of a tile that begins at input `at`, the
   /// group-th of the block, the group_at-th of the row.
@@ -52,9 +55,7 @@ struct BlockWordRows : BlockCodes<Dot, kShape> {
     add_scaled<kRows>(dots, scale, totals);
   }
 
-  VERBATIM_INLINE static V value(const Sum (&total)[2]) {
-    return value_of_block<V, Dot>(Dot::template add_shifted<kLowBits - 8>(Dot::start(0), total[0]), total[1]);
-  }
+  VERBATIM_INLINE static V value(const PartsOfSum<Dot>& total) { return total.template value<V>(); }
 
  private:
   // Rows are counted by templates where their sums are to stay in registers: the compiler keeps an array in
@@ -87,10 +88,10 @@ struct BlockWordRows : BlockCodes<Dot, kShape> {
 
   template <int kRows, int kRow = 0>
   VERBATIM_INLINE static void add_scaled(const Sum (&dots)[kRows], const Sum& scale, Totals<kRows>& totals) {
-    const Sum upper = Dot::template shift_right<kLowBits>(dots[kRow]);
-    const Sum lower = Dot::template low_bits<(1 << kLowBits) - 1>(dots[kRow]);
-    totals[kRow][0] = Dot::add_word_product(totals[kRow][0], upper, scale);
-    totals[kRow][1] = Dot::add_word_product(totals[kRow][1], lower, scale);
+    PartsOfSum<Dot>& total = totals[kRow];
+    const Sum upper = Dot::template shift_right<PartsOfSum<Dot>::kLowBits>(dots[kRow]);
+    total.upper = Dot::add_word_product(total.upper, upper, scale);
+    total.lower = Dot::add_word_product(total.lower, PartsOfSum<Dot>::low(dots[kRow]), scale);
     if constexpr (kRow + 1 < kRows) add_scaled<kRows, kRow + 1>(dots, scale, totals);
   }
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/generic/block_byte_rows.h"
+#include "kernels/generic/block_unpacked.h"
 #include "kernels/generic/block_word_rows.h"
 
 namespace verbatim::generic {
@@ -136,9 +137,7 @@ struct BlockMicro {
     V offset_scale = V::set(0.0f);
     if constexpr (kLayout.offsets) offset_scale = V::load(scales + kPanelWidth);
     Totals<kRows> totals;
-    for (auto& of_row : totals) {
-      for (auto& total : of_row) total = Dot::start(0);
-    }
+    RowsOf::template start<kRows>(totals);
     fetch.before_tiles();
     const int64_t at = index * kBlockInputs;
     for (int t = 0; t < kTiles; ++t) {
@@ -208,9 +207,16 @@ struct BlockMicro {
 
 template <typename V, typename Dot, BlockShape kShape>
 void block_product(const BlockProduct& p) {
-  if (p.row_count > 0 && p.rows[0].lower == nullptr) {
-    BlockMicro<V, Dot, kShape, BlockByteRows<V, Dot, kShape, 1>>::product(p);
-  } else if constexpr (MultipliesWords<Dot>) {
+  if (p.row_count == 0) return;
+  if (p.rows[0].lower == nullptr) {
+    return BlockMicro<V, Dot, kShape, BlockByteRows<V, Dot, kShape, 1>>::product(p);
+  }
+  if constexpr (UnpacksWords<Dot>) {
+    if (BlockUnpacked<V, Dot, kShape>::pays(p)) {
+      return BlockUnpacked<V, Dot, kShape>::product(p);
+    }
+  }
+  if constexpr (MultipliesWords<Dot>) {
     BlockMicro<V, Dot, kShape, BlockWordRows<V, Dot, kShape>>::product(p);
   } else {
     BlockMicro<V, Dot, kShape, BlockByteRows<V, Dot, kShape, 2>>::product(p);
@@ -219,7 +225,7 @@ void block_product(const BlockProduct& p) {
 
 template <typename V, typename Dot>
 void fill_blocks(KernelTable& table) {
-  table.two_bytes_in_words = MultipliesWords<Dot>;
+  table.rows_in_words = least_rows_in_words<Dot>();
   table.block_product[kBlockQ2] = block_product<V, Dot, kBlockQ2>;
   table.block_product[kBlockQ3] = block_product<V, Dot, kBlockQ3>;
   table.block_product[kBlockQ4] = block_product<V, Dot, kBlockQ4>;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/generic/integer_dots.h"
+#include "kernels/generic/halves_unpacked.h"
 
 namespace verbatim::generic {
 
@@ -31,7 +31,7 @@ struct HalvesMicro {
 
   template <int kQuad, int kTo>
   VERBATIM_INLINE static auto halves(const uint8_t* plane) {
-    return Dot::template bits<kQuad % 2 * 4, 4, kTo>(Dot::load(plane + kQuad / 2 * 64));
+    return halves_of_quad<Dot, kQuad, kTo>(plane);
   }
 
   template <int kRows>
@@ -194,6 +194,11 @@ struct HalvesMicro {
 /// KernelTable::halves_product.
 template <typename V, typename Dot>
 void halves_product(const HalvesProduct& p) {
+  if constexpr (UnpacksWords<Dot>) {
+    if (HalvesUnpacked<V, Dot>::pays(p)) {
+      return HalvesUnpacked<V, Dot>::product(p);
+    }
+  }
   using Micro = HalvesMicro<V, Dot>;
   const int64_t share = p.panel_count / Micro::kStreams;
   for (int64_t panel = 0; panel < share; ++panel) Micro::template all_rows<Micro::kStreams>(p, panel, share);

@@ -255,7 +255,7 @@ struct IntegerMicro {
           const auto offsets = Dot::negative_offsets(shifts_of(j, tile), shifts_of(j, tile + 1));
           for (int r = 0; r < kRows; ++r) {
             auto& total = totals[j * kRows + r];
-            total = Dot::add_pair(total, offsets, row_sums.pair(r, at[0].tile + tile));
+            total = Dot::add_words(total, offsets, row_sums.pair(r, at[0].tile + tile));
           }
         }
       }

@@ -36,7 +36,7 @@ concept MultipliesWords = requires {
 /// the four bytes of each column shifted left by its bits, or zeros where these are 32 or more; the bytes
 /// stay below 256. Where kE2m1Offset is above zero too, negative_offsets(first, second) has for each column
 /// the pair -(kE2m1Offset << first), -(kE2m1Offset << second) of 16-bit words, with zeros where they are
-/// shifted by 32 or more, and add_pair(sum, words, pair) adds the dot product of each column's words and the
+/// shifted by 32 or more, and add_words(sum, words, pair) adds the dot product of each column's words and the
 /// pair at an address.
 template <typename Dot, int kKind>
 struct IntegerDots {
