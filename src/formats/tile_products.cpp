@@ -173,10 +173,10 @@ const float* widened_tiles(Matrix<const BFloat16> a, LinearWorkspace& workspace,
 }
 
 /// Whether unpacking a tile while another is multiplied pays for so many rows: what is added to a sum waits
-/// for what was added before it, which takes longer than unpacking codes alone with several panels side by
-/// side.
+/// for what was added before it, which takes longer than unpacking codes of four bits alone with several
+/// panels side by side.
 bool pays_to_fuse(const TileView& view, int64_t rows) {
-  return kernels().fused_product != nullptr && rows > (view.reading == kTileMxfp4 ? 4 : 1) &&
+  return kernels().fused_product != nullptr && (view.reading != kTileMxfp4 || rows > 4) &&
          rows <= kMostFusedRows;
 }
 
@@ -239,11 +239,14 @@ GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, Li
   return result;
 }
 
-/// Whether so many rows are multiplied with tiles that become floats in registers.
+/// Whether so many rows are multiplied with tiles that become floats in registers. More than four rows make
+/// floats of a tile twice, which pays for codes of eight bits.
 bool takes_row_product(const TileView& view, int64_t rows) {
-  const bool has_floats = view.reading == kTileMxfp4 || view.reading == kTileInt4 ||
-                          view.reading == kTileInt4Asymmetric || view.reading == kTileInt8;
-  return kernels().row_product != nullptr && has_floats && rows <= kMostRowProductRows;
+  if (kernels().row_product == nullptr) return false;
+  if (view.reading == kTileInt8) return rows <= kMostRowProductRows;
+  const bool has_floats =
+      view.reading == kTileMxfp4 || view.reading == kTileInt4 || view.reading == kTileInt4Asymmetric;
+  return has_floats && rows <= kMostRowProductRows / 2;
 }
 
 /// Multiplies by KernelTable::row_product.

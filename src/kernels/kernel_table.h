@@ -186,7 +186,7 @@ inline constexpr int64_t kFewPanelRows = 4;
 /// The largest number of rows of a fused_product.
 inline constexpr int64_t kMostFusedRows = 8;
 /// The largest number of rows of a row_product.
-inline constexpr int64_t kMostRowProductRows = 4;
+inline constexpr int64_t kMostRowProductRows = 8;
 /// The number of panels that a product of many rows works on at a time.
 inline constexpr int64_t kManyRowsPanels = 16;
 /// The number of tiles of k that a product of many rows works on at a time.
@@ -313,7 +313,7 @@ struct KernelTable {
   /// multiplied as they lie, which pays for more than kFewPanelRows rows.
   /// Null on machine paths that have none; tile_product and scaled_product are null where it is there.
   void (*register_product)(const ScaledProduct&);
-  /// The product of 2 to kMostFusedRows rows with tiles of kTileMxfp4, kTileBsfpFull or kTileMxbf16Full,
+  /// The product of 1 to kMostFusedRows rows with tiles of kTileMxfp4, kTileBsfpFull or kTileMxbf16Full,
   /// which are unpacked meanwhile. Null on machine paths where panels_bf16 is not the product of
   /// generic/panels_float.h, or where tile_product or register_product is as good.
   void (*fused_product)(const TileProduct&);

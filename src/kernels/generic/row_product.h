@@ -87,7 +87,7 @@ class RowProduct {
   explicit RowProduct(const ScaledProduct& p) : p_(p), tiles_(p.tiles.weights.tiles) {}
 
   void run() const {
-    static_assert(kMostRowProductRows == 4);
+    static_assert(kMostRowProductRows == 8);
     switch (p_.tiles.rows) {
       case 1:
         return all_panels<1, 4>();
@@ -95,8 +95,16 @@ class RowProduct {
         return all_panels<2, 2>();
       case 3:
         return all_panels<3, 1>();
-      default:
+      case 4:
         return all_panels<4, 1>();
+      case 5:
+        return all_panels_twice<3, 2>();
+      case 6:
+        return all_panels_twice<3, 3>();
+      case 7:
+        return all_panels_twice<4, 3>();
+      default:
+        return all_panels_twice<4, 4>();
     }
   }
 
@@ -106,9 +114,19 @@ class RowProduct {
   template <int kRows, int kPanels>
   void all_panels() const {
     int64_t panel = 0;
-    for (; panel + kPanels <= p_.tiles.panel_count; panel += kPanels) block<kRows, kPanels>(panel);
+    for (; panel + kPanels <= p_.tiles.panel_count; panel += kPanels) block<kRows, kPanels>(0, panel);
     if constexpr (kPanels > 1) {
-      for (; panel < p_.tiles.panel_count; ++panel) block<kRows, 1>(panel);
+      for (; panel < p_.tiles.panel_count; ++panel) block<kRows, 1>(0, panel);
+    }
+  }
+
+  /// Multiplies with each panel kFirst rows and then kSecond, as registers hold the sums of no more:
+  /// unpacking a panel to registers twice takes less time than unpacking it to memory once.
+  template <int kFirst, int kSecond>
+  void all_panels_twice() const {
+    for (int64_t panel = 0; panel < p_.tiles.panel_count; ++panel) {
+      block<kFirst, 1>(0, panel);
+      block<kSecond, 1>(kFirst, panel);
     }
   }
 
@@ -120,7 +138,7 @@ class RowProduct {
 
   /// Scales the products of the group that ends with a tile, adds them to the results and begins anew.
   template <int kRows, int kPanels>
-  VERBATIM_INLINE void scale_group(int64_t panel, int64_t tile, V (&products)[kRows][kPanels],
+  VERBATIM_INLINE void scale_group(int64_t row, int64_t panel, int64_t tile, V (&products)[kRows][kPanels],
                                    float (&results)[kRows][kPanels * kPanelWidth]) const {
     const int64_t groups = (tiles_ + Scaling::kGroupTiles - 1) / Scaling::kGroupTiles;
     const int64_t group = tile / Scaling::kGroupTiles;
@@ -133,8 +151,8 @@ class RowProduct {
       if constexpr (Scaling::kZeros) zero = V::load(p_.zeros + index);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) {
-        const V scaled =
-            scaled_product<Scaling::kZeros>(products[r][j], scale, zero, p_.group_sums, r * groups + group);
+        const V scaled = scaled_product<Scaling::kZeros>(products[r][j], scale, zero, p_.group_sums,
+                                                         (row + r) * groups + group);
         float* const to = results[r] + j * kPanelWidth;
         (group > 0 ? V::load(to) + scaled : scaled).store(to);
         products[r][j] = V::set(0.0f);
@@ -142,8 +160,9 @@ class RowProduct {
     }
   }
 
+  /// Multiplies kRows rows from `row` on with kPanels panels, of which `first` is the first.
   template <int kRows, int kPanels>
-  void block(int64_t first) const {
+  void block(int64_t row, int64_t first) const {
     const TilePanels& weights = p_.tiles.weights;
     const int64_t panel = p_.tiles.first_panel + first;
     alignas(64) float results[kRows][kPanels * kPanelWidth];
@@ -160,7 +179,7 @@ class RowProduct {
         Floats::prefetch(weights, at.index + kPrefetchTiles);
         prepared[j] = Floats::prepare(weights, at);
       }
-      const float* a = p_.tiles.widened + tile * kRows * kInnerStep;
+      const float* a = p_.tiles.widened + (tile * p_.tiles.rows + row) * kInnerStep;
       for (int part = 0; part < 4; ++part, a += 8) {
 #pragma GCC unroll 4
         for (int j = 0; j < kPanels; j += kTurns) {
@@ -180,7 +199,7 @@ class RowProduct {
         }
       }
       if constexpr (kScaled) {
-        if (ends_group(tile)) scale_group(panel, tile, sums, results);
+        if (ends_group(tile)) scale_group(row, panel, tile, sums, results);
       }
     }
     if constexpr (!kScaled) {
@@ -189,7 +208,7 @@ class RowProduct {
       }
     }
     for (int64_t r = 0; r < kRows; ++r) {
-      float* const to = p_.tiles.c + r * p_.tiles.c_stride + first * kPanelWidth;
+      float* const to = p_.tiles.c + (row + r) * p_.tiles.c_stride + first * kPanelWidth;
       __builtin_memcpy(to, results[r], sizeof results[r]);
     }
   }
