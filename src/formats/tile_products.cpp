@@ -172,9 +172,8 @@ const float* widened_tiles(Matrix<const BFloat16> a, LinearWorkspace& workspace,
   return out;
 }
 
-/// Whether unpacking a tile while another is multiplied pays for so many rows: what is added to a sum waits
-/// for what was added before it, which takes longer than unpacking codes of four bits alone with several
-/// panels side by side.
+/// Whether unpacking a tile while another is multiplied pays for so many rows. MXFP4 in up to four rows is
+/// unpacked in less time than a sum takes to wait for what was added before.
 bool pays_to_fuse(const TileView& view, int64_t rows) {
   return kernels().fused_product != nullptr && (view.reading != kTileMxfp4 || rows > 4) &&
          rows <= kMostFusedRows;
@@ -244,9 +243,10 @@ GroupScales group_scales(const PackedMatrix& store, Matrix<const BFloat16> a, Li
 bool takes_row_product(const TileView& view, int64_t rows) {
   if (kernels().row_product == nullptr) return false;
   if (view.reading == kTileInt8) return rows <= kMostRowProductRows;
+  constexpr int64_t kRowsAtOnce = kMostRowProductRows / 2;
   const bool has_floats =
       view.reading == kTileMxfp4 || view.reading == kTileInt4 || view.reading == kTileInt4Asymmetric;
-  return has_floats && rows <= kMostRowProductRows / 2;
+  return has_floats && rows <= kRowsAtOnce;
 }
 
 /// Multiplies by KernelTable::row_product.

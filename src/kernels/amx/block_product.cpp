@@ -38,10 +38,9 @@ struct Unpack {
 
   /// The weights of a quad as words: bytes 0 and 2 and bytes 1 and 3 of each column.
   VERBATIM_INLINE static void cut(__m512i codes, __m512i scales, int8_t* upper, int8_t* lower) {
-    const __m512i bias = _mm512_set1_epi16(kLayout.bias);
     const __m512i bytes = _mm512_set1_epi16(255);
-    const __m512i even = _mm512_mullo_epi16(_mm512_sub_epi16(_mm512_and_si512(codes, bytes), bias), scales);
-    const __m512i odd = _mm512_mullo_epi16(_mm512_sub_epi16(_mm512_srli_epi16(codes, 8), bias), scales);
+    const __m512i even = Dot::weights<kLayout.bias>(Dot::even_words(codes), scales);
+    const __m512i odd = Dot::weights<kLayout.bias>(Dot::odd_words(codes), scales);
     // Shifted up by one, the upper byte of a word is the upper part, and the lower byte twice the lower one.
     const __m512i evens = _mm512_slli_epi16(even, 1);
     const __m512i odds = _mm512_slli_epi16(odd, 1);
@@ -58,13 +57,11 @@ struct Unpack {
     __m512i upper;
     __m512i lower;
   };
-  VERBATIM_INLINE static __m512i in_words(__m512i wide) {
-    return _mm512_or_si512(_mm512_and_si512(wide, _mm512_set1_epi32(0xffff)), _mm512_slli_epi32(wide, 16));
-  }
   VERBATIM_INLINE static Scales scales(const uint8_t* block, int group) {
     const __m512i wide = Codes::scales(block, group);
-    if constexpr (!kUnsigned) return {in_words(wide), in_words(wide)};
-    return {in_words(_mm512_srli_epi32(wide, 3)), in_words(_mm512_and_si512(wide, _mm512_set1_epi32(7)))};
+    if constexpr (!kUnsigned) return {Dot::in_words(wide), Dot::in_words(wide)};
+    return {Dot::in_words(_mm512_srli_epi32(wide, 3)),
+            Dot::in_words(_mm512_and_si512(wide, _mm512_set1_epi32(7)))};
   }
 
   VERBATIM_INLINE static void quad(__m512i codes, const Scales& scales, int8_t* upper, int8_t* lower) {

@@ -95,7 +95,8 @@ const KernelTable& table() {
     t.block_product[kBlockQ4] = blocks_by_rows<kBlockQ4>;
     t.block_product[kBlockQ5] = blocks_by_rows<kBlockQ5>;
     t.block_product[kBlockQ6] = blocks_by_rows<kBlockQ6>;
-    t.rows_in_words = kNeverInWords;  // halves_product is null
+    // Tiles take bytes, vectors get few rows, and halves_product is null.
+    t.rows_in_words = kNeverInWords;
     t.squeeze3 = squeeze3;
     t.squeeze4 = squeeze4;
     t.code_product_in_tiles = true;

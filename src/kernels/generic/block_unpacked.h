@@ -30,10 +30,11 @@ struct BlockUnpacked {
   static constexpr int kInputsOfSum = inputs_of_sum();
   static_assert(kInputsOfSum >= 16 && (kLayout.offsets || 2 * kLayout.bias == 1 << kLayout.bits()));
 
-  /// Whether a product is faster this way: for fewer rows where sums are long, so that their groups, each
-  /// with a scale, cost nothing any more.
+  /// Whether the rows of a product have words, and are so many that it is faster this way: fewer where sums
+  /// are long, so that their groups, each with a scale, cost nothing any more.
   static bool pays(const BlockProduct& p) {
     constexpr int64_t kLeastRows = MultipliesWords<Dot> && kInputsOfSum >= 128 ? 6 : kUnpackedRows;
+    static_assert(kLeastRows >= kMostRows / 2);  // for_unpacked_rows()
     return p.row_count >= kLeastRows && p.rows[0].words != nullptr;
   }
 

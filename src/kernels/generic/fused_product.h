@@ -44,7 +44,7 @@ class FusedProduct {
   struct Unpacking {
     TilePlace at;
     uint64_t escaped;   ///< the index of the entry of the next escaped weight
-    bool done = false;  ///< the last tile of all is unpacked once more, and not used
+    bool done = false;  ///< the last tile of the last panels is unpacked once more, and not used
   };
 
   /// The first tile of a panel.

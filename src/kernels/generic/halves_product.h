@@ -20,7 +20,7 @@ struct HalvesMicro {
   /// halves of codes.
   static constexpr bool kInWords = MultipliesWords<Dot>;
   /// As many rows as there are registers for their sums, beside a register of codes and one of activations.
-  static constexpr int kMostRows = V::kSums > 4 ? (kInWords ? 16 : 4) : (kInWords ? 6 : 2);
+  static constexpr int kMostRows = V::kSums > 4 ? 4 : kInWords ? 6 : 2;
   static constexpr int64_t kTileBytes = 256;    // of each plane
   static constexpr int64_t kPrefetchTiles = 8;  // how far ahead
   static constexpr int64_t kTilesOfBlock = kBlockInputs / kInnerStep;

@@ -18,9 +18,10 @@ struct HalvesUnpacked {
   static constexpr int64_t kTilesOfBlock = kBlockInputs / kInnerStep;
   static constexpr int kMostRows = kUnpackedRowsAtOnce<V>;
 
-  /// Whether a product is faster this way.
+  /// Whether the rows of a product have words, and are so many that it is faster this way.
   static bool pays(const HalvesProduct& p) {
     constexpr int64_t kLeastRows = MultipliesWords<Dot> ? 8 : kUnpackedRows;
+    static_assert(kLeastRows >= kMostRows / 2);  // for_unpacked_rows()
     return p.row_count >= kLeastRows && p.rows[0].words != nullptr;
   }
 

@@ -169,8 +169,8 @@ class RowProduct {
     // Panels that take turns, as what is added to a sum waits for what was added before.
     constexpr int kTurns = kRows == 1 || kPanels < 2 ? 1 : 2;
     V sums[kRows][kPanels];
-    for (auto& row : sums) {
-      for (V& sum : row) sum = V::set(0.0f);
+    for (auto& of_row : sums) {
+      for (V& sum : of_row) sum = V::set(0.0f);
     }
     for (int64_t tile = 0; tile < tiles_; ++tile) {
       typename Floats::Prepared prepared[kPanels];

@@ -5,11 +5,11 @@
 namespace verbatim::generic {
 
 // Products of many rows of activations in two bytes with codes that are unpacked to words of sixteen bits
-// first, a block of 256 inputs of a panel at a time, and stay in the first-level cache while all rows meet
-// them. What a weight costs beside its product, it costs once for all rows.
+// first, a block of 256 inputs of a panel at a time, and stay in the first-level cache while up to 128 rows
+// meet them. What a weight costs beside its product, it costs once for these rows.
 
 /// Whether a Dot multiplies words of weights that were unpacked to memory. Such a Dot has even_words(),
-/// odd_words() and add_words() (MultipliesWords), and
+/// odd_words() and add_words(), as one that MultipliesWords has them, and
 ///   in_words(scales): sixteen integers, each in both words of its column
 ///   weights<bias>(words), weights<bias>(words, scales): word - bias, and (word - bias) · scale, word by word
 ///   store_words(words, to): writes 32 words to aligned memory
@@ -33,8 +33,8 @@ constexpr int64_t least_rows_in_words() {
   }
 }
 
-/// Weights of a block: for each quad of inputs 32 words of the inputs 0 and 1 of the quad, then 32 of its
-/// inputs 2 and 3.
+/// Weights of a block: for each quad of codes 32 words of its bytes 0 and 2, then 32 of its bytes 1 and 3,
+/// the order in which TwoByteRow::words has activations.
 struct UnpackedWords {
   alignas(64) int16_t words[kBlockInputs * kPanelWidth];
 
