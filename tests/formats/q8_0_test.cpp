@@ -175,7 +175,7 @@ TEST_P(Q8_0Kernels, MultiplyBothHalves) {
   LinearWorkspace workspace;
   for (const int members : {1, 2}) {
     ThreadTeam team(members);
-    for (const int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 80, 131}) {
+    for (const int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 80, 97, 131}) {
       EXPECT_EQ(test::multiply(weight, Reading::kQ8_0, x.data(), rows, team, workspace),
                 in_integers ? product_in_integers(store, x, rows)
                             : test::multiply(weight, Reading::kInt8W8A16, x.data(), rows, team, workspace))

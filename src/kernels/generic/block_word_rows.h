@@ -70,19 +70,12 @@ struct BlockWordRows : BlockCodes<Dot, kShape> {
     if constexpr (kRow + 1 < kRows) start_dots<kRows, kRow + 1>(a, group_at, dots);
   }
 
-  template <int kRows, int kRow = 0, typename Words>
-  VERBATIM_INLINE static void add_pairs(const Words& words, const Rows<kRows>& a, int64_t at,
-                                        Sum (&dots)[kRows]) {
-    dots[kRow] = Dot::add_words(dots[kRow], words, a.words[kRow] + at);
-    if constexpr (kRow + 1 < kRows) add_pairs<kRows, kRow + 1>(words, a, at, dots);
-  }
-
   template <int kQuad, int kCount, int kRows>
   VERBATIM_INLINE static void add_quads(const uint8_t* tile, const Rows<kRows>& a, int64_t at,
                                         Sum (&dots)[kRows]) {
     const auto codes = Codes::template codes<kQuad>(tile);
-    add_pairs<kRows>(Dot::even_words(codes), a, at + kQuad * 4, dots);
-    add_pairs<kRows>(Dot::odd_words(codes), a, at + kQuad * 4 + 2, dots);
+    add_words_of_rows<Dot, kRows>(Dot::even_words(codes), a.words, at + kQuad * 4, dots);
+    add_words_of_rows<Dot, kRows>(Dot::odd_words(codes), a.words, at + kQuad * 4 + 2, dots);
     if constexpr (kCount > 1) add_quads<kQuad + 1, kCount - 1, kRows>(tile, a, at, dots);
   }
 

@@ -2,6 +2,7 @@
 
 #include "kernels/generic/code_byte_rows.h"
 #include "kernels/generic/code_word_rows.h"
+#include "kernels/generic/equal_shares.h"
 #include "kernels/generic/integer_dots.h"
 #include "kernels/kernel_table.h"
 
@@ -71,12 +72,10 @@ struct CodeLoops {
   /// most.
   template <int kRows, int kPanels>
   static void all_rows(const Product& p, int64_t panel, int64_t apart) {
-    for (int64_t row = 0, count = 0; row < p.rows; row += count) {
-      const int64_t left = p.rows - row;
-      const int64_t blocks = (left + kRows - 1) / kRows;
-      count = (left + blocks - 1) / blocks;
-      some_rows<kRows, kPanels>(p, count, row, panel, apart);
-    }
+    for_equal_shares(
+        p.rows, kRows, [&](int64_t row, int64_t count) __attribute__((always_inline)) {
+          some_rows<kRows, kPanels>(p, count, row, panel, apart);
+        });
   }
 
   /// Multiplies all rows, kRows at a time, with all panels, of which kPanels are read side by side.

@@ -75,12 +75,6 @@ struct HalvesMicro {
     totals[kRow] = Dot::start(starts[kRow]);
     if constexpr (kRow + 1 < kRows) start_words<kRows, kRow + 1>(starts, totals);
   }
-  template <int kRows, int kRow = 0, typename Words>
-  VERBATIM_INLINE static void add_pairs(const Words& words, const int16_t* const (&a)[kRows], int64_t at,
-                                        Sum (&totals)[kRows]) {
-    totals[kRow] = Dot::add_words(totals[kRow], words, a[kRow] + at);
-    if constexpr (kRow + 1 < kRows) add_pairs<kRows, kRow + 1>(words, a, at, totals);
-  }
   template <int kRows, int kRow = 0>
   VERBATIM_INLINE static void add_scaled(const Sum (&totals)[kRows], const V& scale, const V (&steps)[kRows],
                                          V (&sums)[kRows]) {
@@ -94,8 +88,8 @@ struct HalvesMicro {
   VERBATIM_INLINE static void add_words(const uint8_t* upper, const uint8_t* lower,
                                         const int16_t* const (&a)[kRows], Sum (&totals)[kRows]) {
     const auto codes = Dot::join(halves<kQuad, 4>(upper), halves<kQuad, 0>(lower));
-    add_pairs<kRows>(Dot::even_words(codes), a, kQuad * 4, totals);
-    add_pairs<kRows>(Dot::odd_words(codes), a, kQuad * 4 + 2, totals);
+    add_words_of_rows<Dot, kRows>(Dot::even_words(codes), a, kQuad * 4, totals);
+    add_words_of_rows<Dot, kRows>(Dot::odd_words(codes), a, kQuad * 4 + 2, totals);
     if constexpr (kQuad < 7) add_words<kRows, kQuad + 1>(upper, lower, a, totals);
   }
 

@@ -23,6 +23,16 @@ concept MultipliesWords = requires {
   Dot::kMultipliesWords;
 };
 
+/// Adds the products of a register of words with a pair of activations of each of kRows rows, which is at
+/// a[r] + at, to `sums`. Rows are counted by templates so that their sums stay in registers: the compiler
+/// keeps an array in memory whose elements a loop chooses.
+template <typename Dot, int kRows, int kRow = 0, typename Words>
+VERBATIM_INLINE void add_words_of_rows(const Words& words, const int16_t* const (&a)[kRows], int64_t at,
+                                       typename Dot::Sum (&sums)[kRows]) {
+  sums[kRow] = Dot::add_words(sums[kRow], words, a[kRow] + at);
+  if constexpr (kRow + 1 < kRows) add_words_of_rows<Dot, kRows, kRow + 1>(words, a, at, sums);
+}
+
 /// The dot products of int8 activations and integer weights, without their scales. `Dot` is the instruction
 /// set's part:
 ///   Dot::Bytes: 64 weights; load(); of 64 bytes of codes: e2m1_low/high(), bsfp_low/high(),

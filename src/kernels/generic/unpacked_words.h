@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/generic/equal_shares.h"
 #include "kernels/generic/integer_dots.h"
 
 namespace verbatim::generic {
@@ -54,20 +55,11 @@ struct UnpackedWords {
 template <typename V>
 inline constexpr int kUnpackedRowsAtOnce = V::kSums > 4 ? 8 : 6;
 
-// Rows are counted by templates where their sums are to stay in registers: the compiler keeps an array in
-// memory whose elements a loop chooses.
-
+/// Begins the sums of kRows rows at zero.
 template <typename Dot, int kRows, int kRow = 0>
 VERBATIM_INLINE void start_sums(typename Dot::Sum (&sums)[kRows]) {
   sums[kRow] = Dot::start(0);
   if constexpr (kRow + 1 < kRows) start_sums<Dot, kRows, kRow + 1>(sums);
-}
-
-template <typename Dot, int kRows, int kRow = 0>
-VERBATIM_INLINE void add_pair(const typename Dot::Bytes& words, const int16_t* const (&a)[kRows],
-                              int64_t input, typename Dot::Sum (&sums)[kRows]) {
-  sums[kRow] = Dot::add_words(sums[kRow], words, a[kRow] + input);
-  if constexpr (kRow + 1 < kRows) add_pair<Dot, kRows, kRow + 1>(words, a, input, sums);
 }
 
 /// Adds the products of kInputs inputs of a block, from `first` on, with kRows rows, whose words for the
@@ -79,19 +71,8 @@ VERBATIM_INLINE void add_unpacked(const UnpackedWords& weights, int64_t first,
   for (int64_t input = first; input < first + kInputs; input += 4) {
     const auto* const from =
         reinterpret_cast<const uint8_t*>(weights.words + input / 2 * UnpackedWords::kWordsOfPair);
-    add_pair<Dot, kRows>(Dot::load(from), a, input, sums);
-    add_pair<Dot, kRows>(Dot::load(from + 64), a, input + 2, sums);
-  }
-}
-
-/// Calls each(row, count) for some of `rows` rows after others: as few shares of at most `most` rows as there
-/// can be, about equal, so that none has less than half as many where there are several.
-template <typename Each>
-VERBATIM_INLINE void for_equal_shares(int64_t rows, int64_t most, const Each& each) {
-  for (int64_t row = 0, count = 0; row < rows; row += count) {
-    const int64_t shares = (rows - row + most - 1) / most;
-    count = (rows - row + shares - 1) / shares;
-    each(row, count);
+    add_words_of_rows<Dot, kRows>(Dot::load(from), a, input, sums);
+    add_words_of_rows<Dot, kRows>(Dot::load(from + 64), a, input + 2, sums);
   }
 }
 
