@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/cpu.h"
 #include "base/matrix.h"
 #include "kernels/dispatch.h"
 
@@ -160,7 +161,7 @@ class Attending {
     }
     const int64_t width = step.cache.width;
     const PanelChunk chunk = step.cache.chunk(step.chunk);
-    const Panels keys{chunk.keys, chunk.f16_keys, width * kPanelWidth, panels_ahead(step, 0)};
+    const Panels keys{chunk.keys, chunk.f16_keys, width * kPanelWidth, panels_ahead(step, queries, 0)};
     panels({queries, width, step.extent / kPanelWidth}, a, block_.width, keys, scores, kAttentionChunk,
            false);
   }
@@ -174,7 +175,8 @@ class Attending {
       return;
     }
     const PanelChunk chunk = step.cache.chunk(step.chunk);
-    const Panels values{chunk.values, chunk.f16_values, chunk.positions * kPanelWidth, panels_ahead(step, 1)};
+    const Panels values{chunk.values, chunk.f16_values, chunk.positions * kPanelWidth,
+                        panels_ahead(step, queries, 1)};
     panels({queries, step.extent, step.cache.width / kPanelWidth}, a, kAttentionChunk, values, sums,
            block_.width, true);
   }
@@ -208,26 +210,30 @@ class Attending {
                         .accumulate = true});
   }
 
-  /// The prefetch of the next chunk's keys and values, which take `bytes` each, from `position` on.
-  static FetchAhead ahead(const void* next, int64_t bytes, int64_t position) {
+  /// The prefetch of the next chunk's keys and values, which take `bytes` each, from `position` on. A single
+  /// query's is in ascending order where that is as fast, since the chunk itself is read so.
+  static FetchAhead ahead(const void* next, int64_t bytes, int64_t position, int64_t queries) {
     const auto blocks = static_cast<uint64_t>(2 * bytes / FetchAhead::kFetchBlock);
     if (!std::has_single_bit(blocks)) return {};
-    return {static_cast<const char*>(next), std::countr_zero(blocks), position};
+    const bool in_order = queries == 1 && cpu_features().one_stream;
+    return {static_cast<const char*>(next), in_order ? 0 : std::countr_zero(blocks), position};
   }
   /// The prefetch of the next chunk of codes, from `position` on.
-  static CodesAhead codes_from(const Step& step, int64_t position) {
+  static CodesAhead codes_from(const Step& step, int64_t position, int64_t queries) {
     if (step.next < 0) return {};
     const CodedChunks& coded = step.cache.coded;
     const int64_t bytes = coded.layout.code_bytes();
-    CodesAhead fetched{ahead(coded.record(step.next), bytes, position), {}};
-    if (coded.lower != nullptr) fetched.lower = ahead(coded.lower_record(step.next), bytes, position);
+    CodesAhead fetched{ahead(coded.record(step.next), bytes, position, queries), {}};
+    if (coded.lower != nullptr) {
+      fetched.lower = ahead(coded.lower_record(step.next), bytes, position, queries);
+    }
     return fetched;
   }
   /// The prefetch during the product with the keys of a chunk (half 0) or with its values (half 1).
   static CodesAhead codes_ahead(const Step& step, int64_t queries, int half) {
     const int64_t bytes = step.cache.coded.layout.code_bytes();
     const FetchPlan plan(queries, 2 * bytes);
-    CodesAhead fetched = codes_from(step, half == 0 ? 0 : plan.before_values());
+    CodesAhead fetched = codes_from(step, half == 0 ? 0 : plan.before_values(), queries);
     fetched.before_products = plan.quantizing();
     fetched.codes.rate = fetched.lower.rate = ceil_div(plan.product() * FetchAhead::kEvenly, bytes);
     return fetched;
@@ -240,14 +246,14 @@ class Attending {
   static SoftmaxAhead softmax_ahead(const Step& step, int64_t queries) {
     if (!step.coded) return {};
     const FetchPlan plan(queries, 2 * step.cache.coded.layout.code_bytes());
-    return {codes_from(step, plan.before_softmax()), plan.softmax()};
+    return {codes_from(step, plan.before_softmax(), queries), plan.softmax()};
   }
-  static FetchAhead panels_ahead(const Step& step, int half) {
+  static FetchAhead panels_ahead(const Step& step, int64_t queries, int half) {
     if (step.next < 0) return {};
     const PanelChunk next = step.cache.chunk(step.next);
     if (next.keys == nullptr) return {};
     const int64_t bytes = next.positions * step.cache.width * int64_t{sizeof(BFloat16)};
-    return ahead(next.keys, bytes, half * bytes);
+    return ahead(next.keys, bytes, half * bytes, queries);
   }
 
   struct Sizes {

@@ -51,9 +51,21 @@ bool request_amx_permission() {
   return syscall(SYS_arch_prctl, kArchReqXcompPerm, kXfeatureXtiledata) == 0;
 }
 
+/// The family of a processor of AMD, 0x17 for Zen 1 and 2 and 0x19 for Zen 3 and 4; 0 for other makers'.
+unsigned family_of_amd() {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  if (__get_cpuid(0, &a, &b, &c, &d) == 0 || b != signature_AMD_ebx) return 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0) return 0;
+  return (a >> 8 & 0xf) + (a >> 20 & 0xff);
+}
+
 CpuFeatures detect() {
   CpuFeatures features;
   features.model_name = read_model_name();
+  features.one_stream = family_of_amd() >= 0x19;
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;

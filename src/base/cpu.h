@@ -23,7 +23,11 @@ struct CpuFeatures {
   bool neon_dotprod = false;    ///< its int8 dot products
   bool neon_bf16_i8mm = false;  ///< its bf16 multiply-adds and dot products of unsigned with signed bytes;
                                 ///< implies all of aarch64's above
-  std::string model_name;       ///< e.g. "Intel(R) Xeon(R) Processor", or "unknown"
+  /// Whether a core that reads memory in ascending order keeps it as busy as one that reads several pages
+  /// side by side: the prefetchers of AMD's Zen 3 and later follow such a stream, those of Intel's Xeons do
+  /// not.
+  bool one_stream = false;
+  std::string model_name;  ///< e.g. "Intel(R) Xeon(R) Processor", or "unknown"
 };
 
 /// The features of this machine. The first call finds them, and asks the operating system for permission to

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <limits>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include "kernels/generic/code_product.h"
 #include "support/machine_paths.h"
+#include "support/noted_fetches.h"
 #include "support/random.h"
 
 namespace verbatim {
@@ -177,10 +177,6 @@ TEST_P(CodeKernels, TheLargestSumsOfEitherSignAreExact) {
 /// Rows that count nothing and note what would be asked for ahead.
 template <typename Dot, int kStorage>
 struct NotingRows {
-  struct Notes {
-    std::vector<std::pair<int64_t, int64_t>>* ranges;
-    void fetch_with(int64_t at, int64_t bytes) const { ranges->emplace_back(at, bytes); }
-  };
   struct Product {
     int64_t rows;
     int64_t panel_count;
@@ -189,8 +185,8 @@ struct NotingRows {
     int64_t c_stride;
     const uint8_t* codes;
     const uint8_t* lower;
-    Notes ahead;
-    Notes ahead_lower;
+    test::NotedFetches ahead;
+    test::NotedFetches ahead_lower;
   };
   static constexpr int kSumsOfRow = 1;
   template <size_t kSums>
@@ -213,17 +209,13 @@ TEST(CodeLoops, AskForEveryByteOnceAndInTurnWhateverTheNumberOfRowsAndPanels) {
         const int64_t plane = panels * k / kCodeTileInner * code_tile_bytes(kCodesBoth);
         const std::vector<uint8_t> codes(static_cast<size_t>(plane));
         std::vector<int32_t> c(static_cast<size_t>(panels * kPanelWidth));
-        std::vector<std::pair<int64_t, int64_t>> upper;
-        std::vector<std::pair<int64_t, int64_t>> lower;
+        test::FetchedRanges upper;
+        test::FetchedRanges lower;
         generic::CodeLoops<NotingRows, NoDot, kCodesBoth>::product(
             {rows, panels, k, c.data(), 0, codes.data(), codes.data(), {&upper}, {&lower}});
         EXPECT_EQ(upper, lower);
-        int64_t end = 0;
-        for (const auto& [at, bytes] : upper) {
-          ASSERT_EQ(at, end) << rows << " rows, " << panels << " panels, k " << k;
-          end = at + bytes;
-        }
-        EXPECT_EQ(end, plane);
+        SCOPED_TRACE(testing::Message() << rows << " rows, " << panels << " panels, k " << k);
+        test::expect_each_byte_in_turn(upper, plane);
       }
     }
   }

@@ -7,7 +7,9 @@
 
 #include "formats/mxfp4.h"
 #include "formats/tile_views.h"
+#include "kernels/generic/panels_float.h"
 #include "support/machine_paths.h"
+#include "support/noted_fetches.h"
 #include "support/packed.h"
 #include "support/random.h"
 
@@ -144,6 +146,58 @@ TEST(Bf16Panels, PathsWithoutDotProductsAgreeBitForBit) {
   for (const MachinePath& path : machine_paths()) {
     if (std::string_view(path.table->rounding) != kPortableRounding) continue;
     EXPECT_EQ(multiply(path.table->panels_bf16, x, 8, weights), expected) << path.name;
+  }
+}
+
+/// A vector that computes nothing, of which four fit into the registers.
+struct NoFloats {
+  static constexpr int kSums = 4;
+  static NoFloats set(float) { return {}; }
+  static NoFloats load(const float*) { return {}; }
+  static void load_pairs(const BFloat16*, NoFloats*, NoFloats*) {}
+  void store(float*) const {}
+};
+NoFloats fma_of_bf16(NoFloats, NoFloats, NoFloats sum) {
+  return sum;
+}
+
+/// The operands of a product with panels in BF16 that notes what it asks for ahead.
+struct NotingProduct {
+  const BFloat16* a;
+  int64_t a_stride;
+  int64_t rows;
+  const BFloat16* panels;
+  int64_t panel_stride;
+  int64_t panel_count;
+  int64_t k;
+  float* c;
+  int64_t c_stride;
+  bool accumulate;
+  test::NotedFetches ahead;
+};
+
+TEST(Bf16Panels, OneRowAsksForEveryByteAheadOnceAndInTurn) {
+  for (const int64_t panels : {1, 2, 3, 4, 5, 8}) {
+    for (const int64_t k : {32, 128}) {
+      SCOPED_TRACE(testing::Message() << panels << " panels, k " << k);
+      const std::vector<BFloat16> a(static_cast<size_t>(k));
+      const std::vector<BFloat16> weights(static_cast<size_t>(panels * k * kPanelWidth));
+      std::vector<float> c(static_cast<size_t>(panels * kPanelWidth));
+      test::FetchedRanges ranges;
+      generic::for_each_block<generic::SumsMicro<generic::Bf16Adding<NoFloats>>>(
+          NotingProduct{a.data(),
+                        k,
+                        1,
+                        weights.data(),
+                        k * kPanelWidth,
+                        panels,
+                        k,
+                        c.data(),
+                        panels * kPanelWidth,
+                        false,
+                        {&ranges}});
+      test::expect_each_byte_in_turn(ranges, static_cast<int64_t>(weights.size() * sizeof(BFloat16)));
+    }
   }
 }
 

@@ -136,17 +136,25 @@ struct FloatMicro {
   }
 };
 
-/// The product with panels in BF16, whose pairs are widened to float: one multiply-add per weight, in the
-/// order of k. Every instruction set that uses this gives the same bits.
+/// The product of one row with panels in BF16, whose pairs are widened to float: one multiply-add per weight,
+/// in the order of k. Every instruction set that uses this gives the same bits. Meanwhile it asks for what
+/// PanelProduct::ahead names.
 template <typename V>
 struct Bf16Adding {
   using Sum = V;
   static constexpr int kSums = V::kSums;
+  /// The inputs for which memory is asked ahead at once.
+  static constexpr int64_t kInputsAhead = 4;
 
-  template <int kRows, int kPanelBlock>
+  template <int kRows, int kPanelBlock, typename Product>
   VERBATIM_INLINE static void add(V (&sums)[kRows][kPanelBlock], const BFloat16* a, const BFloat16* weights,
-                                  int64_t inputs, const PanelProduct<BFloat16, BFloat16>& p) {
+                                  int64_t inputs, const Product& p) {
     for (int64_t k = 0; k < inputs; k += 2) {
+      if (k % kInputsAhead == 0) {
+        constexpr int64_t kBytes = kPanelBlock * kPanelWidth * int64_t{sizeof(BFloat16)};  // of an input
+        const int64_t before = (weights - p.panels) * int64_t{sizeof(BFloat16)};
+        p.ahead.fetch_with(before + k * kBytes, kInputsAhead * kBytes);
+      }
       for (int j = 0; j < kPanelBlock; ++j) {
         V even;
         V odd;
