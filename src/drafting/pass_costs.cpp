@@ -105,6 +105,11 @@ double PassCosts::row(int64_t rows) const {
   return of(rows + 1) - of(rows);
 }
 
+double PassCosts::row_near(int64_t rows) const {
+  const int64_t fewest = std::max<int64_t>(rows - 2, 1);
+  return (of(rows + 2) - of(fewest)) / static_cast<double>(rows + 2 - fewest);
+}
+
 void PassCosts::observe(int64_t rows, double seconds) {
   observe_pass(rows * batch_, seconds);
 }

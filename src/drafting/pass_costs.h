@@ -40,6 +40,9 @@ class PassCosts {
   double table(int64_t all_rows) const;
   /// The seconds that one row more than `rows` would add.
   double row(int64_t rows) const;
+  /// The seconds that a row adds to passes over about `rows` rows: the average over the rows from two fewer
+  /// to two more, because next to each other measured numbers of rows differ by chance, too.
+  double row_near(int64_t rows) const;
   /// Takes in the seconds of a pass over `rows` rows, and scales all costs by it: a longer context or a
   /// busier machine makes all passes slower alike. Where the pass before it had another number of rows, the
   /// ratio of the two costs moves towards that of their times: the measured ones may have been disturbed, and

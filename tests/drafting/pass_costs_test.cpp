@@ -51,6 +51,14 @@ TEST(PassCosts, KnowWhatARowMoreCosts) {
   }
 }
 
+TEST(PassCosts, KnowWhatARowAddsNearSoManyRows) {
+  const PassCosts costs(kSeconds);
+  EXPECT_DOUBLE_EQ(costs.row_near(1), 0.09375);
+  EXPECT_DOUBLE_EQ(costs.row_near(2), 0.25 / 3.0);
+  EXPECT_DOUBLE_EQ(costs.row_near(4), 0.0625);
+  EXPECT_NEAR(costs.row_near(16), (costs.of(18) - costs.of(14)) / 4.0, 1e-12);  // over two tiles
+}
+
 TEST(PassCosts, NeverFallWithTheRowsHoweverNoisyTheMeasurements) {
   const PassCosts costs({3.0, 2.0, 3.0, 5.0, 4.5, 6.0, 4.0, 8.0, 7.0, 9.0, 4.5, 6.0, 5.5, 11.0, 22.0});
   for (int64_t rows = 1; rows < 100; ++rows) EXPECT_GE(costs.row(rows), 0.0) << rows;

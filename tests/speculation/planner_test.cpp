@@ -462,6 +462,21 @@ TEST_F(PlannerTest, DraftsOfANetworkGetLongerTheMoreOfThemIsKept) {
   EXPECT_EQ(length(100), 6.0);
 }
 
+// Where memory bounds few rows and products bound many, the first rows are free.
+TEST_F(PlannerTest, ANetworkDraftsAsManyRowsAsAreCheapHoweverDearManyMoreWouldBe) {
+  std::array<double, PassCosts::kRows.size()> all{};
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i] = kPlain * (1.0 + 0.5 * static_cast<double>(std::max<int64_t>(PassCosts::kRows[i] - 4, 0)));
+  }
+  Decoding decoding = self(PassCosts(all), 0.1 * kPlain);
+  decoding.steps(100, 3);
+  double drafted = 0;
+  const std::vector<Step> steps = decoding.steps(50, 3);
+  for (const Step& step : steps) drafted += static_cast<double>(step.drafted);
+  EXPECT_GT(drafted / static_cast<double>(steps.size()), 2.5);
+  EXPECT_LT(drafted / static_cast<double>(steps.size()), 3.5);
+}
+
 // Whether they are worth it, the batch decides when it knows the drafts of all.
 TEST_F(PlannerTest, OffersABatchWhatItWouldNotTakeAlone) {
   Decoding alone = ngrams(line(kPlain, kPlain), 8);
