@@ -210,13 +210,14 @@ class Attending {
                         .accumulate = true});
   }
 
-  /// The prefetch of the next chunk's keys and values, which take `bytes` each, from `position` on. A single
-  /// query's is in ascending order where that is as fast, since the chunk itself is read so.
+  /// The prefetch of the next chunk's keys and values, which take `bytes` each, from `position` on. For a
+  /// single query it is in ascending order where CpuFeatures::one_stream holds.
   static FetchAhead ahead(const void* next, int64_t bytes, int64_t position, int64_t queries) {
+    const auto* const from = static_cast<const char*>(next);
+    if (queries == 1 && cpu_features().one_stream) return {from, 0, position};
     const auto blocks = static_cast<uint64_t>(2 * bytes / FetchAhead::kFetchBlock);
     if (!std::has_single_bit(blocks)) return {};
-    const bool in_order = queries == 1 && cpu_features().one_stream;
-    return {static_cast<const char*>(next), in_order ? 0 : std::countr_zero(blocks), position};
+    return {from, std::countr_zero(blocks), position};
   }
   /// The prefetch of the next chunk of codes, from `position` on.
   static CodesAhead codes_from(const Step& step, int64_t position, int64_t queries) {
@@ -252,6 +253,8 @@ class Attending {
     if (step.next < 0) return {};
     const PanelChunk next = step.cache.chunk(step.next);
     if (next.keys == nullptr) return {};
+    // Behind a shorter chunk there may be no memory.
+    if (next.positions != step.cache.chunk(step.chunk).positions) return {};
     const int64_t bytes = next.positions * step.cache.width * int64_t{sizeof(BFloat16)};
     return ahead(next.keys, bytes, half * bytes, queries);
   }

@@ -24,8 +24,7 @@ struct CpuFeatures {
   bool neon_bf16_i8mm = false;  ///< its bf16 multiply-adds and dot products of unsigned with signed bytes;
                                 ///< implies all of aarch64's above
   /// Whether a core that reads memory in ascending order keeps it as busy as one that reads several pages
-  /// side by side: the prefetchers of AMD's Zen 3 and later follow such a stream, those of Intel's Xeons do
-  /// not.
+  /// side by side. Intel's Xeons do not; AMD's Zen 4 was measured to, and Zen 3 and later ones are taken to.
   bool one_stream = false;
   std::string model_name;  ///< e.g. "Intel(R) Xeon(R) Processor", or "unknown"
 };

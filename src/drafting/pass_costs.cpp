@@ -107,7 +107,8 @@ double PassCosts::row(int64_t rows) const {
 
 double PassCosts::row_near(int64_t rows) const {
   const int64_t fewest = std::max<int64_t>(rows - 2, 1);
-  return (of(rows + 2) - of(fewest)) / static_cast<double>(rows + 2 - fewest);
+  const int64_t most = std::max<int64_t>(rows, 1) + 2;
+  return (of(most) - of(fewest)) / static_cast<double>(most - fewest);
 }
 
 void PassCosts::observe(int64_t rows, double seconds) {

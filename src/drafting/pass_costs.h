@@ -40,8 +40,8 @@ class PassCosts {
   double table(int64_t all_rows) const;
   /// The seconds that one row more than `rows` would add.
   double row(int64_t rows) const;
-  /// The seconds that a row adds to passes over about `rows` rows: the average over the rows from two fewer
-  /// to two more, because next to each other measured numbers of rows differ by chance, too.
+  /// The seconds that a row adds to passes over about `rows` rows: the average from two rows fewer to two
+  /// rows more, because the measured costs of neighboring numbers of rows differ by chance, too.
   double row_near(int64_t rows) const;
   /// Takes in the seconds of a pass over `rows` rows, and scales all costs by it: a longer context or a
   /// busier machine makes all passes slower alike. Where the pass before it had another number of rows, the

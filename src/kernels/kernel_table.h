@@ -21,14 +21,14 @@ inline constexpr int64_t kPanelWidth = 16;
 /// MXFP4.
 inline constexpr int64_t kInnerStep = 32;
 
-/// Memory that is read after the weights of a product and so is prefetched while that runs. Several blocks,
-/// of a page each, are fetched side by side: a hardware prefetcher starts anew in every page, so a core that
-/// asked for one place after the other would mostly wait.
+/// Memory that is read after the weights of a product and so is prefetched while that runs, in ascending
+/// order or several blocks of a page each side by side: where a hardware prefetcher starts anew in every
+/// page, a core that asked for one place after the other would mostly wait.
 struct FetchAhead {
   const char* from = nullptr;  ///< the beginning of the memory; null: nothing is fetched
-  int shift = 0;               ///< the memory is 2^shift blocks of kFetchBlock bytes
-  int64_t position = 0;        ///< the number of its bytes that were fetched before this product
-  int64_t rate = kEvenly;      ///< bytes fetched per byte that the product reads, in units of 1 / kEvenly
+  int shift = 0;  ///< 2^shift blocks of kFetchBlock bytes are fetched side by side; 0: in ascending order
+  int64_t position = 0;    ///< the number of its bytes that were fetched before this product
+  int64_t rate = kEvenly;  ///< bytes fetched per byte that the product reads, in units of 1 / kEvenly
 
   static constexpr int64_t kFetchBlock = 4096;
   static constexpr int kEvenlyBits = 8;

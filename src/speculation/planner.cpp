@@ -39,8 +39,8 @@ constexpr int32_t kMostInnerNodes = 7;
 /// The time of a draft model's pass relative to a pass of the model, while it is not known.
 constexpr double kUnknownShare = 0.03;
 
-/// The usual number of rows of a verification of one sequence whose plan has not been measured or whose draft
-/// is of n-grams.
+/// The number of rows at which the first guess of a plan's seconds and the cost of one more row of n-grams
+/// are looked up.
 constexpr int64_t kUsualRows = 12;
 
 /// Guesses until a plan has been measured: the tokens of a step, and the factor by which an inner drafter
@@ -242,7 +242,7 @@ size_t Planner::pick() const {
 
 DraftLimits Planner::outer_limits(const Plan& plan) const {
   const double rate = plans_[best_plan()].rate();
-  const double row = costs_.target.row_near(std::lround(plan.rows));
+  const double row = costs_.target.row_near(std::lround(plan.rows) + certain_);
   DraftLimits limits = limits_of(recipe_.levels[*plan.outer]);
   limits.path_threshold = threshold(rate * (plan.draft_seconds + row) / calibrations_[*plan.outer].mean());
   limits.leaf_threshold = threshold(rate * row);

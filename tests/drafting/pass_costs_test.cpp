@@ -56,7 +56,8 @@ TEST(PassCosts, KnowWhatARowAddsNearSoManyRows) {
   EXPECT_DOUBLE_EQ(costs.row_near(1), 0.09375);
   EXPECT_DOUBLE_EQ(costs.row_near(2), 0.25 / 3.0);
   EXPECT_DOUBLE_EQ(costs.row_near(4), 0.0625);
-  EXPECT_NEAR(costs.row_near(16), (costs.of(18) - costs.of(14)) / 4.0, 1e-12);  // over two tiles
+  EXPECT_NEAR(costs.row_near(16), (4.0 + 0.5 / 15.0 - 1.875) / 4.0, 1e-12);  // over two tiles
+  EXPECT_DOUBLE_EQ(costs.row_near(0), costs.row_near(1));
 }
 
 TEST(PassCosts, NeverFallWithTheRowsHoweverNoisyTheMeasurements) {

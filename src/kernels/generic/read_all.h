@@ -10,7 +10,7 @@ namespace verbatim::generic {
 /// instruction sets apart; the compiler chooses each set's instructions for Line.
 template <typename V>
 uint64_t read_all(const std::byte* data, int64_t bytes) {
-  // One stream per thread leaves the memory waiting: a hardware prefetcher does not cross a page and starts
+  // On Xeons one stream per thread leaves memory waiting: a prefetcher does not cross a page and starts
   // anew in each. Eight streams, whose pages end at different times, read up to half as much again.
   constexpr int kStreams = 8;
   constexpr int kLines = 4;
