@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <set>
 #include <span>
+#include <utility>
 
 #include "formats/mxfp4.h"
 #include "formats/tile_views.h"
@@ -197,6 +200,65 @@ TEST(Bf16Panels, OneRowAsksForEveryByteAheadOnceAndInTurn) {
                         false,
                         {&ranges}});
       test::expect_each_byte_in_turn(ranges, static_cast<int64_t>(weights.size() * sizeof(BFloat16)));
+    }
+  }
+}
+
+/// The blocks that a walk calls for, with the lines of memory that each asks for ahead.
+struct NotedBlocks {
+  /// The sums of four vectors fit into the registers, and those of odd blocks do, too.
+  static constexpr int kSums = 4;
+  static constexpr bool kOddBlocks = true;
+  static std::map<std::pair<int64_t, int64_t>, int>& met() {
+    static std::map<std::pair<int64_t, int64_t>, int> times;
+    return times;
+  }
+  static std::set<int64_t>& lines() {
+    static std::set<int64_t> numbers;
+    return numbers;
+  }
+
+  template <int kRows, int kPanels>
+  static void block(const generic::WidenedProduct& p, int64_t row, int64_t panel) {
+    for (int64_t r = row; r < row + kRows; ++r) {
+      for (int64_t i = panel; i < panel + kPanels; ++i) ++met()[{r, i}];
+    }
+    const generic::BlockFetch fetch = generic::block_fetch<kRows, kOddBlocks>(p, row, panel);
+    const char* const first = reinterpret_cast<const char*>(p.panels);
+    for (int64_t pair = 0; pair < p.k / 2; ++pair) {
+      for (int64_t i = 0; i < kPanels; ++i) {
+        const int64_t ahead = i * p.panel_stride * int64_t{sizeof(BFloat16)};
+        lines().insert((fetch.from - first + pair * fetch.step + ahead) / 64);
+      }
+    }
+  }
+};
+
+TEST(Bf16Panels, BlocksMeetEachRowAndPanelOnceAndAskForAllPanelsThatFollow) {
+  constexpr int64_t kInputs = 64;
+  constexpr int64_t kLines = kInputs * kPanelWidth * int64_t{sizeof(BFloat16)} / 64;  // of a panel
+  for (int64_t rows = 1; rows <= 41; ++rows) {
+    for (const int64_t panels : {1, 2, 3, 4, 7}) {
+      SCOPED_TRACE(testing::Message() << rows << " rows, " << panels << " panels");
+      // Room for what is asked for behind the last panel.
+      const std::vector<BFloat16> weights(static_cast<size_t>(4 * (panels + 2) * kInputs * kPanelWidth));
+      generic::WidenedProduct product{};
+      product.rows = rows;
+      product.panels = weights.data();
+      product.panel_stride = kInputs * kPanelWidth;
+      product.panel_count = panels;
+      product.k = kInputs;
+      product.behind = weights.data() + panels * product.panel_stride;
+      NotedBlocks::met().clear();
+      NotedBlocks::lines().clear();
+      generic::for_each_block<NotedBlocks>(product);
+      EXPECT_EQ(std::ssize(NotedBlocks::met()), rows * panels);
+      for (const auto& [place, times] : NotedBlocks::met()) EXPECT_EQ(times, 1) << place.first;
+      if (rows <= 5) continue;  // one block a panel, which asks for a place some bytes ahead
+      const int64_t together = generic::panels_of_many_rows(rows);
+      for (int64_t line = together * kLines; line < (panels + 1) * kLines; ++line) {
+        EXPECT_TRUE(NotedBlocks::lines().contains(line)) << "line " << line;
+      }
     }
   }
 }

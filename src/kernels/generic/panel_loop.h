@@ -15,11 +15,16 @@ constexpr bool odd_blocks() {
   }
 }
 
-/// How many of `rows` rows, more than five, meet a panel in blocks of five: as many as leave a multiple of
-/// four. The number is 0 for 6, 7 and 11 rows, which fives and fours cannot make up; these end in threes.
+/// The number of panels that more than five rows meet together: two for 6, 7 and 11 rows, which blocks of
+/// five and of four cannot make up, so that the last two rows can meet both panels in one block.
+constexpr int64_t panels_of_many_rows(int64_t rows) {
+  return rows == 6 || rows == 7 || rows == 11 ? 2 : 1;
+}
+
+/// How many of `rows` rows, a number that blocks of five and of four make up, meet a panel in blocks of five:
+/// as many as leave a multiple of four.
 constexpr int64_t rows_in_fives(int64_t rows) {
-  const int64_t in_fours = 4 * ((5 - rows % 5) % 5);
-  return in_fours <= rows ? rows - in_fours : 0;
+  return rows - 4 * ((5 - rows % 5) % 5);
 }
 
 /// Does the work of for_each_block() for more rows than a block has, where registers hold five rows' sums.
@@ -28,13 +33,22 @@ constexpr int64_t rows_in_fives(int64_t rows) {
 /// in work, so that every sum that is late leaves a multiplier idle.
 template <typename Micro, typename Product>
 void for_each_block_of_many_rows(const Product& product) {
-  const int64_t fives = rows_in_fives(product.rows);
-  const int64_t first_of_threes = product.rows == 6 ? 0 : product.rows - (product.rows - fives) % 4;
-  for (int64_t panel = 0; panel < product.panel_count; ++panel) {
-    int64_t row = 0;
-    for (; row < fives; row += 5) Micro::template block<5, 1>(product, row, panel);
-    for (; row < first_of_threes; row += 4) Micro::template block<4, 1>(product, row, panel);
-    for (; row < product.rows; row += 3) Micro::template block<3, 1>(product, row, panel);
+  const int64_t together = panels_of_many_rows(product.rows);
+  const int64_t end = product.rows - (together > 1 ? 2 : 0);
+  const int64_t fives = rows_in_fives(end);
+  for (int64_t first = 0; first < product.panel_count; first += together) {
+    int64_t panel = first;
+    for (; panel < first + together && panel < product.panel_count; ++panel) {
+      int64_t row = 0;
+      for (; row < fives; row += 5) Micro::template block<5, 1>(product, row, panel);
+      for (; row < end; row += 4) Micro::template block<4, 1>(product, row, panel);
+    }
+    if (together == 1) continue;
+    if (panel - first == 2) {
+      Micro::template block<2, 2>(product, end, first);
+    } else {
+      Micro::template block<2, 1>(product, end, first);
+    }
   }
 }
 

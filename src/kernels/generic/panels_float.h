@@ -37,18 +37,21 @@ struct BlockFetch {
 
 /// What a block of kRows rows from `row` on asks for while it multiplies a panel in BF16: the panel itself,
 /// some bytes ahead of its use, so that reading goes on while a few rows multiply. With kShares, where
-/// several blocks multiply a panel, each asks for its share of what comes after the panel instead: otherwise
+/// several blocks multiply a panel, each asks for its share of the panels that come next instead: otherwise
 /// the first one would wait for memory and the others would leave it idle. Where PanelProduct::near holds, a
 /// block asks for what it reads anyway.
 template <int kRows, bool kShares>
 VERBATIM_INLINE BlockFetch block_fetch(const WidenedProduct& p, int64_t row, int64_t panel) {
-  constexpr int64_t kBytesAhead = 4096;
+  constexpr int64_t kBytesAhead = 8192;
   constexpr int64_t kBytesOfPair = 2 * kPanelWidth * sizeof(BFloat16);
   const BFloat16* const weights = p.panels + panel * p.panel_stride;
   const auto bytes = [](const BFloat16* at) { return reinterpret_cast<const char*>(at); };
   if (p.near) return {bytes(weights), kBytesOfPair};
   if (!kShares || p.rows == kRows) return {bytes(weights) + kBytesAhead, kBytesOfPair};
-  const BFloat16* const next = panel + 1 < p.panel_count ? weights + p.panel_stride : p.behind;
+  const int64_t next_panel = panel + panels_of_many_rows(p.rows);
+  const BFloat16* const next = next_panel < p.panel_count
+                                   ? p.panels + next_panel * p.panel_stride
+                                   : p.behind + (next_panel - p.panel_count) * p.panel_stride;
   return {bytes(next) + row * (p.k / 2 * kBytesOfPair) / p.rows,
           (kBytesOfPair * kRows + p.rows - 1) / p.rows};
 }
@@ -188,7 +191,8 @@ struct WidenedAdding {
     for (int64_t k = 0; k < inputs; k += 2, fetch.from += fetch.step) {
       for (int j = 0; j < kPanelBlock; ++j) {
         const BFloat16* const pairs = weights + j * panel_stride + k * kPanelWidth;
-        __builtin_prefetch(fetch.from + j * panel_stride * int64_t{sizeof(BFloat16)});
+        // Into the second cache: lines on their way to the first would hold up what is read from there.
+        __builtin_prefetch(fetch.from + j * panel_stride * int64_t{sizeof(BFloat16)}, 0, 2);
         V even;
         V odd;
         V::load_pairs(pairs, &even, &odd);
