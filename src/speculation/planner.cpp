@@ -39,13 +39,14 @@ constexpr int32_t kMostInnerNodes = 7;
 /// The time of a draft model's pass relative to a pass of the model, while it is not known.
 constexpr double kUnknownShare = 0.03;
 
-/// The number of rows at which the first guess of a plan's seconds and the cost of one more row of n-grams
-/// are looked up.
+/// The number of rows at which the cost of one more row of n-grams is looked up.
 constexpr int64_t kUsualRows = 12;
 
-/// Guesses until a plan has been measured: the tokens of a step, and the factor by which an inner drafter
-/// speeds up the outer one.
-constexpr double kFirstTokens = 3.5;  // rather too much: a plan that is never used cannot disappoint
+/// Guesses until a plan has been measured: the probability that a drafted token is kept, if the calibration
+/// does not promise more, the longest draft, and the factor by which an inner drafter speeds up the outer
+/// one.
+constexpr double kFirstKept = 0.8;  // rather too much: a plan that is never used cannot disappoint
+constexpr int32_t kFirstLength = 8;
 constexpr double kInnerGain = 1.6;
 
 double expected_tokens(const Draft& draft) {
@@ -117,20 +118,47 @@ void Planner::add_plan(std::optional<size_t> outer, std::optional<size_t> inner)
   plan.inner = inner;
   plan.tokens = 1.0;
   plan.seconds = costs_.target.of(1);
-  if (outer) {
-    plan.tokens = kFirstTokens;
-    plan.draft_seconds = pass_seconds(*outer);
-    plan.step_seconds = FadingLine(plan.draft_seconds);
-    if (inner) {
-      plan.name += " <- " + std::string(kind_name(recipe_.levels[*inner].kind));
-      plan.draft_seconds /= kInnerGain;
-      plan.inner_calibration = initial_calibration(recipe_.levels[*inner]);
-    }
-    plan.seconds = costs_.target.of(kUsualRows) + plan.draft_seconds * plan.tokens;
-    plan.rows = plan.tokens + 1;
-    plan.passes = inner ? plan.tokens / kInnerGain : plan.tokens;
+  if (inner) {
+    plan.name += " <- " + std::string(kind_name(recipe_.levels[*inner].kind));
+    plan.inner_calibration = initial_calibration(recipe_.levels[*inner]);
   }
+  if (outer) guess(plan);
   plans_.push_back(plan);
+}
+
+/// Guesses what a step of a plan gives and takes, of which nothing is known but the costs of passes: as much
+/// as one of the length that promises the most tokens per second.
+void Planner::guess(Plan& plan) const {
+  const DraftLevel& level = recipe_.levels[*plan.outer];
+  const double gain = plan.inner ? kInnerGain : 1.0;
+  const double pass = pass_seconds(*plan.outer);
+  const double kept = std::max<double>(calibrations_[*plan.outer].mean(), kFirstKept);
+  plan.guessed = true;
+  plan.draft_seconds = pass / gain;
+  plan.step_seconds = FadingLine(pass);
+  double tokens = 1.0;
+  double path = 1.0;
+  for (int32_t length = 1; length <= std::min(level.length, kFirstLength); ++length) {
+    path *= kept;
+    tokens += path;
+    const double seconds = costs_.target.of(length + 1) + plan.draft_seconds * length;
+    if (length > 1 && tokens / seconds <= plan.rate()) continue;
+    plan.tokens = tokens;
+    plan.seconds = seconds;
+    plan.rows = length + 1;
+    plan.passes = length / gain;
+  }
+}
+
+/// Guesses once more what plans give that nothing has been learnt of: the machine may be busier, or less so,
+/// than when the costs of passes were measured.
+void Planner::guess_again() {
+  for (Plan& plan : plans_) {
+    if (!plan.guessed) continue;
+    std::optional<PassCosts>& level = costs_.levels[*plan.outer];
+    if (level) level->follow(costs_.target);
+    guess(plan);
+  }
 }
 
 /// Gives a plan the seconds that a step of it takes in a batch of another size.
@@ -476,6 +504,7 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   learn_plain(rows, seconds_verify);
   for (Plan& plan : plans_) ++plan.unused;
   if (ngrams_) learn_ngrams(appended);
+  if (batch_ == 1) guess_again();
   if (current_ == plans_.size()) return;
   Plan& plan = plans_[current_];
   plan.unused = 0;
@@ -517,6 +546,7 @@ void Planner::learn_drafting(Plan& plan, double rate) {
 }
 
 void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double seconds_step) {
+  for (Plan& other : plans_) other.guessed = other.guessed && other.outer != plan.outer;
   // The first steps count more, since the averages before them are guesses.
   const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 1));
   learn_drafting(plan, rate);

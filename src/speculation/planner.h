@@ -91,6 +91,7 @@ class Planner {
     int64_t uses = 0;             // the number of steps in which the plan was chosen
     int64_t interval = 16;        // the number of steps between trials while the plan loses
     bool measured = false;        // of plain decoding: whether a step of it has been timed
+    bool guessed = false;         // whether no plan with this `outer` has been used yet
     Calibration inner_calibration{};
     double rate() const { return tokens / seconds; }
   };
@@ -99,6 +100,8 @@ class Planner {
                        const PassRunner::PassTiming& verified);
   void expect(Plan& plan, double old_pass_seconds) const;
   void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
+  void guess(Plan& plan) const;
+  void guess_again();
   size_t best_plan() const;
   size_t pick() const;
   std::optional<size_t> best_network() const;

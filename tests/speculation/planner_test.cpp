@@ -271,15 +271,31 @@ TEST_F(PlannerTest, DraftsNothingWhereThereIsNoRoom) {
 }
 
 TEST_F(PlannerTest, PrefersAPlanThatPromisesThreePercentMoreThanPlainDecoding) {
-  // Before it knows better it expects 3.5 tokens of a step that takes one pass of verification, and 3.5 of
-  // drafting.
+  // Before it knows better it expects that a pass of drafting gains the token as often as the calibration
+  // says.
+  const DraftLevel level = self_level("mxfp4-w4a8", 1);
+  const double tokens = 1.0 + initial_calibration(level).mean();
   const auto first_plan = [&](double gain) {
-    return self(flat(kPlain), (3.5 / gain - 1.0) / 3.5 * kPlain).step(0).plan;
+    const double draft_pass = (tokens / gain - 1.0) * kPlain;
+    return Decoding(evaluator_, team_, {level}, flat(kPlain), draft_pass, {1, 2, 3, 4, 5}).step(0).plan;
   };
   EXPECT_EQ(first_plan(1.5), "self");
   EXPECT_EQ(first_plan(1.04), "self");
   EXPECT_EQ(first_plan(1.02), "plain");
   EXPECT_EQ(first_plan(0.9), "plain");
+}
+
+TEST_F(PlannerTest, DraftsAtOnceWhereManyRowsAreDearAndFewGain) {
+  // One drafted token gains a fifth, many would lose.
+  Decoding decoding = self(line(kPlain, 0.25 * kPlain), 0.35 * kPlain);
+  EXPECT_EQ(decoding.step(6).plan, "self");
+}
+
+TEST_F(PlannerTest, GuessesWhatPlansTakeByTheMachineAsItRunsNow) {
+  // All passes take half of what was measured before. A plan that was never used takes half as long, too.
+  Decoding decoding = self(line(kPlain, 0.25 * kPlain), 0.35 * kPlain);
+  for (int i = 0; i < 12; ++i) ASSERT_EQ(decoding.step(0, 0.5, 0).plan, "plain");
+  EXPECT_EQ(decoding.step(6, 0.5).plan, "self");
 }
 
 TEST_F(PlannerTest, PrefersNgramsThatPromiseThreePercentMoreThanPlainDecoding) {
