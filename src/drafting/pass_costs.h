@@ -53,6 +53,8 @@ class PassCosts {
   void observe_pass(int64_t all_rows, double seconds);
   /// Takes over from `other` how busy the machine is.
   void follow(const PassCosts& other) { scale_ = other.scale_; }
+  /// Whether observe() or observe_pass() has taken in a pass.
+  bool observed() const { return observed_ > 0; }
 
   const std::array<double, kRows.size()>& measured() const { return seconds_; }
 

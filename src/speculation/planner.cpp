@@ -126,16 +126,19 @@ void Planner::add_plan(std::optional<size_t> outer, std::optional<size_t> inner)
   plans_.push_back(plan);
 }
 
-/// Guesses what a step of a plan gives and takes, of which nothing is known but the costs of passes: as much
-/// as one of the length that promises the most tokens per second.
+/// The seconds that a drafted token of a plan takes, by the costs of passes alone.
+double Planner::drafted_token_seconds(const Plan& plan) const {
+  return pass_seconds(*plan.outer) / (plan.inner ? kInnerGain : 1.0);
+}
+
+/// Guesses what a step of an unused plan gives and takes, by the costs of passes and the initial calibration:
+/// a chain of the length that promises the most tokens per second.
 void Planner::guess(Plan& plan) const {
   const DraftLevel& level = recipe_.levels[*plan.outer];
-  const double gain = plan.inner ? kInnerGain : 1.0;
-  const double pass = pass_seconds(*plan.outer);
   const double kept = std::max<double>(calibrations_[*plan.outer].mean(), kFirstKept);
   plan.guessed = true;
-  plan.draft_seconds = pass / gain;
-  plan.step_seconds = FadingLine(pass);
+  plan.draft_seconds = drafted_token_seconds(plan);
+  plan.step_seconds = FadingLine(pass_seconds(*plan.outer));
   double tokens = 1.0;
   double path = 1.0;
   for (int32_t length = 1; length <= std::min(level.length, kFirstLength); ++length) {
@@ -146,18 +149,18 @@ void Planner::guess(Plan& plan) const {
     plan.tokens = tokens;
     plan.seconds = seconds;
     plan.rows = length + 1;
-    plan.passes = length / gain;
+    plan.passes = plan.inner ? length / kInnerGain : length;
   }
 }
 
-/// Guesses once more what plans give that nothing has been learnt of: the machine may be busier, or less so,
-/// than when the costs of passes were measured.
+/// Guesses once more what unused plans give: the machine may be busier, or less so, than when the costs of
+/// passes were measured. Levels none of whose passes has been timed are taken to be as slow as the model.
 void Planner::guess_again() {
+  for (std::optional<PassCosts>& level : costs_.levels) {
+    if (level && !level->observed()) level->follow(costs_.target);
+  }
   for (Plan& plan : plans_) {
-    if (!plan.guessed) continue;
-    std::optional<PassCosts>& level = costs_.levels[*plan.outer];
-    if (level) level->follow(costs_.target);
-    guess(plan);
+    if (plan.guessed) guess(plan);
   }
 }
 
@@ -183,7 +186,13 @@ void Planner::set_batch(int64_t sequences) {
   for (std::optional<PassCosts>& level : costs_.levels) {
     if (level) level->set_batch(sequences);
   }
-  for (Plan& plan : plans_) expect(plan, plan.outer ? before[*plan.outer] : 0.0);
+  for (Plan& plan : plans_) {
+    if (plan.guessed) {
+      guess(plan);
+    } else {
+      expect(plan, plan.outer ? before[*plan.outer] : 0.0);
+    }
+  }
 }
 
 /// Replaces the measured times of a step by what it costs if all sequences of the batch take such a step. A
@@ -504,13 +513,8 @@ void Planner::learn(const Draft& draft, std::span<const int32_t> appended, doubl
   learn_plain(rows, seconds_verify);
   for (Plan& plan : plans_) ++plan.unused;
   if (ngrams_) learn_ngrams(appended);
-  if (batch_ == 1) guess_again();
-  if (current_ == plans_.size()) return;
-  Plan& plan = plans_[current_];
-  plan.unused = 0;
-  if (plan.outer) learn_plan(plan, draft, appended.size(), seconds);
-  if (plan.outer) update_calibration(outer_draft_, appended, calibrations_[*plan.outer]);
-  if (batch_ == 1) plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);
+  if (current_ < plans_.size()) learn_plan(plans_[current_], draft, appended, seconds);
+  guess_again();
 }
 
 void Planner::learn_ngrams(std::span<const int32_t> appended) {
@@ -545,28 +549,45 @@ void Planner::learn_drafting(Plan& plan, double rate) {
   if (!plan.inner && costs_.levels[*plan.outer]) costs_.levels[*plan.outer]->observe(1, seconds / passes);
 }
 
-void Planner::learn_plan(Plan& plan, const Draft& draft, size_t appended, double seconds_step) {
-  for (Plan& other : plans_) other.guessed = other.guessed && other.outer != plan.outer;
-  // The first steps count more, since the averages before them are guesses.
-  const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 1));
-  learn_drafting(plan, rate);
-  const int64_t rows = draft.size() + 1 - certain_;
-  plan.rows += rate * (static_cast<double>(rows) - plan.rows);
-  plan.passes += rate * (passes_of(*plan.outer) - plan.passes);
-  // The average of the expected and of the appended tokens: the expectation is less noisy, the count is true.
-  const double expected = expected_tokens(draft) - static_cast<double>(certain_);
-  const double tokens = 0.5 * expected + 0.5 * static_cast<double>(appended);
-  const double seconds = std::min(seconds_step, kLongestStep * plan.seconds);
-  plan.tokens += rate * (tokens - plan.tokens);
-  plan.seconds += rate * (seconds - plan.seconds);
-  // Plans with the same outer drafter propose the same tokens and differ in their time alone. Without n-grams
-  // inside, the outer drafter would have needed one pass for each token.
+/// Learns from a step what its plan gives and takes.
+void Planner::learn_plan(Plan& plan, const Draft& draft, std::span<const int32_t> appended,
+                         double seconds_step) {
+  plan.unused = 0;
+  if (plan.outer) {
+    for (Plan& other : plans_) other.guessed = other.guessed && other.outer != plan.outer;
+    // The first steps count more, since the averages before them are guesses.
+    const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 1));
+    learn_drafting(plan, rate);
+    const int64_t rows = draft.size() + 1 - certain_;
+    plan.rows += rate * (static_cast<double>(rows) - plan.rows);
+    plan.passes += rate * (passes_of(*plan.outer) - plan.passes);
+    // The average of the expected and of the appended tokens: the expectation is less noisy, the count is
+    // true.
+    const double expected = expected_tokens(draft) - static_cast<double>(certain_);
+    const double tokens = 0.5 * expected + 0.5 * static_cast<double>(appended.size());
+    const double seconds = std::min(seconds_step, kLongestStep * plan.seconds);
+    plan.tokens += rate * (tokens - plan.tokens);
+    plan.seconds += rate * (seconds - plan.seconds);
+    learn_unused(plan, rows, rate);
+    update_calibration(outer_draft_, appended, calibrations_[*plan.outer]);
+  }
+  if (batch_ == 1) plan.interval = current_ == best_plan() ? kOftenest : std::min(plan.interval * 2, kRarest);
+}
+
+/// Learns from a step of a plan what plans with the same outer drafter, which were never used, would have
+/// taken: they propose the same tokens and differ in their time alone. `rows` is the number of rows of the
+/// verification, `rate` the weight of the step.
+void Planner::learn_unused(const Plan& used, int64_t rows, double rate) {
+  const int32_t depth = depth_of(outer_draft_);
   for (Plan& other : plans_) {
-    if (other.outer != plan.outer || other.uses > 0) continue;
-    other.tokens = plan.tokens;
-    if (other.inner || !plan.inner || plan.inner != ngrams_) continue;
-    const double alone = costs_.target.of(rows) + plan.step_seconds.of(depth_of(outer_draft_));
-    other.seconds += rate * (alone - other.seconds);
+    if (other.outer != used.outer || other.uses > 0) continue;
+    // Without n-grams inside, the outer drafter would have needed one pass for each token.
+    const bool alone = !other.inner && used.inner && used.inner == ngrams_;
+    other.draft_seconds = drafted_token_seconds(other);
+    const double drafting = alone ? used.step_seconds.of(depth) : other.draft_seconds * depth;
+    other.tokens = used.tokens;
+    other.rows = used.rows;
+    other.seconds += rate * (costs_.target.of(rows) + drafting - other.seconds);
   }
 }
 

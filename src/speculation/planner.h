@@ -22,11 +22,12 @@ struct PlanningCosts {
 /// eq. 1 and 2 (accepted tokens over the time of drafting and verifying), applied to trees and nested levels.
 ///
 /// A plan is a drafter, perhaps with another inside, or plain decoding. The rate of a plan, in tokens per
-/// second, is measured while it is used, as an average in which older steps fade. Losing plans are tried
-/// again now and then, ever more rarely. Within a plan the stop rule is marginal: another token is drafted
-/// while its expected gain, at the rate of the best plan, is worth more time than it costs. N-grams cost
-/// nothing, so they are asked first at every step, and replace the best plan where their expected rate is
-/// clearly higher. The rate of plain decoding is known from its pass cost.
+/// second, is measured while it is used, as an average in which older steps fade. Before its first use a plan
+/// is taken to be worth the best chain by the costs of passes. Losing plans are tried again now and then,
+/// ever more rarely. Within a plan the stop rule is marginal: another token is drafted while its expected
+/// gain, at the rate of the best plan, is worth more time than it costs. N-grams cost nothing, so they are
+/// asked first at every step, and replace the best plan where their expected rate is clearly higher. The rate
+/// of plain decoding is known from its pass cost.
 ///
 /// The choice never changes the text.
 class Planner {
@@ -91,7 +92,7 @@ class Planner {
     int64_t uses = 0;             // the number of steps in which the plan was chosen
     int64_t interval = 16;        // the number of steps between trials while the plan loses
     bool measured = false;        // of plain decoding: whether a step of it has been timed
-    bool guessed = false;         // whether no plan with this `outer` has been used yet
+    bool guessed = false;         // of plans that draft: whether none with this `outer` has been used yet
     Calibration inner_calibration{};
     double rate() const { return tokens / seconds; }
   };
@@ -100,6 +101,7 @@ class Planner {
                        const PassRunner::PassTiming& verified);
   void expect(Plan& plan, double old_pass_seconds) const;
   void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
+  double drafted_token_seconds(const Plan& plan) const;
   void guess(Plan& plan) const;
   void guess_again();
   size_t best_plan() const;
@@ -113,7 +115,8 @@ class Planner {
   void learn_plain(int64_t rows, double seconds_verify);
   void learn_ngrams(std::span<const int32_t> appended);
   void learn_drafting(Plan& plan, double rate);
-  void learn_plan(Plan& plan, const Draft& draft, size_t appended, double seconds_step);
+  void learn_plan(Plan& plan, const Draft& draft, std::span<const int32_t> appended, double seconds_step);
+  void learn_unused(const Plan& used, int64_t rows, double rate);
   void credit(std::span<const int32_t> appended);
   DraftLimits outer_limits(const Plan& plan) const;
   DraftLimits inner_limits(const Plan& plan) const;

@@ -271,31 +271,56 @@ TEST_F(PlannerTest, DraftsNothingWhereThereIsNoRoom) {
 }
 
 TEST_F(PlannerTest, PrefersAPlanThatPromisesThreePercentMoreThanPlainDecoding) {
-  // Before it knows better it expects that a pass of drafting gains the token as often as the calibration
-  // says.
-  const DraftLevel level = self_level("mxfp4-w4a8", 1);
-  const double tokens = 1.0 + initial_calibration(level).mean();
-  const auto first_plan = [&](double gain) {
-    const double draft_pass = (tokens / gain - 1.0) * kPlain;
+  // Before it knows better it expects of a drafted token what the calibration says, and four of five at
+  // least.
+  const auto first_plan = [&](const DraftLevel& level, double kept, double gain) {
+    const double draft_pass = ((1.0 + kept) / gain - 1.0) * kPlain;
     return Decoding(evaluator_, team_, {level}, flat(kPlain), draft_pass, {1, 2, 3, 4, 5}).step(0).plan;
   };
-  EXPECT_EQ(first_plan(1.5), "self");
-  EXPECT_EQ(first_plan(1.04), "self");
-  EXPECT_EQ(first_plan(1.02), "plain");
-  EXPECT_EQ(first_plan(0.9), "plain");
+  const DraftLevel self = self_level("mxfp4-w4a8", 1);
+  const DraftLevel model = model_level("mxfp4-w4a8", 1);
+  const double self_kept = initial_calibration(self).mean();
+  ASSERT_LT(initial_calibration(model).mean(), 0.8);
+  EXPECT_EQ(first_plan(self, self_kept, 1.5), "self");
+  EXPECT_EQ(first_plan(self, self_kept, 1.04), "self");
+  EXPECT_EQ(first_plan(self, self_kept, 1.02), "plain");
+  EXPECT_EQ(first_plan(self, self_kept, 0.9), "plain");
+  EXPECT_EQ(first_plan(model, 0.8, 1.04), "model");
+  EXPECT_EQ(first_plan(model, 0.8, 1.02), "plain");
 }
 
-TEST_F(PlannerTest, DraftsAtOnceWhereManyRowsAreDearAndFewGain) {
-  // One drafted token gains a fifth, many would lose.
-  Decoding decoding = self(line(kPlain, 0.25 * kPlain), 0.35 * kPlain);
-  EXPECT_EQ(decoding.step(6).plan, "self");
+TEST_F(PlannerTest, ExpectsOfAnUnusedPlanTheLengthThatPromisesTheMost) {
+  // The third row is dear: one drafted token gains a fifth, six would lose.
+  std::array<double, PassCosts::kRows.size()> costs{};
+  costs.fill(4 * kPlain);
+  costs[0] = kPlain;
+  costs[1] = 1.25 * kPlain;
+  EXPECT_EQ(self(PassCosts(costs), 0.35 * kPlain).step(6).plan, "self");
+  // The second row is dear, and others cost nothing more: one drafted token would lose, six gain.
+  costs.fill(2.5 * kPlain);
+  costs[0] = kPlain;
+  EXPECT_EQ(self(PassCosts(costs), 0.1 * kPlain).step(6).plan, "self");
 }
 
-TEST_F(PlannerTest, GuessesWhatPlansTakeByTheMachineAsItRunsNow) {
+TEST_F(PlannerTest, ExpectsOfAnUnusedPlanTheMachineAsItRunsNow) {
   // All passes take half of what was measured before. A plan that was never used takes half as long, too.
   Decoding decoding = self(line(kPlain, 0.25 * kPlain), 0.35 * kPlain);
-  for (int i = 0; i < 12; ++i) ASSERT_EQ(decoding.step(0, 0.5, 0).plan, "plain");
+  for (int i = 0; i < 12; ++i) decoding.step(0, 0.5, 0);  // without room for a draft
   EXPECT_EQ(decoding.step(6, 0.5).plan, "self");
+}
+
+TEST_F(PlannerTest, ExpectsOfAnUnusedPlanWhatABatchLeavesRoomFor) {
+  // Alone, nine rows are those that gain the most; in a batch of eight only two rows of each are cheap.
+  Decoding decoding(evaluator_, team_, {model_level("mxfp4-w4a8", 8)}, tiles(kPlain, 8 * kPlain),
+                    0.02 * kPlain, {1, 2, 3, 4, 5});
+  decoding.share(8);
+  EXPECT_EQ(decoding.step(2).plan, "model");
+}
+
+TEST_F(PlannerTest, AFirstStepThatWasInterruptedCountsOnce) {
+  Decoding decoding = self(line(kPlain, 0.2 * kPlain), 0.2 * kPlain);
+  ASSERT_EQ(decoding.step(6, 1000.0).plan, "self");
+  EXPECT_EQ(decoding.step(6).plan, "self");
 }
 
 TEST_F(PlannerTest, PrefersNgramsThatPromiseThreePercentMoreThanPlainDecoding) {
