@@ -78,6 +78,9 @@ class Planner {
   double table_verify() const { return table_verify_; }
 
  private:
+  /// The smallest number of steps between two trials of a losing plan; it doubles with every trial.
+  static constexpr int64_t kOftenest = 16;
+
   struct Plan {
     std::string name;
     std::optional<size_t> outer;  // the level that drafts; none: plain decoding
@@ -90,9 +93,9 @@ class Planner {
     FadingLine step_seconds{0};   // the seconds of drafting in a step, by the passes of `outer`
     int64_t unused = 0;           // the number of steps since the plan was chosen
     int64_t uses = 0;             // the number of steps in which the plan was chosen
-    int64_t interval = 16;        // the number of steps between trials while the plan loses
-    bool measured = false;        // of plain decoding: whether a step of it has been timed
-    bool guessed = false;         // of plans that draft: whether none with this `outer` has been used yet
+    int64_t interval = kOftenest;  // the number of steps between trials while the plan loses
+    bool measured = false;         // of plain decoding: whether a step of it has been timed
+    bool guessed = false;          // of plans that draft: whether none with this `outer` has been used yet
     Calibration inner_calibration{};
     double rate() const { return tokens / seconds; }
   };
@@ -126,6 +129,7 @@ class Planner {
   double pass_seconds(size_t level) const;
   double passes_of(size_t level) const;
   void prune(Draft& draft, double rate) const;
+  static double expected_tokens(const Draft& draft);
 
   Recipe recipe_;
   DrafterStack* drafters_;
