@@ -95,7 +95,6 @@ class Planner {
     int64_t uses = 0;             // the number of steps in which the plan was chosen
     int64_t interval = kOftenest;  // the number of steps between trials while the plan loses
     bool measured = false;         // of plain decoding: whether a step of it has been timed
-    bool guessed = false;          // of plans that draft: whether none with this `outer` has been used yet
     Calibration inner_calibration{};
     double rate() const { return tokens / seconds; }
   };
@@ -104,6 +103,7 @@ class Planner {
                        const PassRunner::PassTiming& verified);
   void expect(Plan& plan, double old_pass_seconds) const;
   void add_plan(std::optional<size_t> outer, std::optional<size_t> inner);
+  bool guessed(const Plan& plan) const;
   double drafted_token_seconds(const Plan& plan) const;
   void guess(Plan& plan) const;
   void guess_again();

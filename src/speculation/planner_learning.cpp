@@ -30,6 +30,13 @@ int32_t depth_of(const Draft& draft) {
 
 }  // namespace
 
+/// Whether a plan drafts and all that is known of it is a guess: no plan with its outer drafter was used.
+bool Planner::guessed(const Plan& plan) const {
+  return plan.outer && std::none_of(plans_.begin(), plans_.end(), [&](const Plan& other) {
+           return other.outer == plan.outer && other.uses > 0;
+         });
+}
+
 /// The seconds that a drafted token of a plan takes, by the costs of passes alone.
 double Planner::drafted_token_seconds(const Plan& plan) const {
   return pass_seconds(*plan.outer) / (plan.inner ? kInnerGain : 1.0);
@@ -40,7 +47,6 @@ double Planner::drafted_token_seconds(const Plan& plan) const {
 void Planner::guess(Plan& plan) const {
   const DraftLevel& level = recipe_.levels[*plan.outer];
   const double kept = std::max<double>(calibrations_[*plan.outer].mean(), kFirstKept);
-  plan.guessed = true;
   plan.draft_seconds = drafted_token_seconds(plan);
   plan.step_seconds = FadingLine(pass_seconds(*plan.outer));
   double tokens = 1.0;
@@ -64,7 +70,7 @@ void Planner::guess_again() {
     if (level && !level->observed()) level->follow(costs_.target);
   }
   for (Plan& plan : plans_) {
-    if (plan.guessed) guess(plan);
+    if (guessed(plan)) guess(plan);
   }
 }
 
@@ -91,7 +97,7 @@ void Planner::set_batch(int64_t sequences) {
     if (level) level->set_batch(sequences);
   }
   for (Plan& plan : plans_) {
-    if (plan.guessed) {
+    if (guessed(plan)) {
       guess(plan);
     } else {
       expect(plan, plan.outer ? before[*plan.outer] : 0.0);
@@ -216,7 +222,6 @@ void Planner::learn_plan(Plan& plan, const Draft& draft, std::span<const int32_t
                          double seconds_step) {
   plan.unused = 0;
   if (plan.outer) {
-    for (Plan& other : plans_) other.guessed = other.guessed && other.outer != plan.outer;
     // The first steps count more, since the averages before them are guesses.
     const double rate = std::max(kRate, 1.0 / static_cast<double>(++plan.uses + 1));
     learn_drafting(plan, rate);
